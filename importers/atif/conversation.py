@@ -13,10 +13,12 @@ from typing import Any
 from fcreview.importers.atif.subagents import ReadDocumentAt, SubagentReader, list_results
 from fcreview.importers.common.records import as_object, is_number, list_objects
 from fcreview.importers.common.writeback import JsonObject
-from fcreview.model.item import Call, Message
+from fcreview.model.item import Call, Message, Role
 from fcreview.model.json_value import to_json_text
 
 KNOWN_MINOR_VERSION = 8
+MAX_SHOWN_VALUE = 60
+"""Number of characters of a malformed value that an import issue shows."""
 NO_RESULT = "(no result)"
 """Placeholder for a missing result, so that results and calls still match by position."""
 
@@ -47,6 +49,35 @@ class Conversation:
     """Number of the agent's current step in the turn, or -1 before its first step."""
     n_calls_in_turn: int = 0
 
+    @property
+    def turn(self) -> int:
+        return self.n_turns - 1
+
+    def begin_turn(self) -> None:
+        self.n_turns += 1
+        self.step = -1
+        self.n_calls_in_turn = 0
+
+    def begin_agent_step(self) -> None:
+        self.step += 1
+        self.n_steps += 1
+
+    def add_message(self, role: Role, content: str, name: str | None = None) -> None:
+        """Add a message to the current turn and step."""
+        self.messages.append(Message(self.turn, self.step, role=role, content=content, name=name))
+
+    def add_calls(self, entries: list[JsonObject]) -> None:
+        """Add the entries of `tool_calls` of the current step."""
+        for entry in entries:
+            call = parse_tool_call(entry, self.turn, self.step, self.n_calls_in_turn)
+            self.calls.append(call)
+            self.n_calls_in_turn += 1
+
+    def add_usage(self, metrics: JsonObject) -> None:
+        for name, value in metrics.items():
+            if is_number(value):
+                self.usage[name] = self.usage.get(name, 0) + value
+
 
 @dataclass(frozen=True, slots=True)
 class _Subagents:
@@ -55,20 +86,13 @@ class _Subagents:
     document: JsonObject
     reader: SubagentReader
 
-    def add_messages(self, conversation: Conversation, result: JsonObject, step: int) -> None:
+    def add_messages(self, conversation: Conversation, result: JsonObject) -> None:
         """Add a log message for each subagent that a result refers to, and for its own
         subagents.
         """
         for subagent in self.reader.read_subagents(self.document, result):
             conversation.subagents.append(subagent.id)
-            message = Message(
-                conversation.n_turns - 1,
-                step,
-                role="log",
-                content=subagent.text,
-                name=subagent.name,
-            )
-            conversation.messages.append(message)
+            conversation.add_message("log", subagent.text, subagent.name)
 
 
 def make_subagent_reader(read_document_at: ReadDocumentAt) -> SubagentReader:
@@ -86,135 +110,135 @@ def add_document(conversation: Conversation, document: JsonObject, reader: Subag
     if not isinstance(steps, list) or not steps:
         conversation.problems.append("the trajectory has no steps")
         return
-    numbers = [step.get("step_id") for step in steps if isinstance(step, dict)]
-    if numbers != list(range(1, len(steps) + 1)):
+    step_ids = [step.get("step_id") for step in steps if isinstance(step, dict)]
+    if step_ids != list(range(1, len(steps) + 1)):
         conversation.problems.append(
             "the steps are not numbered 1, 2, 3 without gaps. They are shown in file order"
         )
-    copied: list[str] = []
+
     subagents = _Subagents(document, reader)
+    copied_steps: list[JsonObject] = []
     for number, step in enumerate(steps, 1):
         if not isinstance(step, dict):
             conversation.problems.append(f"step {number} is not an object, so it was skipped")
             continue
         conversation.n_document_steps += 1
         if step.get("is_copied_context") is True:
-            copied.append(format_step(step))
+            copied_steps.append(step)
             continue
-        _add_copied_steps(conversation, copied)
+        # Copied steps that follow each other become one message.
+        _add_copied_steps(conversation, copied_steps)
+        copied_steps = []
         _add_step(conversation, step, number, subagents)
-    _add_copied_steps(conversation, copied)
+    _add_copied_steps(conversation, copied_steps)
 
 
 def _check_schema_version(conversation: Conversation, version: Any) -> None:
+    # Some writers leave out `ATIF-v`.
     text = str(version).removeprefix("ATIF-").removeprefix("v")
     major, _, minor = text.partition(".")
     if not major.isdecimal() or not minor.isdecimal():
+        shown_version = to_json_text(version)[:MAX_SHOWN_VALUE]
         conversation.problems.append(
-            f"schema_version is {to_json_text(version)[:60]}, but ATIF-v1.N was expected"
+            f"schema_version is {shown_version}, but ATIF-v1.N was expected"
         )
-    elif (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION):
-        problem = (
+        return
+
+    # Python refuses to convert very long numbers.
+    is_newer = (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION)
+    if is_newer:
+        conversation.problems.append(
             f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown"
         )
-        conversation.problems.append(problem)
 
 
-def _add_copied_steps(conversation: Conversation, copied: list[str]) -> None:
-    """Add copied steps, given as texts, as one log message, and empty the list."""
-    if copied:
-        text = "steps copied from an earlier trajectory:\n" + "\n".join(copied)
-        conversation.messages.append(
-            Message(
-                conversation.n_turns - 1,
-                conversation.step,
-                role="log",
-                content=text,
-                name="copied context",
-            )
-        )
-        copied.clear()
+def _add_copied_steps(conversation: Conversation, steps: list[JsonObject]) -> None:
+    """Add steps that are copied from an earlier trajectory as one log message."""
+    if not steps:
+        return
+    text = "steps copied from an earlier trajectory:\n" + format_steps(steps)
+    conversation.add_message("log", text, "copied context")
 
 
 def _add_step(
     conversation: Conversation, step: JsonObject, number: int, subagents: _Subagents
 ) -> None:
-    source, text = step.get("source"), get_content_text(step.get("message"))
+    source = step.get("source")
     if source == "agent":
-        _add_agent_step(conversation, step, text, subagents)
+        _add_agent_step(conversation, step, subagents)
         return
-    if source not in ("user", "system"):
-        problem = (
-            f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log"
-            " message"
-        )
-        conversation.problems.append(problem)
-    if source == "user" and conversation.step >= 0:
-        conversation.n_turns, conversation.step, conversation.n_calls_in_turn = (
-            conversation.n_turns + 1,
-            -1,
-            0,
-        )
-    turn, at = conversation.n_turns - 1, conversation.step
     if source == "user":
-        conversation.messages.append(Message(turn, -1, role="user", content=text))
-    elif text or "observation" not in step:
-        conversation.messages.append(
-            Message(turn, at, role="system" if source == "system" else "log", content=text)
-        )
-    if calls := step.get("tool_calls"):
-        problem = (
+        _add_user_message(conversation, step)
+    else:
+        _add_system_message(conversation, step, number)
+
+    calls = step.get("tool_calls")
+    if calls:
+        conversation.problems.append(
             f"step {number} has tool calls, which only steps of the agent may have. They are not"
             " counted"
         )
-        conversation.problems.append(problem)
-        conversation.messages.append(
-            Message(turn, at, role="log", content=to_json_text(calls), name="tool calls")
-        )
+        conversation.add_message("log", to_json_text(calls), "tool calls")
     for result in list_results(step):
-        conversation.messages.append(
-            Message(
-                turn,
-                at,
-                role="log",
-                content=get_content_text(result.get("content")),
-                name="observation",
-            )
+        conversation.add_message("log", get_content_text(result.get("content")), "observation")
+        subagents.add_messages(conversation, result)
+
+
+def _add_user_message(conversation: Conversation, step: JsonObject) -> None:
+    # A user message after a step of the agent begins a new turn.
+    if conversation.step >= 0:
+        conversation.begin_turn()
+    conversation.add_message("user", get_content_text(step.get("message")))
+
+
+def _add_system_message(conversation: Conversation, step: JsonObject, number: int) -> None:
+    """Add the message of a step of the system, or of an unknown source."""
+    source = step.get("source")
+    role: Role = "system"
+    if source != "system":
+        role = "log"
+        shown_source = to_json_text(source)[:MAX_SHOWN_VALUE]
+        conversation.problems.append(
+            f"step {number} has the source {shown_source}. It is shown as a log message"
         )
-        subagents.add_messages(conversation, result, at)
+
+    # Since version 1.2, a step of the system may have only an observation.
+    text = get_content_text(step.get("message"))
+    if text or "observation" not in step:
+        conversation.add_message(role, text)
 
 
-def _add_agent_step(
-    conversation: Conversation, step: JsonObject, text: str, subagents: _Subagents
-) -> None:
-    conversation.step += 1
-    conversation.n_steps += 1
-    turn, at = conversation.n_turns - 1, conversation.step
-    for name, value in as_object(step.get("metrics")).items():
-        if is_number(value):
-            conversation.usage[name] = conversation.usage.get(name, 0) + value
+def _add_agent_step(conversation: Conversation, step: JsonObject, subagents: _Subagents) -> None:
+    conversation.begin_agent_step()
+    conversation.add_usage(as_object(step.get("metrics")))
     conversation.answers.append(
         {"message": step.get("message"), "tool_calls": step.get("tool_calls")}
     )
-    if reasoning := get_content_text(step.get("reasoning_content")):
-        conversation.messages.append(
-            Message(turn, at, role="assistant", content=reasoning, name="reasoning")
-        )
+
+    reasoning = get_content_text(step.get("reasoning_content"))
+    if reasoning:
+        conversation.add_message("assistant", reasoning, "reasoning")
+    text = get_content_text(step.get("message"))
     if text:
-        conversation.messages.append(Message(turn, at, role="assistant", content=text))
-    given = step.get("tool_calls")
-    if given is not None and not isinstance(given, list):
+        conversation.add_message("assistant", text)
+
+    calls = _read_calls(conversation, step)
+    conversation.add_calls(calls)
+    _add_results(conversation, calls, list_results(step), subagents)
+
+
+def _read_calls(conversation: Conversation, step: JsonObject) -> list[JsonObject]:
+    """Return the calls of a step, and report a malformed list and repeated ids."""
+    stated_calls = step.get("tool_calls")
+    if stated_calls is not None and not isinstance(stated_calls, list):
         conversation.problems.append(
             "tool_calls of a step is not a list, so the step was imported without calls"
         )
-    entries = list_objects(given)
-    numbered = enumerate(entries, conversation.n_calls_in_turn)
-    conversation.calls += [parse_tool_call(entry, turn, at, index) for index, entry in numbered]
-    conversation.n_calls_in_turn += len(entries)
-    ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
-    if len(set(ids)) < len(ids):
+    calls = list_objects(stated_calls)
+    call_ids = {to_json_text(call.get("tool_call_id")) for call in calls}
+    if len(call_ids) < len(calls):
         conversation.problems.append("several calls of a step have the same tool_call_id")
-    _add_results(conversation, entries, list_results(step), subagents)
+    return calls
 
 
 def _add_results(
@@ -226,23 +250,28 @@ def _add_results(
     """Add a tool message for each call that has a result, then a message for each result without
     a call.
     """
-    step = conversation.step
     results_by_call = _group_by_call(results)
-    n_answered = 0
-    for position, call in enumerate(calls):
+    n_unanswered = 0
+    for call in calls:
         # The first of several calls with the same id gets their results.
-        own = results_by_call.pop(_make_key(call.get("tool_call_id")), [])
-        if own:
-            _add_results_of_call(conversation, call, own, position - n_answered)
-            n_answered = position + 1
-        for result in own:
-            subagents.add_messages(conversation, result, step)
+        own_results = results_by_call.pop(_make_key(call.get("tool_call_id")), None)
+        if own_results is None:
+            n_unanswered += 1
+            continue
+        # Results and calls still match by position.
+        for _ in range(n_unanswered):
+            conversation.add_message("tool", NO_RESULT)
+        n_unanswered = 0
+        text = "\n".join(get_content_text(result.get("content")) for result in own_results)
+        conversation.add_message("tool", text, _get_call_name(call))
+        for result in own_results:
+            subagents.add_messages(conversation, result)
 
     for result in results:
         reference = result.get("source_call_id")
         if reference is None or _make_key(reference) in results_by_call:
             _add_result_without_call(conversation, result, has_calls=bool(calls))
-            subagents.add_messages(conversation, result, step)
+            subagents.add_messages(conversation, result)
 
 
 def _group_by_call(results: list[JsonObject]) -> dict[Any, list[JsonObject]]:
@@ -259,38 +288,20 @@ def _make_key(call_id: Any) -> Any:
     return to_json_text(call_id) if isinstance(call_id, (dict, list)) else call_id
 
 
-def _add_results_of_call(
-    conversation: Conversation, call: JsonObject, results: list[JsonObject], n_unanswered: int
-) -> None:
-    """Add the results of a call as one tool message, after a placeholder for each unanswered
-    call before it.
-    """
-    turn = conversation.n_turns - 1
-    conversation.messages += [
-        Message(turn, conversation.step, role="tool", content=NO_RESULT)
-    ] * n_unanswered
-    text = "\n".join(get_content_text(result.get("content")) for result in results)
-    conversation.messages.append(
-        Message(turn, conversation.step, role="tool", content=text, name=_get_call_name(call))
-    )
-
-
 def _add_result_without_call(
     conversation: Conversation, result: JsonObject, *, has_calls: bool
 ) -> None:
-    if result.get("source_call_id") is not None:
-        reference = to_json_text(result["source_call_id"])[:60]
+    reference = result.get("source_call_id")
+    if reference is not None:
+        shown_reference = to_json_text(reference)[:MAX_SHOWN_VALUE]
         conversation.problems.append(
-            f"a result refers to the call {reference}, which its step does not contain"
+            f"a result refers to the call {shown_reference}, which its step does not contain"
         )
-    turn = conversation.n_turns - 1
     text = get_content_text(result.get("content"))
     if has_calls:
-        conversation.messages.append(
-            Message(turn, conversation.step, role="log", content=text, name="observation")
-        )
+        conversation.add_message("log", text, "observation")
     else:
-        conversation.messages.append(Message(turn, conversation.step, role="tool", content=text))
+        conversation.add_message("tool", text)
 
 
 def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
@@ -331,25 +342,36 @@ def get_content_text(content: Any) -> str:
 
     Images and audio are shown as type and path.
     """
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
     if isinstance(content, list):
         return "\n".join(map(_get_part_text, content))
-    return "" if content is None else content if isinstance(content, str) else to_json_text(content)
+    return to_json_text(content)
 
 
 def _get_part_text(part: Any) -> str:
-    if isinstance(as_object(part).get("text"), str):
-        return str(part["text"])
-    if isinstance(source := as_object(part).get("source"), dict):
-        return f"[{part.get('type')} {source.get('media_type') or ''} {source.get('path') or ''}]"
-    return part if isinstance(part, str) else to_json_text(part)
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict):
+        if isinstance(part.get("text"), str):
+            return str(part["text"])
+        source = part.get("source")
+        if isinstance(source, dict):
+            media_type = source.get("media_type") or ""
+            return f"[{part.get('type')} {media_type} {source.get('path') or ''}]"
+    return to_json_text(part)
 
 
 def format_step(step: JsonObject) -> str:
     """Return the source, the message, the calls and the results of a step as text."""
-    calls = [parse_tool_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
     lines = [f"{step.get('source')}: {get_content_text(step.get('message'))}"]
-    lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]
-    lines += [f"  result {get_content_text(each.get('content'))}" for each in list_results(step)]
+    for entry in list_objects(step.get("tool_calls")):
+        call = parse_tool_call(entry, turn=0, step=0, index=0)
+        lines.append(f"  call {call.name}({to_json_text(call.arguments)})")
+    for result in list_results(step):
+        lines.append(f"  result {get_content_text(result.get('content'))}")
     return "\n".join(lines)
 
 

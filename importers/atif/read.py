@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -70,6 +70,15 @@ MAX_REWARD = 1e300
 MAX_REWARD_TEXT_LENGTH = 40
 """Length of the content of `reward.txt` from which it is not read as a number."""
 MAX_SHOWN_REWARD_LENGTH = 60
+MAX_ISSUE_LENGTH = 300
+MAX_DIFFERENCE_LENGTH = 300
+"""Number of characters of `Item.first_difference`."""
+MAX_TOKENS = 2**62
+"""Number of tokens from which a count is not valid."""
+VERIFIER_FILES_IN_ORDER = ("reward.json", "reward.txt", "ctrf.json", "test-stdout.txt")
+"""Files of a verifier, in the order in which they are read. The first reward counts."""
+EXPORTED_SOURCES: tuple[SourceName, ...] = ("official", "rule", "judge")
+"""Sources of the verdicts that fcreview exports."""
 MAX_PROBLEMS = 200
 """Maximum number of import issues about the steps of an item."""
 COMPLETED = "completed"
@@ -95,38 +104,46 @@ class TrialRecord:
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Yield an item for each trajectory or trial. Also sets the official metrics of a job's run."""
     files: JobFiles = plan.importer_data
+    category = plan.run.generation or "all"
     known_ids: set[str] = set()
     rewards: list[Mapping[str, float] | None] = []
-    for trial in files.trials:
-        is_jsonl = trial.documents and trial.documents[0].suffix in LINE_SUFFIXES
-        for each in (_read_jsonl_items if is_jsonl else _read_trial_item)(
-            trial, plan.run.generation or "all"
-        ):
-            if isinstance(each, Item):
-                if each.id in known_ids:
-                    name, each.id = each.id, f"{each.id}#{len(known_ids) + 1}"
-                    add_issue(each, f"several trials have the id {name}")
-                known_ids.add(each.id)
-                rewards.append(each.extra.metadata.get(REWARDS_KEY))
-            yield each
+    for record in _read_all_trials(files.trials, category):
+        if isinstance(record, Item):
+            _make_id_unique(record, known_ids)
+            rewards.append(record.extra.metadata.get(REWARDS_KEY))
+        yield record
     if files.job_result is not None:
         yield from _set_official_metrics(plan.run, files.job_result, files.evals_key, rewards)
 
 
+def _read_all_trials(trials: Iterable[TrialFiles], category: str) -> Iterator[Item | ImportIssue]:
+    for trial in trials:
+        if trial.documents and trial.documents[0].suffix in LINE_SUFFIXES:
+            yield from _read_jsonl_items(trial, category)
+        else:
+            yield _read_trial_item(trial, category)
+
+
+def _make_id_unique(item: Item, known_ids: set[str]) -> None:
+    """Append a number to the id of an item if another item has the same id."""
+    if item.id in known_ids:
+        repeated_id = item.id
+        item.id = f"{repeated_id}#{len(known_ids) + 1}"
+        add_issue(item, f"several trials have the id {repeated_id}")
+    known_ids.add(item.id)
+
+
 def _read_jsonl_items(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
+    """Yield an item for each line of a file, which is a whole trajectory."""
     path = trial.documents[0]
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             yield record
             continue
         document = as_object(record.value)
-        name = (
-            document.get("trajectory_id")
-            or document.get("session_id")
-            or f"{trial.name}:{record.line}"
-        )
+        own_name = document.get("trajectory_id") or document.get("session_id")
         item = Item(
-            str(name),
+            str(own_name or f"{trial.name}:{record.line}"),
             category,
             file=str(path),
             line=record.line,
@@ -134,43 +151,71 @@ def _read_jsonl_items(trial: TrialFiles, category: str) -> Iterator[Item | Impor
             length=record.length,
         )
         if not document:
-            item.issues.append(
-                ImportIssue(
-                    str(path), record.line, what="the line is not a trajectory", severity="error"
-                )
-            )
-        yield fill_safely(
-            item, partial(_fill_item, item, [document], TrialRecord(), lambda _: None)
-        )
+            what = "the line is not a trajectory"
+            item.issues.append(ImportIssue(str(path), record.line, what=what, severity="error"))
+        fill = partial(_fill_item, item, [document], TrialRecord(), _find_no_document)
+        yield fill_safely(item, fill)
 
 
-def _read_trial_item(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
+def _find_no_document(reference: str) -> JsonObject | None:  # noqa: ARG001
+    """A trajectory on a line has no files beside it."""
+    return None
+
+
+def _read_trial_item(trial: TrialFiles, category: str) -> Item:
+    """Read a trial, or a single trajectory with its continuations."""
     path = trial.main_file
     size = path.stat().st_size if path.is_file() else 0
     item = Item(trial.name, category, file=str(path), line=1, length=size)
-    record = read_trial_record(trial) if trial.result or trial.verifier else TrialRecord()
+    record = TrialRecord()
+    if trial.result or trial.verifier:
+        record = read_trial_record(trial)
     item.issues += record.issues
-    read = [read_json(each, item.issues, dict) for each in trial.documents]
-    documents = [document for document in read if document is not None]
+
+    documents = _read_documents(trial, item)
+    subagent_files = _SubagentFiles(trial, item.issues)
+    fill = partial(_fill_item, item, documents, record, subagent_files.read)
+    return fill_safely(item, fill)
+
+
+def _read_documents(trial: TrialFiles, item: Item) -> list[JsonObject]:
+    """Return the trajectories of a trial that can be read, in order."""
     if not trial.documents:
         text = "the trial has no agent/trajectory.json, so only its result is known"
-        add_issue(item, text, str(path), severity="notice")
-    if documents and len(documents) == len(read) and documents[-1].get("continued_trajectory_ref"):
-        text = (
-            f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was"
-            " not found"
-        )
-        add_issue(item, text[:300], str(trial.documents[-1]))
-    read_document_at = partial(_read_referenced_document, trial, item.issues)
-    yield fill_safely(item, partial(_fill_item, item, documents, record, read_document_at))
+        add_issue(item, text, str(trial.main_file), severity="notice")
+        return []
+
+    documents: list[JsonObject] = []
+    for path in trial.documents:
+        document = read_json(path, item.issues, dict)
+        if document is not None:
+            documents.append(document)
+
+    # If a document cannot be read, the missing continuation may be that one.
+    are_all_read = len(documents) == len(trial.documents)
+    next_document = documents[-1].get("continued_trajectory_ref") if are_all_read else None
+    if next_document:
+        text = f"the trajectory continues in {next_document}, which was not found"
+        add_issue(item, text[:MAX_ISSUE_LENGTH], str(trial.documents[-1]))
+    return documents
 
 
-def _read_referenced_document(
-    trial: TrialFiles, issues: list[ImportIssue], reference: str
-) -> JsonObject | None:
-    wanted = {Path(os.path.normpath(path.parent / reference)) for path in trial.documents}
-    path = next((each for each in trial.attachments if each in wanted), None)
-    return read_json(path, issues, dict) if path is not None else None
+class _SubagentFiles:
+    """Reads the files beside a trajectory to which it refers."""
+
+    def __init__(self, trial: TrialFiles, issues: list[ImportIssue]) -> None:
+        self._folders = {path.parent for path in trial.documents}
+        self._position_by_path = {path: index for index, path in enumerate(trial.attachments)}
+        self._issues = issues
+
+    def read(self, reference: str) -> JsonObject | None:
+        """Return the trajectory at a relative path, or None if the trial has no such file."""
+        paths = {Path(os.path.normpath(folder / reference)) for folder in self._folders}
+        known_paths = [path for path in paths if path in self._position_by_path]
+        if not known_paths:
+            return None
+        first_path = min(known_paths, key=self._position_by_path.__getitem__)
+        return read_json(first_path, self._issues, dict)
 
 
 def _fill_item(
@@ -193,34 +238,51 @@ def _fill_item(
 
 
 def _add_conversation(item: Item, conversation: Conversation, documents: list[JsonObject]) -> None:
-    item.messages, item.predicted = conversation.messages, conversation.calls
-    item.n_turns, item.n_steps = conversation.n_turns, max(conversation.n_steps, 1)
+    item.messages = conversation.messages
+    item.predicted = conversation.calls
+    item.n_turns = conversation.n_turns
+    item.n_steps = max(conversation.n_steps, 1)
     item.question = first_question(conversation.messages)
     item.pairs = align_calls_by_turn([], item.predicted)
     item.prediction_hash = answer_hash(conversation.answers)
     for document in documents:
-        item.functions = (
-            read_tools(as_object(document.get("agent")).get("tool_definitions")) or item.functions
-        )
-    problems = list(dict.fromkeys(conversation.problems))
-    for problem in problems[:MAX_PROBLEMS]:
+        functions = read_tools(as_object(document.get("agent")).get("tool_definitions"))
+        # A continuation without definitions has those of the documents before it.
+        item.functions = functions or item.functions
+
+    _add_problems(item, conversation.problems)
+    final_metrics = as_object(documents[-1].get("final_metrics")) if documents else {}
+    _add_usage(item, conversation, final_metrics)
+
+
+def _add_problems(item: Item, problems: list[str]) -> None:
+    distinct_problems = list(dict.fromkeys(problems))
+    for problem in distinct_problems[:MAX_PROBLEMS]:
         add_issue(item, problem)
-    if len(problems) > MAX_PROBLEMS:
-        add_issue(
-            item, f"{len(problems) - MAX_PROBLEMS:,} more problems of this kind are not listed"
-        )
-    final = as_object(documents[-1].get("final_metrics")) if documents else {}
+    n_others = len(distinct_problems) - MAX_PROBLEMS
+    if n_others > 0:
+        add_issue(item, f"{n_others:,} more problems of this kind are not listed")
+
+
+def _add_usage(item: Item, conversation: Conversation, final_metrics: JsonObject) -> None:
+    """Set tokens, cost and counts.
+
+    The final metrics count, and without them the sums over the agent's steps.
+    """
     usage = conversation.usage
     item.tokens_in = _first_valid_count(
-        final.get("total_prompt_tokens"), usage.get("prompt_tokens")
+        final_metrics.get("total_prompt_tokens"), usage.get("prompt_tokens")
     )
     item.tokens_out = _first_valid_count(
-        final.get("total_completion_tokens"), usage.get("completion_tokens")
+        final_metrics.get("total_completion_tokens"), usage.get("completion_tokens")
     )
-    cost, cached = final.get("total_cost_usd"), final.get("total_cached_tokens")
+    cost = final_metrics.get("total_cost_usd")
+    cached_tokens = final_metrics.get("total_cached_tokens")
     facts: JsonObject = {
         "cost_usd": cost if is_number(cost) else usage.get("cost_usd"),
-        "cached_tokens": cached if is_number(cached) else usage.get("cached_tokens"),
+        "cached_tokens": (
+            cached_tokens if is_number(cached_tokens) else usage.get("cached_tokens")
+        ),
         "steps": conversation.n_document_steps or None,
         "subagents": conversation.subagents or None,
     }
@@ -237,81 +299,128 @@ def _add_subagent_problems(conversation: Conversation, subagents: SubagentReader
 
 
 def _first_valid_count(*values: Any) -> int | None:
-    return next((int(value) for value in values if is_number(value) and 0 <= value < 2**62), None)
+    for value in values:
+        if is_number(value) and 0 <= value < MAX_TOKENS:
+            return int(value)
+    return None
 
 
 def _add_trial_result(item: Item, record: TrialRecord) -> None:
     result = record.result
     if not result and record.rewards is None:
         return
+
     task = result.get("task_name")
-    item.group = task if isinstance(task, str) else item.id.rpartition("__")[0] or None
+    if isinstance(task, str):
+        item.group = task
+    else:
+        # The name of a trial folder is TASK__ABCDEFG.
+        item.group = item.id.rpartition("__")[0] or None
     add_official_verdicts(item, record.rewards, "Harbor verifier")
-    item.ended = COMPLETED if result else None
-    if exception := as_object(result.get("exception_info")):
-        kind, message = (
-            str(exception.get("exception_type")),
-            str(exception.get("exception_message")),
-        )
-        item.ended = kind
-        item.error_type = kind if item.official is not True else None
-        item.first_difference = " ".join(f"{item.error_type}: {message}".split())[:300]
-        item.extra.metadata |= {EXCEPTION_KEY: kind, "exception message": message}
+    if result:
+        item.ended = COMPLETED
+    exception = as_object(result.get("exception_info"))
+    if exception:
+        _add_exception(item, exception)
     add_test_verdicts(item, record.tests)
+
     usage = as_object(result.get("agent_result"))
     item.tokens_in = _first_valid_count(usage.get("n_input_tokens"), item.tokens_in)
     item.tokens_out = _first_valid_count(usage.get("n_output_tokens"), item.tokens_out)
-    given = {"cached_tokens": usage.get("n_cache_tokens"), "cost_usd": usage.get("cost_usd")}
-    item.extra.metadata |= {name: value for name, value in given.items() if is_number(value)}
+    facts = {"cached_tokens": usage.get("n_cache_tokens"), "cost_usd": usage.get("cost_usd")}
+    item.extra.metadata |= {name: value for name, value in facts.items() if is_number(value)}
+
+
+def _add_exception(item: Item, exception: JsonObject) -> None:
+    """Add the exception of a trial.
+
+    A trial with an exception has often still been verified. Then the reward counts.
+    """
+    kind = str(exception.get("exception_type"))
+    message = str(exception.get("exception_message"))
+    item.ended = kind
+    item.error_type = None if item.official is True else kind
+    difference = " ".join(f"{kind}: {message}".split())
+    item.first_difference = difference[:MAX_DIFFERENCE_LENGTH]
+    item.extra.metadata |= {EXCEPTION_KEY: kind, "exception message": message}
 
 
 def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
     metadata = item.extra.metadata
-    names = ("task_name", "task_id", "task_checksum", "step_results")
-    metadata |= {name: record.result[name] for name in names if record.result.get(name)}
+    for name in ("task_name", "task_id", "task_checksum", "step_results"):
+        if record.result.get(name):
+            metadata[name] = record.result[name]
     if record.rewards is not None:
         metadata[REWARDS_KEY] = record.rewards
     if record.output:
         metadata["verifier output"] = record.output
+
     for document in documents:
-        agent = as_object(document.get("agent"))
-        facts = {f"agent {name}": agent.get(name) for name in ("version", "model_name", "extra")}
-        facts |= {name: value for name, value in document.items() if name not in READ_FIELDS}
-        facts["version"] = document.get("schema_version")
-        extra = as_object(document.get("extra"))
-        facts |= {f"extra {name}": value for name, value in extra.items() if name != OWN_KEY}
+        facts = _list_document_facts(document)
         metadata |= {name: value for name, value in facts.items() if value is not None}
+
+
+def _list_document_facts(document: JsonObject) -> JsonObject:
+    """Return the fields of a trajectory that become metadata, also those that ATIF does not
+    define.
+    """
+    agent = as_object(document.get("agent"))
+    facts: JsonObject = {}
+    for name in ("version", "model_name", "extra"):
+        facts[f"agent {name}"] = agent.get(name)
+    for name, value in document.items():
+        if name not in READ_FIELDS:
+            facts[name] = value
+    facts["version"] = document.get("schema_version")
+    for name, value in as_object(document.get("extra")).items():
+        if name != OWN_KEY:
+            facts[f"extra {name}"] = value
+    return facts
 
 
 def _add_recorded_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
     """Add the reward and the verdicts in `extra` of the last document. fcreview exports its
     verdicts to this field.
+
+    In a Harbor job, the result of the trial counts instead.
     """
-    stated = documents[-1].get("extra") if documents else None
-    if stated is not None and not isinstance(stated, dict):
+    extra = documents[-1].get("extra") if documents else None
+    if extra is not None and not isinstance(extra, dict):
         add_issue(item, "the field extra is not an object, so a reward in it gives no verdict")
-    extra = as_object(stated)
-    if record.result or record.rewards is not None:
+    if record.result or record.rewards is not None or not isinstance(extra, dict):
         return
-    recorded = extra.get(REWARDS_KEY) if extra.get(REWARDS_KEY) is not None else extra.get("reward")
+    _add_recorded_reward(item, extra)
+    exported = as_object(extra.get(OWN_KEY))
+    for source in EXPORTED_SOURCES:
+        _add_exported_verdict(item, source, exported.get(source))
+
+
+def _add_recorded_reward(item: Item, extra: JsonObject) -> None:
+    recorded = extra.get(REWARDS_KEY)
+    if recorded is None:
+        recorded = extra.get("reward")
     for problem in find_reward_problems(recorded):
         add_issue(item, problem, severity="notice")
     rewards = read_rewards(recorded)
     if rewards is not None:
         add_official_verdicts(item, rewards, "field extra of the trajectory")
         item.extra.metadata[REWARDS_KEY] = rewards
-    own = as_object(extra.get(OWN_KEY))
-    sources: tuple[SourceName, ...] = ("official", "rule", "judge")
-    for source in sources:
-        value = own.get(source)
-        if isinstance(value, bool) and getattr(item, source) is None:
-            setattr(item, source, value)
-            item.verdicts.append(Verdict(source, value, by="fcreview export"))
-        elif value is not None and not isinstance(value, bool):
-            shown = to_json_text(value)[:MAX_SHOWN_REWARD_LENGTH]
-            add_issue(
-                item, f"the {source} verdict in the field extra is {shown} instead of true or false"
-            )
+
+
+def _add_exported_verdict(item: Item, source: SourceName, value: Any) -> None:
+    """Set a verdict that fcreview exported, unless the item has a verdict of this source."""
+    if value is None:
+        return
+    if not isinstance(value, bool):
+        shown_value = to_json_text(value)[:MAX_SHOWN_REWARD_LENGTH]
+        add_issue(
+            item,
+            f"the {source} verdict in the field extra is {shown_value} instead of true or false",
+        )
+        return
+    if getattr(item, source) is None:
+        setattr(item, source, value)
+        item.verdicts.append(Verdict(source, value, by="fcreview export"))
 
 
 def read_trial_record(trial: TrialFiles) -> TrialRecord:
@@ -322,20 +431,28 @@ def read_trial_record(trial: TrialFiles) -> TrialRecord:
     record = TrialRecord()
     if trial.result is not None:
         record.result = read_json(trial.result, record.issues, dict) or {}
-        recorded = as_object(record.result.get("verifier_result")).get("rewards")
-        record.rewards = _read_and_check_rewards(recorded, trial.result, record)
-    files = {path.name: path for path in trial.verifier}
-    if path := files.get("reward.json"):
-        recorded = read_json(path, record.issues, dict)
-        _merge_rewards(record, path, _read_and_check_rewards(recorded, path, record))
-    if path := files.get("reward.txt"):
-        _merge_rewards(record, path, _read_reward_file(path, record))
-    if path := files.get("ctrf.json"):
-        results = as_object((read_json(path, record.issues, dict) or {}).get("results"))
-        record.tests = list_objects(results.get("tests"))
-    if path := files.get("test-stdout.txt"):
-        record.output = _read_text(path, record)[-MAX_OUTPUT_LENGTH:]
+        stated_rewards = as_object(record.result.get("verifier_result")).get("rewards")
+        record.rewards = _read_and_check_rewards(stated_rewards, trial.result, record)
+
+    # A task in several steps has verifier files of each step. The last ones count.
+    verifier_files = {path.name: path for path in trial.verifier}
+    for name in VERIFIER_FILES_IN_ORDER:
+        if name in verifier_files:
+            _read_verifier_file(verifier_files[name], record)
     return record
+
+
+def _read_verifier_file(path: Path, record: TrialRecord) -> None:
+    if path.name == "reward.json":
+        stated_rewards = read_json(path, record.issues, dict)
+        _merge_rewards(record, path, _read_and_check_rewards(stated_rewards, path, record))
+    elif path.name == "reward.txt":
+        _merge_rewards(record, path, _read_reward_file(path, record))
+    elif path.name == "ctrf.json":
+        report = read_json(path, record.issues, dict) or {}
+        record.tests = list_objects(as_object(report.get("results")).get("tests"))
+    else:
+        record.output = _read_text(path, record)[-MAX_OUTPUT_LENGTH:]
 
 
 def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | None) -> None:
@@ -345,15 +462,18 @@ def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | 
     """
     if record.rewards is None:
         record.rewards = rewards
-    elif rewards is not None:
-        known = record.rewards
-        if (
-            rewards != known
-            if path.name == "reward.json"
-            else rewards[REWARD] not in known.values()
-        ):
-            what = "the reward differs from the reward in result.json, which is used"
-            record.issues.append(ImportIssue(str(path), None, what=what))
+        return
+    if rewards is None:
+        return
+
+    if path.name == "reward.json":
+        is_different = rewards != record.rewards
+    else:
+        # A text file has one number, without its name.
+        is_different = rewards[REWARD] not in record.rewards.values()
+    if is_different:
+        what = "the reward differs from the reward in result.json, which is used"
+        record.issues.append(ImportIssue(str(path), None, what=what))
 
 
 def read_rewards(value: Any) -> dict[str, float] | None:
@@ -435,7 +555,11 @@ def find_deciding_reward_name(rewards: dict[str, float] | None) -> str | None:
     """
     if not rewards:
         return None
-    return REWARD if REWARD in rewards else next(iter(rewards)) if len(rewards) == 1 else None
+    if REWARD in rewards:
+        return REWARD
+    if len(rewards) == 1:
+        return next(iter(rewards))
+    return None
 
 
 def add_official_verdicts(item: Item, rewards: dict[str, float] | None, origin: str) -> None:
@@ -443,12 +567,14 @@ def add_official_verdicts(item: Item, rewards: dict[str, float] | None, origin: 
 
     The deciding reward has the criterion `reward`.
     """
-    decides = find_deciding_reward_name(rewards)
-    if rewards and decides is not None:
-        item.official = abs(rewards[decides] - 1) <= FULL_REWARD_TOLERANCE
+    if not rewards:
+        return
+    deciding_name = find_deciding_reward_name(rewards)
+    if deciding_name is not None:
+        item.official = abs(rewards[deciding_name] - 1) <= FULL_REWARD_TOLERANCE
         item.verdicts.append(Verdict("official", item.official, by=origin))
-    for name, value in (rewards or {}).items():
-        criterion = REWARD if name == decides else name
+    for name, value in rewards.items():
+        criterion = REWARD if name == deciding_name else name
         item.verdicts.append(Verdict("official", value, criterion=criterion, by=origin))
 
 
@@ -458,18 +584,17 @@ def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
     The first failed test becomes the error type of a failed item.
     """
     for test in tests:
-        name, value = str(test.get("name")), CTRF_VERDICTS.get(str(test.get("status")))
+        name = str(test.get("name"))
+        passed = CTRF_VERDICTS.get(str(test.get("status")))
         reason = "\n".join(str(test[key]) for key in ("message", "trace") if test.get(key))
-        item.verdicts.append(
-            Verdict(
-                "official", value, criterion=f"test {name}", rationale=reason or None, by="CTRF"
-            )
+        verdict = Verdict(
+            "official", passed, criterion=f"test {name}", rationale=reason or None, by="CTRF"
         )
-        if value is False and item.official is False and item.error_type is None:
+        item.verdicts.append(verdict)
+        if passed is False and item.official is False and item.error_type is None:
             item.error_type = f"failed_test:{name}"
-            item.first_difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())[
-                :300
-            ]
+            difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())
+            item.first_difference = difference[:MAX_DIFFERENCE_LENGTH]
 
 
 def _set_official_metrics(

@@ -24,11 +24,10 @@ from fcreview.importers.inspect.log import (
     SUMMARIES,
     ArchiveReader,
     InspectLog,
-    LogSample,
     UnreadableLog,
     open_log,
-    parse_json,
 )
+from fcreview.importers.inspect.sample import LogSample, parse_json
 from fcreview.importers.inspect.scores import to_json_value
 from fcreview.model.json_value import to_json_text
 from fcreview.safe_files import (

@@ -14,30 +14,31 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fcreview.importers.common.budgets import (
     MAX_ITEM_TEXT,
-    MAX_ITEM_TEXT_SHOWN,
     ArchiveBudget,
     ArchiveBudgetError,
-    TextBudget,
     check_member_size,
 )
 from fcreview.importers.common.jsonl import (
-    MAX_VALUES,
-    JsonRecord,
-    count_values,
     make_excerpt,
-    parse_record,
 )
 from fcreview.importers.common.records import as_list, as_object, list_objects
-from fcreview.importers.inspect.attachments import AttachmentResolver, find_references
-from fcreview.importers.inspect.events import EventData, collect_event_data
+from fcreview.importers.inspect.events import EventData
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
+from fcreview.importers.inspect.sample import (
+    MAX_WHOLE_BYTES,
+    LogSample,
+    fill_sample_from_stream,
+    fill_sample_from_text,
+    list_names,
+    parse_json,
+)
 from fcreview.model.item import ImportIssue
 from fcreview.model.wording import format_count
 from fcreview.safe_files import (
@@ -59,44 +60,16 @@ SAMPLE_FOLDER = "samples/"
 LOG_FIELDS = frozenset(
     {"version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions"}
 )
-MAX_WHOLE_BYTES = 4 << 20
-"""Maximum size, in bytes, of a sample that is parsed as a whole."""
 MAX_FIELD_BYTES = MAX_ITEM_TEXT
 """Maximum size, in bytes, of the fields of a large sample together.
 
 A field that does not fit is omitted.
 """
 MAX_HEADER_BYTES = 64 << 20
-MAX_EVENT_BYTES = 8 << 20
-"""Maximum number of bytes of a large sample's events in which fcreview searches for the
-available functions.
-"""
-MAX_READ_EVENTS = 20_000
-"""Maximum number of a large sample's events in which fcreview searches for them."""
 MAX_START_BYTES = 1 << 20
 MAX_ID_BYTES = 1 << 16
-MAX_LISTED_FIELDS = 3
-MAX_NAME_LENGTH = 60
-_ATTACHMENT_REFERENCE = re.compile(rb'"attachment://([^"\\]{1,200})"')
 _SAMPLE_NAME = re.compile(rf"{SAMPLE_FOLDER}(?P<id>.*)_epoch_(?P<epoch>\d{{1,9}})\.json", re.DOTALL)
 _MISPLACED_NAME = re.compile(r"_epoch_\d{1,9}\.json$")
-_OMITTED_FIELDS = frozenset({"events_data", "timelines", "sandbox", "files", "setup"})
-AGENT_STATE_PREFIX = "StoredAgentState:"
-"""Prefix of the keys of a sample's store that contain the conversations of agents."""
-
-
-@dataclass(slots=True)
-class LogSample:
-    """A sample of a log, without its events, and the position of its record."""
-
-    value: dict[str, Any]
-    event_data: EventData
-    file: str
-    line: int
-    """Number of the line in a `.json` log or of the member in an `.eval` log, from 1."""
-    offset: int
-    length: int
-    issues: list[ImportIssue] = field(default_factory=list)
 
 
 class UnreadableLog(ValueError):
@@ -314,8 +287,8 @@ class ArchiveLog:
         )
         if member.file_size <= MAX_WHOLE_BYTES:
             text = self.reader.read_member(name, MAX_WHOLE_BYTES + 1)
-            return _fill_sample_from_text(sample, text)
-        return _fill_sample_from_stream(sample, JsonStream(self.reader.open_member(name)))
+            return fill_sample_from_text(sample, text)
+        return fill_sample_from_stream(sample, JsonStream(self.reader.open_member(name)))
 
     def read_scores(self) -> Iterator[dict[str, Any]]:
         """Yield the scores of each sample, from the summaries if they have all samples."""
@@ -360,17 +333,11 @@ def _report_misplaced_samples(path: Path, member_names: Sequence[str]) -> Iterat
     members = format_count(
         len(misplaced), "member looks like a sample but is", "members look like samples but are"
     )
-    listed = ", ".join(name[:MAX_NAME_LENGTH] for name in misplaced[:MAX_LISTED_FIELDS])
-    more = (
-        f" and {len(misplaced) - MAX_LISTED_FIELDS:,} more"
-        if len(misplaced) > MAX_LISTED_FIELDS
-        else ""
-    )
     what = (
         f"{members} not in the folder {SAMPLE_FOLDER}, from which Inspect reads samples:"
-        f" {listed}{more}"
+        f" {list_names(misplaced)}. They were not imported"
     )
-    yield ImportIssue(str(path), None, what=f"{what}. They were not imported", severity="error")
+    yield ImportIssue(str(path), None, what=what, severity="error")
 
 
 def _is_misplaced_sample(name: str) -> bool:
@@ -478,8 +445,8 @@ def _read_unpacked_sample(path: Path) -> LogSample:
             {}, event_data=EventData(), file=str(path), line=1, offset=0, length=size
         )
         if size <= MAX_WHOLE_BYTES:
-            return _fill_sample_from_text(sample, file.read(MAX_WHOLE_BYTES + 1))
-        return _fill_sample_from_stream(sample, _make_json_stream(file))
+            return fill_sample_from_text(sample, file.read(MAX_WHOLE_BYTES + 1))
+        return fill_sample_from_stream(sample, _make_json_stream(file))
 
 
 @dataclass(frozen=True, slots=True)
@@ -580,7 +547,7 @@ def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
             stream.skip_value()
             continue
         text = stream.read_value(MAX_ID_BYTES)
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             found[key] = json.loads(text or b"null")
         if len(found) == 2:
             stream.skip_rest_of_container()
@@ -612,12 +579,12 @@ def _read_json_sample(
     )
     try:
         if text is not None:
-            yield _fill_sample_from_text(sample, text)
+            yield fill_sample_from_text(sample, text)
         else:
             after = file.tell()
             file.seek(offset)
             try:
-                yield _fill_sample_from_stream(sample, _make_json_stream(file, may_have_bom=False))
+                yield fill_sample_from_stream(sample, _make_json_stream(file, may_have_bom=False))
             finally:
                 file.seek(after)
     except JsonStreamError as error:
@@ -629,185 +596,6 @@ def _make_json_stream(file: BinaryIO, *, may_have_bom: bool = True) -> JsonStrea
     if may_have_bom and isinstance(file, BufferedReader) and file.peek(3)[:3] == b"\xef\xbb\xbf":
         stream.skip_bytes(3)
     return stream
-
-
-def _fill_sample_from_text(sample: LogSample, text: bytes) -> LogSample:
-    value = parse_json(text, Path(sample.file), sample.issues, sample.line)
-    if not isinstance(value, dict):
-        raise JsonStreamError("the sample is not a JSON object")
-    sample.event_data = collect_event_data(value.pop("events", None))
-    for name in _OMITTED_FIELDS:
-        value.pop(name, None)
-    attachments = value.pop("attachments", None)
-    sample.value = value
-    if isinstance(attachments, dict):
-        _resolve_attachments(
-            sample, AttachmentResolver(attachments, TextBudget(MAX_ITEM_TEXT - len(text)))
-        )
-    return sample
-
-
-def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample:
-    """Read the fields of a large sample that items need, one after the other, up to the text
-    budget of an item.
-    """
-    budget = TextBudget()
-    n_values = 0
-    path = Path(sample.file)
-    texts: dict[str, bytes] = {}
-    attachments: dict[str, Any] = {}
-    omitted: list[str] = []
-    for key in stream.iterate_keys():
-        if key == "events" and stream.peek_after_space() == b"[":
-            sample.event_data = _read_first_events(stream, path)
-        elif key == "attachments" and stream.peek_after_space() == b"{":
-            attachments = _read_needed_attachments(stream, sample, texts, budget)
-        elif key == "store" and stream.peek_after_space() == b"{":
-            texts[key] = _read_agent_states(stream, budget, omitted)
-        elif key in _OMITTED_FIELDS or key in ("events", "attachments"):
-            stream.skip_value()
-        else:
-            text = _read_within_budget(stream, budget)
-            n_values_of_field = 0 if text is None else count_values(text)
-            if text is None or n_values + n_values_of_field > MAX_VALUES:
-                omitted.append(key)
-            else:
-                texts[key] = text
-                n_values += n_values_of_field
-
-    _report_omitted_fields(sample, omitted)
-    sample.value = {
-        key: parse_json(text, path, sample.issues, sample.line) for key, text in texts.items()
-    }
-    _resolve_attachments(sample, AttachmentResolver(attachments, budget))
-    if not any(
-        message.get("role") == "assistant" for message in list_objects(sample.value.get("messages"))
-    ):
-        what = (
-            f"the sample has more than {MAX_WHOLE_BYTES >> 20} MB, so replies in its events may be"
-            " missing"
-        )
-        sample.issues.append(ImportIssue(sample.file, sample.line, what=what, severity="notice"))
-    return sample
-
-
-def _report_omitted_fields(sample: LogSample, names: Sequence[str]) -> None:
-    if not names:
-        return
-    listed = ", ".join(name[:MAX_NAME_LENGTH] for name in names[:MAX_LISTED_FIELDS])
-    more = f" and {len(names) - MAX_LISTED_FIELDS:,} more" if len(names) > MAX_LISTED_FIELDS else ""
-    what = (
-        f"fields omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
-        f" and {MAX_VALUES:,} values:"
-        f" {listed}{more}"
-    )
-    sample.issues.append(ImportIssue(sample.file, sample.line, what=what))
-
-
-def _read_within_budget(stream: JsonStream, budget: TextBudget) -> bytes | None:
-    """Read the next value and spend its length. If it does not fit, skip it and return None."""
-    text = stream.read_value(min(MAX_FIELD_BYTES, budget.remaining))
-    if text is None:
-        return None
-    budget.spend(len(text))
-    return text
-
-
-def _read_needed_attachments(
-    stream: JsonStream, sample: LogSample, texts: dict[str, bytes], budget: TextBudget
-) -> dict[str, Any]:
-    """Return the attachments to which the fields that were read so far refer, as far as they fit
-    the budget.
-
-    The budget is spent where an attachment is used.
-    """
-    references = [
-        match[1] for text in texts.values() for match in _ATTACHMENT_REFERENCE.finditer(text)
-    ]
-    wanted = {name.decode("utf-8", "replace") for name in references}
-    wanted |= find_references(sample.event_data.functions)
-    found: dict[str, Any] = {}
-    n_read = 0
-    n_omitted = 0
-    for name in stream.iterate_keys():
-        if name not in wanted:
-            stream.skip_value()
-            continue
-        text = stream.read_value(max(budget.remaining - n_read, 0))
-        if text is None:
-            n_omitted += 1
-            continue
-        n_read += len(text)
-        found[name] = parse_json(text, Path(sample.file), sample.issues, sample.line)
-    if n_omitted:
-        attachments = format_count(n_omitted, "attachment was", "attachments were")
-        what = (
-            f"{attachments} omitted because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
-        )
-        sample.issues.append(ImportIssue(sample.file, sample.line, what=what))
-    return found
-
-
-def _read_agent_states(stream: JsonStream, budget: TextBudget, omitted: list[str]) -> bytes:
-    """Return the conversations of agents in a store as a JSON object. The store may also contain
-    whole databases.
-
-    The names of conversations that do not fit the budget are added to `omitted`.
-    """
-    parts = []
-    for name in stream.iterate_keys():
-        if not name.startswith(AGENT_STATE_PREFIX):
-            stream.skip_value()
-            continue
-        text = _read_within_budget(stream, budget)
-        if text is None:
-            omitted.append(name)
-        else:
-            parts.append(json.dumps(name).encode() + b":" + text)
-    return b"{" + b",".join(parts) + b"}"
-
-
-def _read_first_events(stream: JsonStream, path: Path) -> EventData:
-    """Read the events of a large sample up to the one with the available functions, and skip the
-    others.
-    """
-    events: list[Any] = []
-    start = stream.position
-    for index in stream.iterate_elements():
-        text = stream.read_value(MAX_EVENT_BYTES)
-        if text is not None and len(text) < MAX_EVENT_BYTES:
-            events.append(parse_json(text, path, []))
-
-        has_functions = bool(collect_event_data(events[-1:]).functions)
-        has_read_enough = stream.position - start > MAX_EVENT_BYTES or index >= MAX_READ_EVENTS
-        if has_functions or has_read_enough:
-            stream.skip_rest_of_container()
-            break
-    return collect_event_data(events)
-
-
-def _resolve_attachments(sample: LogSample, resolver: AttachmentResolver) -> None:
-    """Replace the references in a sample by the texts of its attachments.
-
-    Report references that stay.
-    """
-    if not resolver.attachments:
-        return
-    sample.value = resolver.resolve(sample.value)
-    resolver.resolve_event_data(sample.event_data)
-    refusals = resolver.describe_refusals()
-    if refusals:
-        sample.issues.append(ImportIssue(sample.file, sample.line, what=refusals))
-
-
-def parse_json(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:
-    parts = list(parse_record(text, str(path), line, 0))
-    problems = [part for part in parts if isinstance(part, ImportIssue)]
-    records = [part for part in parts if isinstance(part, JsonRecord)]
-    if not records:
-        raise JsonStreamError(problems[0].what if problems else "the text contains no JSON value")
-    issues += [issue for issue in problems if issue.severity != "error"]
-    return records[0].value
 
 
 def _parse_object(text: bytes, path: Path, issues: list[ImportIssue]) -> dict[str, Any]:

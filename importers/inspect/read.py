@@ -28,8 +28,8 @@ from fcreview.importers.inspect.leaderboard import (
     load_log_metrics,
     read_score_columns,
 )
-from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
-from fcreview.importers.inspect.messages import build_conversation
+from fcreview.importers.inspect.log import InspectLog, UnreadableLog, open_log
+from fcreview.importers.inspect.messages import Conversation, build_conversation
 from fcreview.importers.inspect.metrics import (
     EpochValue,
     NotRecomputable,
@@ -37,6 +37,7 @@ from fcreview.importers.inspect.metrics import (
     recompute_metrics_of_column,
     reduce_column,
 )
+from fcreview.importers.inspect.sample import LogSample
 from fcreview.importers.inspect.scales import (
     DEFAULT_SCALE,
     LogStatistics,
@@ -48,6 +49,7 @@ from fcreview.importers.inspect.scales import (
 )
 from fcreview.importers.inspect.scores import (
     LogScores,
+    SampleScore,
     add_score_verdicts,
     is_graded_by_model,
     read_scores,
@@ -75,6 +77,10 @@ SETTINGS = (
 )
 MAX_REPORTED_METRICS = 3
 MAX_RESERVED_IDS = 1_000_000
+MAX_SECONDS = 1e9
+"""Duration of a sample, in seconds, from which it is not plausible."""
+MAX_TOKENS = 1e15
+"""Number of tokens of a sample from which it is not plausible."""
 
 
 SampleName = tuple[str, str, int]
@@ -199,37 +205,49 @@ def collect_statistics(paths: Sequence[Path]) -> LogStatistics:
 
 
 def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
-    header = log.header
     yield from _report_run_status(log)
-    samples = log.read_samples()
-    first: list[LogSample | ImportIssue] = []
-    for (
-        each
-    ) in samples:  # The events of the first sample with scores show which scorers called a model.
-        first.append(each)
-        if isinstance(each, LogSample) and each.value.get("scores"):
-            break
-    scored = next((each for each in reversed(first) if isinstance(each, LogSample)), None)
-    context.scores = _classify_scores(header, scored, context)
-    _store_header_data(
-        context, header, is_complete=log.has_header and header.get("status") == "success"
-    )
+    records = log.read_samples()
+    first_records = _read_up_to_scored_sample(records)
+    first_samples = [record for record in first_records if isinstance(record, LogSample)]
+    last_sample = first_samples[-1] if first_samples else None
+    context.scores = _classify_scores(log.header, last_sample, context)
+    is_complete = log.has_header and log.header.get("status") == "success"
+    _store_header_data(context, log.header, is_complete=is_complete)
     yield _make_verdict_fact(context)
 
     has_samples = False
-    for each in itertools.chain(first, samples):
-        if isinstance(each, ImportIssue):
-            yield each
+    for record in itertools.chain(first_records, records):
+        if isinstance(record, ImportIssue):
+            yield record
             continue
         has_samples = True
-        item = _read_item(each, context)
-        yield from each.issues if item is None else [item]
+        item = _read_item(record, context)
+        if item is None:
+            yield from record.issues
+        else:
+            yield item
     if not has_samples:
         yield ImportIssue(str(log.path), None, what="the log has no samples", severity="warning")
+
     yield from _report_different_metrics(log, context)
-    n_expected = _count_expected_samples(header)
+    n_expected = _count_expected_samples(log.header)
     if n_expected:
         yield RunFact("expected_items", value=n_expected, reason="samples of the log in all epochs")
+
+
+def _read_up_to_scored_sample(
+    records: Iterator[LogSample | ImportIssue],
+) -> list[LogSample | ImportIssue]:
+    """Return the records of a log up to the first sample with scores.
+
+    The events of this sample show which scorers called a model.
+    """
+    first_records: list[LogSample | ImportIssue] = []
+    for record in records:
+        first_records.append(record)
+        if isinstance(record, LogSample) and record.value.get("scores"):
+            break
+    return first_records
 
 
 def _make_verdict_fact(context: RunContext) -> RunFact:
@@ -316,60 +334,83 @@ def _classify_scores(
     """Choose the primary score, which gives the item verdicts, and find the scores that a model
     gives.
 
-    The primary score is the one that the user chose, else the one in the log's headline or, without
-    a headline, the first score that no model gives.
+    `sample`: a sample of the log, if possible one with scores.
     """
-    declared = [str(each["scorer"]) for each in read_score_columns(header)]
-    scores = (
-        read_scores(sample.value.get("scores"), [], sample.file, sample.line)
-        if sample is not None
-        else {}
-    )
-    graders = sample.event_data.graders if sample is not None else {}
-    names = list(
-        dict.fromkeys(
-            [*declared, *(name for name, score in scores.items() if score.official is not None)]
-        )
-    )
+    graders: dict[str, str] = {}
+    scores: dict[str, SampleScore] = {}
+    if sample is not None:
+        graders = sample.event_data.graders
+        scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line)
+
+    names = _list_score_names(header, scores)
     judges = [
         name for name in names if name in graders or is_graded_by_model(name, scores.get(name))
     ]
-    preferred = as_object(as_object(header.get("results")).get("headline")).get("scorer")
-    candidates = [name for name in names if name not in judges] or judges
-    primary = VerdictSource(preferred) if preferred in candidates else None
-    if primary is None and candidates:
-        primary = VerdictSource(candidates[0])
-    chosen = VerdictSource.parse(context.options.get("verdict_from", ""), context.statistics)
-    if chosen is not None:
-        primary = chosen
-
-    grader = as_object(as_object(header.get("eval")).get("model_roles")).get("grader")
-    name = grader.get("model") if isinstance(grader, dict) else grader
+    primary = _choose_primary_score(header, names, judges, context)
     context.scales = build_scales(context.statistics, context.options.get("scorers", ""))
     return LogScores(
         primary=None if primary is None else primary.scorer,
         primary_key=None if primary is None else primary.key,
         judges=frozenset(judges),
         graders=graders,
-        grader=name if isinstance(name, str) else None,
+        grader=_read_grader_role(header),
         scales=context.scales,
     )
 
 
+def _list_score_names(header: dict[str, Any], scores: Mapping[str, SampleScore]) -> list[str]:
+    """Return the scorers that the results of a log declare, and then other scores of a sample."""
+    names = [str(column["scorer"]) for column in read_score_columns(header)]
+    # A score that only people added is no score of the benchmark.
+    names += [name for name, score in scores.items() if score.official is not None]
+    return list(dict.fromkeys(names))
+
+
+def _choose_primary_score(
+    header: dict[str, Any], names: Sequence[str], judges: Sequence[str], context: RunContext
+) -> VerdictSource | None:
+    """Return the score that the user chose, else the one in the log's headline or, without a
+    headline, the first score that no model gives.
+    """
+    chosen = VerdictSource.parse(context.options.get("verdict_from", ""), context.statistics)
+    if chosen is not None:
+        return chosen
+
+    candidates = [name for name in names if name not in judges] or judges
+    headline = as_object(as_object(header.get("results")).get("headline"))
+    if headline.get("scorer") in candidates:
+        return VerdictSource(headline["scorer"])
+    if candidates:
+        return VerdictSource(candidates[0])
+    return None
+
+
+def _read_grader_role(header: dict[str, Any]) -> str | None:
+    """Return the model with the role `grader`, or None without one."""
+    roles = as_object(as_object(header.get("eval")).get("model_roles"))
+    grader = roles.get("grader")
+    if isinstance(grader, dict):
+        grader = grader.get("model")
+    return grader if isinstance(grader, str) else None
+
+
 def _store_header_data(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
-    fields, packages = as_object(header.get("eval")), as_object(header.get("eval")).get("packages")
-    settings = {name: fields[name] for name in SETTINGS if fields.get(name)}
-    given = {"status": header.get("status"), "created": fields.get("created")}
-    settings |= {name: value for name, value in given.items() if value}
-    settings |= {"packages": packages} if isinstance(packages, dict) else {}
+    """Set the settings and the score columns of the run, and prepare the ids of its items."""
     context.log_metadata = _read_log_metadata(header)
-    settings |= context.log_metadata
+    settings = _read_settings(header) | context.log_metadata
     context.run.settings = {name: to_plain_json(value) for name, value in settings.items()}
-    epochs = as_object(fields.get("config")).get("epochs")
+
+    eval_fields = as_object(header.get("eval"))
+    epochs = as_object(eval_fields.get("config")).get("epochs")
     n_epochs = epochs if is_integer(epochs) and epochs > 0 else 1
+    sample_ids = as_list(as_object(eval_fields.get("dataset")).get("sample_ids"))
     context.has_epochs = n_epochs > 1
-    context.item_ids.reserve(as_list(as_object(fields.get("dataset")).get("sample_ids")), n_epochs)
+    context.item_ids.reserve(sample_ids, n_epochs)
+
     scores = context.scores
+    unusual_scales = {
+        name: scale.to_json() for name, scale in context.scales.items() if scale != DEFAULT_SCALE
+    }
     context.run.official_metrics[LOG_KEY] = {
         "primary": scores.primary,
         "primary_key": scores.primary_key,
@@ -377,12 +418,22 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
         "judges": sorted(scores.judges),
         "is_complete": is_complete,
         "columns": read_score_columns(header),
-        "scales": {
-            name: scale.to_json()
-            for name, scale in context.scales.items()
-            if scale != DEFAULT_SCALE
-        },
+        "scales": unusual_scales,
     }
+
+
+def _read_settings(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a log that are not empty."""
+    eval_fields = as_object(header.get("eval"))
+    settings = {name: eval_fields.get(name) for name in SETTINGS}
+    settings["status"] = header.get("status")
+    settings["created"] = eval_fields.get("created")
+    stated = {name: value for name, value in settings.items() if value}
+
+    packages = eval_fields.get("packages")
+    if isinstance(packages, dict):
+        stated["packages"] = packages
+    return stated
 
 
 def _read_log_metadata(header: dict[str, Any]) -> dict[str, Any]:
@@ -402,10 +453,12 @@ def _read_log_metadata(header: dict[str, Any]) -> dict[str, Any]:
 def _describe_log_update(update: dict[str, Any]) -> dict[str, Any]:
     """Return who edited the tags and metadata of a log, why, and how."""
     provenance = as_object(update.get("provenance"))
-    described = {name: provenance.get(name) for name in ("author", "reason", "timestamp")}
-    return {name: value for name, value in described.items() if value} | {
-        "edits": as_list(update.get("edits"))
-    }
+    described: dict[str, Any] = {}
+    for name in ("author", "reason", "timestamp"):
+        if provenance.get(name):
+            described[name] = provenance[name]
+    described["edits"] = as_list(update.get("edits"))
+    return described
 
 
 def _read_item(sample: LogSample, context: RunContext) -> Item | None:
@@ -454,47 +507,72 @@ def _make_item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunCon
 
 
 def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
+    """Fill an item from its sample. The task decides how the conversation is read."""
     value = sample.value
     sample_metadata = as_object(value.get("metadata"))
+    item.category = _find_category(sample_metadata)
     item.extra.metadata["metadata"] = to_plain_json(sample_metadata)
     item.extra.metadata |= context.log_metadata
-    names = (sample_metadata.get(name) for name in CATEGORY_FIELDS)
-    item.category = next((name for name in names if isinstance(name, str) and name), "")
-    messages = value.get("messages")
-    item.prediction_hash = answer_hash(list_answers_to_hash(messages))
+    item.prediction_hash = answer_hash(list_answers_to_hash(value.get("messages")))
     item.golden_hash = answer_hash(to_plain_json(value.get("target")))
-    is_bfcl = context.bfcl is not None and tasks.is_bfcl_sample(value)
-    if context.bfcl is not None and is_bfcl:
-        conversation = tasks.fill_bfcl_item(item, sample, context.bfcl)
-    elif tasks.is_tau2_sample(value):
-        conversation = tasks.fill_tau2_item(item, value)
-        item.functions = read_function_docs(sample.event_data.functions)
-    else:
-        replies = sample.event_data.replies
-        conversation = build_conversation(
-            messages or _input_to_messages(value.get("input")), replies
-        )
-        conversation.apply_to(item)
-        item.functions = read_function_docs(sample.event_data.functions)
-        _set_target_and_answer(item, value)
+
+    conversation = _fill_conversation(item, sample, context)
     for problem in conversation.problems:
         add_issue(item, problem, severity="notice")
     if conversation.server_tools:
         item.extra.metadata["server tools"] = conversation.server_tools
+
     _fill_usage(item, value, context.run.model)
     item.ended = _describe_ending(value)
     _add_log_remarks(item, value)
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
     add_score_verdicts(item, value, scores, context.scores, conversation)
-    main = scores.get(context.scores.primary or "")
-    explanation = (
-        main.official.explanation if main is not None and main.official is not None else None
-    )
-    if is_bfcl:
+    _set_error_type_of_task(item, value, scores, context)
+    apply_sample_incident(item, value, has_scorer_error=sample.event_data.has_scorer_error)
+
+
+def _find_category(sample_metadata: dict[str, Any]) -> str:
+    for name in CATEGORY_FIELDS:
+        category = sample_metadata.get(name)
+        if isinstance(category, str) and category:
+            return category
+    return ""
+
+
+def _is_bfcl_sample(value: dict[str, Any], context: RunContext) -> bool:
+    return context.bfcl is not None and tasks.is_bfcl_sample(value)
+
+
+def _fill_conversation(item: Item, sample: LogSample, context: RunContext) -> Conversation:
+    """Set messages, calls, functions and golden answer of an item by the rules of its task."""
+    value = sample.value
+    if context.bfcl is not None and _is_bfcl_sample(value, context):
+        return tasks.fill_bfcl_item(item, sample, context.bfcl)
+
+    if tasks.is_tau2_sample(value):
+        conversation = tasks.fill_tau2_item(item, value)
+    else:
+        messages = value.get("messages") or _input_to_messages(value.get("input"))
+        conversation = build_conversation(messages, sample.event_data.replies)
+        conversation.apply_to(item)
+        _set_target_and_answer(item, value)
+    item.functions = read_function_docs(sample.event_data.functions)
+    return conversation
+
+
+def _set_error_type_of_task(
+    item: Item, value: dict[str, Any], scores: Mapping[str, SampleScore], context: RunContext
+) -> None:
+    """Set the error type of a task whose scorer explains failures in known words."""
+    explanation = None
+    main_score = scores.get(context.scores.primary or "")
+    if main_score is not None and main_score.official is not None:
+        explanation = main_score.official.explanation
+
+    if _is_bfcl_sample(value, context):
         tasks.set_bfcl_error_type(item, explanation)
     elif tasks.is_tau2_sample(value):
         tasks.set_tau2_error_type(item, explanation)
-    apply_sample_incident(item, value, has_scorer_error=sample.event_data.has_scorer_error)
 
 
 def _input_to_messages(sample_input: Any) -> list[Any]:
@@ -510,29 +588,39 @@ def _set_target_and_answer(item: Item, sample_value: dict[str, Any]) -> None:
     """
     target = sample_value.get("target")
     targets = target if isinstance(target, list) else [target]
-    accepted = [to_plain_json(each) for each in targets if each not in (None, "")]
-    if accepted:
-        item.extra.accepted_answers = accepted
-        completion = as_object(sample_value.get("output")).get("completion")
-        item.extra.final_answer = str(completion) if completion else None
+    accepted = [to_plain_json(answer) for answer in targets if answer not in (None, "")]
+    if not accepted:
+        return
+    item.extra.accepted_answers = accepted
+    completion = as_object(sample_value.get("output")).get("completion")
+    item.extra.final_answer = str(completion) if completion else None
 
 
 def _fill_usage(item: Item, sample_value: dict[str, Any], model: str) -> None:
-    usage = as_object(sample_value.get("model_usage"))
-    by_model = {name: each for name, each in usage.items() if isinstance(each, dict)}
-    counted = [by_model[model]] if model in by_model else list(by_model.values())
-    item.tokens_in, item.tokens_out = (
-        _sum_token_counts(counted, name) for name in ("input_tokens", "output_tokens")
-    )
+    """Set tokens and seconds. Tokens of graders do not count if the model's own are known."""
+    usage_by_model = {
+        name: usage
+        for name, usage in as_object(sample_value.get("model_usage")).items()
+        if isinstance(usage, dict)
+    }
+    counted = list(usage_by_model.values())
+    if model in usage_by_model:
+        counted = [usage_by_model[model]]
+    item.tokens_in = _sum_token_counts(counted, "input_tokens")
+    item.tokens_out = _sum_token_counts(counted, "output_tokens")
+
     seconds = sample_value.get("working_time", sample_value.get("total_time"))
-    if is_number(seconds) and 0 <= seconds < 1e9:
+    if is_number(seconds) and 0 <= seconds < MAX_SECONDS:
         item.latency = float(seconds)
 
 
 def _sum_token_counts(usages: list[dict[str, Any]], field_name: str) -> int | None:
-    counts = [
-        n for usage in usages if isinstance(n := usage.get(field_name), int) and abs(n) < 1e15
-    ]
+    """Return the sum of the plausible counts, or None if there is none."""
+    counts = []
+    for usage in usages:
+        count = usage.get(field_name)
+        if isinstance(count, int) and abs(count) < MAX_TOKENS:
+            counts.append(count)
     return sum(counts) if counts else None
 
 
@@ -553,26 +641,38 @@ def _describe_ending(sample_value: dict[str, Any]) -> str | None:
 
 
 def _add_log_remarks(item: Item, sample_value: dict[str, Any]) -> None:
-    def add_remark(text: str) -> None:
-        item.messages.append(Message(item.n_turns - 1, step, role="log", content=text))
+    """Add log messages about an error, a limit and an invalidation of the sample."""
+    last_step = max((message.step for message in item.messages), default=-1)
+    for remark in _list_remarks(sample_value):
+        item.messages.append(Message(item.n_turns - 1, last_step, role="log", content=remark))
 
-    step = max((each.step for each in item.messages), default=-1)
-    error, limit, invalidation = (
-        sample_value.get(name) for name in ("error", "limit", "invalidation")
-    )
+    invalidation = sample_value.get("invalidation")
+    if isinstance(invalidation, dict):
+        item.extra.metadata["invalidated"] = to_plain_json(invalidation)
+    retries = as_list(sample_value.get("error_retries"))
+    if retries:
+        item.extra.metadata["error_retries"] = len(retries)
+
+
+def _list_remarks(sample_value: dict[str, Any]) -> list[str]:
+    remarks = []
+    error = sample_value.get("error")
     if isinstance(error, dict):
-        add_remark(f"the sample ended with an error: {error.get('message')}")
+        remarks.append(f"the sample ended with an error: {error.get('message')}")
+
+    limit = sample_value.get("limit")
     if isinstance(limit, dict):
-        add_remark(f"the {limit.get('type')} limit of {limit.get('limit')} stopped the sample")
+        kind = limit.get("type")
+        remarks.append(f"the {kind} limit of {limit.get('limit')} stopped the sample")
+
+    invalidation = sample_value.get("invalidation")
     if isinstance(invalidation, dict):
         reason = f": {invalidation['reason']}" if invalidation.get("reason") else ""
-        add_remark(
-            f"{invalidation.get('author')} invalidated this sample{reason}. The log's metrics still"
-            " include it"
+        author = invalidation.get("author")
+        remarks.append(
+            f"{author} invalidated this sample{reason}. The log's metrics still include it"
         )
-        item.extra.metadata["invalidated"] = to_plain_json(invalidation)
-    if retries := as_list(sample_value.get("error_retries")):
-        item.extra.metadata["error_retries"] = len(retries)
+    return remarks
 
 
 def _compare_metrics(context: RunContext) -> list[str]:

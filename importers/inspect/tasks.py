@@ -38,12 +38,12 @@ from fcreview.importers.bfcl.items import set_first_difference
 from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question
 from fcreview.importers.common.records import as_list, as_object, list_objects, shorten_question
 from fcreview.importers.inspect.content import get_text_and_error, read_tool_call
-from fcreview.importers.inspect.log import AGENT_STATE_PREFIX, LogSample
 from fcreview.importers.inspect.messages import (
     Conversation,
     build_conversation,
     find_last_reply_text,
 )
+from fcreview.importers.inspect.sample import AGENT_STATE_PREFIX, LogSample
 from fcreview.importers.tau.checker import read_reward_basis
 from fcreview.importers.tau.conversation import (
     ConversationMessage,

@@ -64,7 +64,7 @@ def to_text(sample: Json | bytes) -> bytes:
 
 
 def make_text_parts(n_megabytes: int, fill: bytes = b"x") -> Iterable[bytes]:
-    chunk = fill * MEGABYTE
+    chunk = fill * (MEGABYTE // len(fill))
     for _ in range(n_megabytes):
         yield chunk
 

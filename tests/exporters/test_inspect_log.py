@@ -16,7 +16,8 @@ import pytest
 
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.inspect_log import check_and_count_log_copies
-from fcreview.importers.inspect.log import LogSample, open_log
+from fcreview.importers.inspect.log import open_log
+from fcreview.importers.inspect.sample import LogSample
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from fcreview.safe_files import import_zipfile

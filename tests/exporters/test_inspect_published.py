@@ -15,7 +15,8 @@ import pytest
 
 from fcreview.exporters.export import export
 from fcreview.exporters.inspect_log import check_and_count_log_copies
-from fcreview.importers.inspect.log import LogSample, open_log
+from fcreview.importers.inspect.log import open_log
+from fcreview.importers.inspect.sample import LogSample
 from fcreview.model.review import ITEM_CORRECT
 from tests.exporters.rewriting import ExportServices
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, Values

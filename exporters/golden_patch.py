@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import diff_bytes, unified_diff
@@ -34,53 +35,67 @@ from fcreview.safe_files import read_file
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow
 
 MAX_NAMED_MODELS = 12
+RESOLUTION_TEXTS = {"adjudication": "adjudicated", "majority": "most annotators agree"}
 
 
 def format_issue_report(entries: Sequence[ErrataEntry], *, has_patch: bool) -> str:
     """Return a Markdown report on golden answers for the benchmark's maintainers. With `has_patch`,
     it asks them to apply the patch.
     """
-    categories: dict[tuple[str, str], list[ErrataEntry]] = {}
+    entries_by_category: dict[tuple[str, str], list[ErrataEntry]] = {}
     for entry in entries:
-        categories.setdefault((entry.title or entry.benchmark, entry.category), []).append(entry)
-    lines = ["# Golden answers to correct", ""]
-    many = format_count(len(entries), "golden answer")
-    lines += [
-        f"Annotators corrected {many} in {format_count(len(categories), 'category', 'categories')}."
-    ]
+        key = (entry.title or entry.benchmark, entry.category)
+        entries_by_category.setdefault(key, []).append(entry)
+
+    n_answers = format_count(len(entries), "golden answer")
+    n_categories = format_count(len(entries_by_category), "category", "categories")
     advice = " Apply the patch to the dataset files." if has_patch else ""
-    lines += [f"Each section below shows the current and the corrected answer.{advice}", ""]
-    for (kind, category), part in categories.items():
-        lines += [f"## {format_code_span(kind)}: {format_code_span(category)} ({len(part)})", ""]
-        for entry in part:
-            lines += [*_format_issue_section(entry), ""]
+    lines = [
+        "# Golden answers to correct",
+        "",
+        f"Annotators corrected {n_answers} in {n_categories}.",
+        f"Each section below shows the current and the corrected answer.{advice}",
+        "",
+    ]
+    for (title, category), category_entries in entries_by_category.items():
+        heading = f"## {format_code_span(title)}: {format_code_span(category)}"
+        lines += [f"{heading} ({len(category_entries)})", ""]
+        for entry in category_entries:
+            lines += _format_issue_section(entry)
+            lines.append("")
     return "\n".join(lines)
 
 
 def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
     yield f"### {format_code_span(entry.id)}"
     yield ""
+    old_answer = format_code_block(_format_json(entry.old), "json")
+    new_answer = format_code_block(_format_json(entry.new), "json")
     yield from format_titled_block("Question", format_code_block(entry.question))
-    yield from format_titled_block(
-        "Current golden answer", format_code_block(_format_json(entry.old), "json")
-    )
-    yield from format_titled_block(
-        "Corrected golden answer", format_code_block(_format_json(entry.new), "json")
-    )
+    yield from format_titled_block("Current golden answer", old_answer)
+    yield from format_titled_block("Corrected golden answer", new_answer)
     if entry.reasons:
         yield from format_titled_block("Reason", format_code_block("\n\n".join(entry.reasons)))
-    decided_by = {"adjudication": "adjudicated", "majority": "most annotators agree"}
-    how = decided_by.get(entry.decided_by, "all annotators agree")
-    yield f"**Resolved**: {how}: {', '.join(map(format_code_span, entry.settled_by))}"
+
+    how = RESOLUTION_TEXTS.get(entry.decided_by, "all annotators agree")
+    names = ", ".join(format_code_span(name) for name in entry.settled_by)
+    yield f"**Resolved**: {how}: {names}"
     yield ""
-    seen, failed = entry.evidence, entry.evidence.failed
-    more = f" and {len(failed) - MAX_NAMED_MODELS} more" if len(failed) > MAX_NAMED_MODELS else ""
-    named = (
-        f"; failed: {', '.join(map(format_code_span, failed[:MAX_NAMED_MODELS]))}{more}"
-        if failed
-        else ""
-    )
-    yield f"**Runs**: {seen.passed} of {seen.runs} pass with the current golden answer{named}"
+    yield f"**Runs**: {_describe_evidence(entry.evidence)}"
+
+
+def _describe_evidence(evidence: Evidence) -> str:
+    """Describe how many runs pass with the current golden answer, and which models fail."""
+    text = f"{evidence.passed} of {evidence.runs} pass with the current golden answer"
+    if not evidence.failed:
+        return text
+
+    named_models = evidence.failed[:MAX_NAMED_MODELS]
+    text += f"; failed: {', '.join(format_code_span(model) for model in named_models)}"
+    n_more = len(evidence.failed) - MAX_NAMED_MODELS
+    if n_more > 0:
+        text += f" and {n_more} more"
+    return text
 
 
 def _format_json(value: Any) -> str:
@@ -98,9 +113,26 @@ Runs with the same dataset have the same golden answers.
 
 @dataclass(slots=True)
 class _DatasetRuns:
+    """The runs of a dataset, and the label with the golden fix of each corrected item."""
+
     runs: list[RunRow] = field(default_factory=list)
     plans: list[RunPlan] = field(default_factory=list)
     fixes: dict[ItemName, Label] = field(default_factory=dict)
+
+    def add_fix(self, label: Label) -> None:
+        """Add the fix of an item, unless another run has the same fix."""
+        self.fixes.setdefault(_get_item_name(label), label)
+
+    def find_conflict(self, label: Label) -> str | None:
+        """Return a message if another run has a different fix of the item, else None."""
+        known = self.fixes.get(_get_item_name(label), label)
+        if known["golden_fix"] == label["golden_fix"]:
+            return None
+        return f"{label['id']}: two runs have different golden fixes"
+
+
+def _get_item_name(label: Label) -> ItemName:
+    return label["category"], label["id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,42 +218,49 @@ def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
     """Collect the resolved fixes of all items, and the new contents of the files. Prints a message
     about each rejected fix.
     """
-    found = ResolvedFixes()
-    for group in _group_fixes_by_dataset(source):
-        found.fixes += [
-            _build_resolved_fix(source, group, each)
-            for each in _apply_fixes_of_dataset(source, group, found)
-        ]
-    return found
+    resolved = ResolvedFixes()
+    for dataset in _group_fixes_by_dataset(source):
+        for applied in _apply_fixes_of_dataset(source, dataset, resolved):
+            resolved.fixes.append(_build_resolved_fix(source, dataset, applied))
+    return resolved
 
 
 def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
-    groups: dict[DatasetKey, _DatasetRuns] = {}
-    of_run: dict[int, _DatasetRuns] = {}
+    """Return the datasets with golden fixes. Print a note for each reason of a rejection."""
+    datasets = _group_runs_by_dataset(source)
+    dataset_by_run = {row.run: dataset for dataset in datasets for row in dataset.runs}
+
+    n_rejected: Counter[str] = Counter()
+    for chunk in source.iter_label_chunks():
+        for label in chunk:
+            has_fix = any(opinion["golden_fix"] for opinion in label["opinions"])
+            if not has_fix:
+                continue
+            dataset = dataset_by_run[label["run"]]
+            reason = _find_fix_rejection_reason(source, label) or dataset.find_conflict(label)
+            if reason is None:
+                dataset.add_fix(label)
+            else:
+                n_rejected[reason] += 1
+
+    for reason, count in n_rejected.items():
+        fixes = format_count(count, "golden fix", "golden fixes")
+        source.print_note(f"{fixes} rejected: {reason}")
+    return [dataset for dataset in datasets if dataset.fixes]
+
+
+def _group_runs_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
+    datasets: dict[DatasetKey, _DatasetRuns] = {}
     for row in source.runs:
-        info, plan = row.info, source.benchmark_services.find_plan(row.info)
-        place = info.dataset if plan.data and info.dataset else info.path
-        group = groups.setdefault(
-            (info.benchmark, info.generation, info.language, place), _DatasetRuns()
-        )
-        group.runs.append(row)
-        group.plans.append(plan)
-        of_run[row.run] = group
-    refused: dict[str, int] = {}
-    for label in (label for chunk in source.iter_label_chunks() for label in chunk):
-        if not any(opinion["golden_fix"] for opinion in label["opinions"]):
-            continue
-        group, item = of_run[label["run"]], (label["category"], label["id"])
-        why = _find_fix_rejection_reason(source, label)
-        if why is None and group.fixes.get(item, label)["golden_fix"] != label["golden_fix"]:
-            why = f"{label['id']}: two runs have different golden fixes"
-        if why:
-            refused[why] = refused.get(why, 0) + 1
-        else:
-            group.fixes.setdefault(item, label)
-    for why, count in refused.items():
-        source.print_note(f"{format_count(count, 'golden fix', 'golden fixes')} rejected: {why}")
-    return [group for group in groups.values() if group.fixes]
+        run = row.info
+        plan = source.benchmark_services.find_plan(run)
+        # A run without dataset files shares its golden answers with no other run.
+        folder = run.dataset if plan.data and run.dataset else run.path
+        key = (run.benchmark, run.generation, run.language, folder)
+        dataset = datasets.setdefault(key, _DatasetRuns())
+        dataset.runs.append(row)
+        dataset.plans.append(plan)
+    return list(datasets.values())
 
 
 def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None:
@@ -239,38 +278,56 @@ def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None
 
 
 def _apply_fixes_of_dataset(
-    source: ExportSource, group: _DatasetRuns, resolved: ResolvedFixes
+    source: ExportSource, dataset: _DatasetRuns, resolved: ResolvedFixes
 ) -> Iterable[AppliedGoldenFix]:
     """Add the corrected files to `resolved`, and return the applied fixes. All runs of the dataset
     get all fixes, because runs may share a file.
     """
-    found: dict[ItemName, AppliedGoldenFix] = {}
-    for row, plan in zip(group.runs, group.plans, strict=True):
-        own = {each["category"] for each in row.categories}
-        fixes = {item: label["golden_fix"] for item, label in group.fixes.items() if item[0] in own}
-        for each in source.benchmark_services.rewrite_golden(plan, fixes):
-            if isinstance(each, AppliedGoldenFix):
-                if canonical_json(each.old) != canonical_json(each.new):
-                    found.setdefault(each.item, each)
-            elif isinstance(each, Unrepresentable):
+    applied_fixes: dict[ItemName, AppliedGoldenFix] = {}
+    for row, plan in zip(dataset.runs, dataset.plans, strict=True):
+        fixes = _select_fixes_of_run(dataset, row)
+        for change in source.benchmark_services.rewrite_golden(plan, fixes):
+            if isinstance(change, AppliedGoldenFix):
+                if canonical_json(change.old) != canonical_json(change.new):
+                    applied_fixes.setdefault(change.item, change)
+            elif isinstance(change, Unrepresentable):
                 source.print_note(
-                    f"{row.info.full_title}, {row.run_name}: {each.description} ({each.count:,})"
+                    f"{row.info.full_title}, {row.run_name}: {change.description}"
+                    f" ({change.count:,})"
                 )
+            elif plan.data and change.path in plan.results:
+                # The file of the run contains a copy of the golden answer.
+                resolved.copies[change.path] = change.content
             else:
-                is_copy = bool(plan.data) and each.path in plan.results
-                (resolved.copies if is_copy else resolved.dataset)[each.path] = each.content
-    return found.values()
+                resolved.dataset[change.path] = change.content
+    return applied_fixes.values()
+
+
+def _select_fixes_of_run(dataset: _DatasetRuns, row: RunRow) -> dict[ItemName, Any]:
+    """Return the golden fixes of the items whose categories the run has."""
+    categories = {entry["category"] for entry in row.categories}
+    fixes = {}
+    for item_name, label in dataset.fixes.items():
+        category, _ = item_name
+        if category in categories:
+            fixes[item_name] = label["golden_fix"]
+    return fixes
 
 
 def _build_resolved_fix(
-    source: ExportSource, group: _DatasetRuns, applied: AppliedGoldenFix
+    source: ExportSource, dataset: _DatasetRuns, applied: AppliedGoldenFix
 ) -> ResolvedFix:
-    category, name = applied.item
-    label, runs = group.fixes[applied.item], {row.run for row in group.runs}
-    rows = source.store.fetch_rows(source.store.find_items(name))
-    rows = [row for row in rows if row.category == category and row.run in runs]
-    item = next(row.item for row in rows if row.run == label["run"])
-    return ResolvedFix(source.store.read_detail(item), label=label, applied=applied, rows=rows)
+    category, item_id = applied.item
+    label = dataset.fixes[applied.item]
+    run_numbers = {row.run for row in dataset.runs}
+    rows = [
+        row
+        for row in source.store.fetch_rows(source.store.find_items(item_id))
+        if row.category == category and row.run in run_numbers
+    ]
+    reviewed_row = next(row for row in rows if row.run == label["run"])
+    detail = source.store.read_detail(reviewed_row.item)
+    return ResolvedFix(detail, label=label, applied=applied, rows=rows)
 
 
 NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
@@ -281,32 +338,43 @@ def format_unified_diff(path: str, old: bytes, new: bytes) -> bytes:
     diff works for files in any encoding, because it compares bytes. `path` is relative and has
     forward slashes.
     """
-    before, after = _split_at_line_feeds(old), _split_at_line_feeds(new)
-    lines = list(diff_bytes(unified_diff, before, after, b"", b""))[2:]
-    if not lines:
+    old_lines = _split_at_line_feeds(old)
+    new_lines = _split_at_line_feeds(new)
+    diff_lines = list(diff_bytes(unified_diff, old_lines, new_lines, b"", b""))
+    if not diff_lines:
         return b""
-    ours, theirs = _quote_path_for_diff(f"a/{path}"), _quote_path_for_diff(f"b/{path}")
+    lines = diff_lines[2:]  # without the names of the files
+
+    old_path = _quote_path_for_diff(f"a/{path}")
+    new_path = _quote_path_for_diff(f"b/{path}")
     # The program `patch` needs a tab to find the end of a name with spaces.
     end = "\t" if " " in path else ""
-    head = f"diff --git {ours} {theirs}\n--- {ours}{end}\n+++ {theirs}{end}\n".encode(
-        "utf-8", "surrogateescape"
-    )
-    return head + b"".join(
-        line if line.endswith(b"\n") else line + b"\n" + NO_NEWLINE_MARK for line in lines
-    )
+    head = f"diff --git {old_path} {new_path}\n--- {old_path}{end}\n+++ {new_path}{end}\n"
+    parts = [head.encode("utf-8", "surrogateescape")]
+    for line in lines:
+        parts.append(line)
+        if not line.endswith(b"\n"):
+            parts.append(b"\n" + NO_NEWLINE_MARK)
+    return b"".join(parts)
 
 
 def _quote_path_for_diff(path: str) -> str:
-    if not any(char in '"\\' or ord(char) < 32 or ord(char) == 127 for char in path):
+    """Quote a path as git does, if it has quotes, backslashes or control characters."""
+    if not any(char in '"\\' or _is_control_character(char) for char in path):
         return path
-    plain = path.replace("\\", "\\\\").replace('"', '\\"')
-    return (
-        '"'
-        + "".join(
-            f"\\{ord(char):03o}" if ord(char) < 32 or ord(char) == 127 else char for char in plain
-        )
-        + '"'
-    )
+    quoted = ""
+    for char in path:
+        if char in '"\\':
+            quoted += "\\" + char
+        elif _is_control_character(char):
+            quoted += f"\\{ord(char):03o}"
+        else:
+            quoted += char
+    return f'"{quoted}"'
+
+
+def _is_control_character(char: str) -> bool:
+    return ord(char) < 32 or ord(char) == 127
 
 
 def _split_at_line_feeds(content: bytes) -> list[bytes]:

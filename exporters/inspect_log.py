@@ -16,7 +16,7 @@ import orjson
 
 from fcreview.exporters.base import ExportError, ExportSource, Label
 from fcreview.model.effective_verdict import RESOLUTIONS, is_definite, is_same_verdict
-from fcreview.model.review import ItemKey, find_retracted_events
+from fcreview.model.review import Event, ItemKey, find_retracted_events
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile
 
 BENCHMARK = "inspect"
@@ -34,25 +34,26 @@ def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
 
     Raises ExportError if no run comes from an Inspect log.
     """
-    edit = source.benchmark_services.write_reviewed_logs
+    rewrite_logs = source.benchmark_services.write_reviewed_logs
     runs = [run for run in source.runs if run.info.benchmark == BENCHMARK]
-    if not runs or edit is None:
+    if not runs or rewrite_logs is None:
         raise ExportError("no run comes from an Inspect log. Choose another format.")
-    n_items = n_files = 0
+
+    n_items = 0
+    n_files = 0
     for run in runs:
-        verdicts = list(_iter_reviewed_verdicts(source, run.run))
         plan = replace(source.benchmark_services.find_plan(run.info), run=run.info)
-        for each in edit(
-            plan, verdicts, source.store.analysis.fetch_scored_items(run.run)["corrected"]
-        ):
-            if not isinstance(each, RewrittenFile):
+        verdicts = list(_iter_reviewed_verdicts(source, run.run))
+        corrected_scores = source.store.analysis.fetch_scored_items(run.run)["corrected"]
+        for result in rewrite_logs(plan, verdicts, corrected_scores):
+            if isinstance(result, RewrittenFile):
+                _choose_unused_path(folder, result.path).write_bytes(result.content)
+                n_files += 1
+            else:
                 source.print_note(
-                    f"{run.run_name}: the copy cannot contain: {each.description} ({each.count:,})"
+                    f"{run.run_name}: the copy cannot contain: {result.description}"
+                    f" ({result.count:,})"
                 )
-                continue
-            target = _choose_unused_path(folder, each.path)
-            target.write_bytes(each.content)
-            n_files += 1
         n_items += len({verdict.item_id for verdict in verdicts})
     source.counts |= {"log": n_files, "reviewed item": n_items}
 
@@ -81,40 +82,67 @@ def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[Reviewed
 
 
 def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
-    key = ItemKey(*[label[name] for name in ItemKey._fields])
-    target, criterion, value = label["target"], label["criterion"], label["human"]
-    history = source.store.reviews.events.get_history(key)
-    retracted = find_retracted_events(history)
-    events = [e for e in history if e.act != "retract" and (e.event, e.annotator) not in retracted]
-    # If no event is on this target and criterion, the verdict follows from reviews of parts of the
-    # item.
-    events = [e for e in events if (e.target, e.criterion) == (target, criterion)] or events
-    current = [each for each in label["opinions"] if not each["stale"]]
-    agreeing = [each for each in current if is_same_verdict(each["value"], value)]
-    adjudicated = [each for each in current if each["act"] == "adjudicate"]
-    last: dict[str, Any] = next(iter(adjudicated or agreeing), {})
-    details: dict[str, Any] = {
-        "annotators": label["n_annotators"],
-        "agree": len({each["annotator"] for each in agreeing if each["act"] != "adjudicate"}),
-        "fault": label["fault"],
-        "tags": label["tags"],
-        "blind": last.get("blind"),
-        "events": [each.event for each in events],
+    """Make the edit of a score from a label with a human verdict.
+
+    Author, time and reason come from an adjudication, else from an annotator who agrees with the
+    verdict. If nobody gave this verdict, it follows from reviews of parts of the item, and the last
+    of them is used.
+    """
+    opinions = [opinion for opinion in label["opinions"] if not opinion["stale"]]
+    agreeing = [
+        opinion for opinion in opinions if is_same_verdict(opinion["value"], label["human"])
+    ]
+    adjudications = [opinion for opinion in opinions if opinion["act"] == "adjudicate"]
+    events = _find_events_of_label(source, label)
+
+    deciding: dict[str, Any] = {}
+    if adjudications:
+        deciding = adjudications[0]
+    elif agreeing:
+        deciding = agreeing[0]
+    if deciding:
+        author = deciding["annotator"]
+        time = deciding["time"]
+    else:
+        author = events[-1].annotator
+        time = events[-1].time
+
+    agreeing_annotators = {
+        opinion["annotator"] for opinion in agreeing if opinion["act"] != "adjudicate"
     }
-    author, time = (
-        (last["annotator"], last["time"]) if last else (events[-1].annotator, events[-1].time)
-    )
-    reason = last.get("note") or last.get("reason") or label["fault"]
     return ReviewedVerdict(
         label["id"],
-        target=target,
-        criterion=criterion,
-        value=value,
+        target=label["target"],
+        criterion=label["criterion"],
+        value=label["human"],
         author=author,
         time=time,
-        reason=reason,
-        details=details,
+        reason=deciding.get("note") or deciding.get("reason") or label["fault"],
+        details={
+            "annotators": label["n_annotators"],
+            "agree": len(agreeing_annotators),
+            "fault": label["fault"],
+            "tags": label["tags"],
+            "blind": deciding.get("blind"),
+            "events": [event.event for event in events],
+        },
     )
+
+
+def _find_events_of_label(source: ExportSource, label: Label) -> list[Event]:
+    """Return the reviews on the label's target and criterion, without retracted ones. If there are
+    none, return all reviews of the item, because its verdict follows from those of its parts.
+    """
+    key = ItemKey(*[label[name] for name in ItemKey._fields])
+    history = source.store.reviews.events.get_history(key)
+    retracted = find_retracted_events(history)
+    events = [
+        event
+        for event in history
+        if event.act != "retract" and (event.event, event.annotator) not in retracted
+    ]
+    target = (label["target"], label["criterion"])
+    return [event for event in events if (event.target, event.criterion) == target] or events
 
 
 def check_and_count_log_copies(folder: Path) -> int:
@@ -138,10 +166,11 @@ def check_and_count_log_copies(folder: Path) -> int:
                 recompute_metrics(log)
         except Exception as error:
             raise ExportError(f"{path.name}: inspect_ai cannot read the copy: {error}") from error
-        found = _get_metric_values(log)
+
+        recomputed = _get_metric_values(log)
         wrong = [
             name
-            for name, value in found.items()
+            for name, value in recomputed.items()
             if name not in kept and not _is_equal_metric_value(value, written.get(name, value))
         ]
         if wrong:

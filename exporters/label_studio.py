@@ -52,53 +52,60 @@ def write_tasks(source: ExportSource, out: Sink) -> None:
 
 
 def convert_label_to_task(label: Label) -> dict[str, Any]:
-    criterion = label["criterion"]
+    """Convert a label to a task. Automatic verdicts become predictions, reviews annotations."""
     data = {name: value for name, value in label.items() if name not in ("automatic", "opinions")}
-    values = [each["value"] for each in [*label["automatic"], *label["opinions"]]]
-    given_labels = {str(each) for value in values if isinstance(value, list) for each in value}
-    shown = {
+    data |= {
         "text": _format_task_text(label),
-        "choices": [{"value": word} for word in get_scale_words(criterion)],
-        "labels": [{"value": label} for label in sorted(given_labels)],
+        "choices": [{"value": word} for word in get_scale_words(label["criterion"])],
+        "labels": [{"value": name} for name in _list_given_labels(label)],
     }
     return {
-        "data": data | shown,
+        "data": data,
         "predictions": [
-            {
-                "model_version": " ".join(word for word in (each["source"], each["by"]) if word),
-                "result": list(
-                    _make_opinion_results(
-                        criterion, {"value": each["value"], "note": each["rationale"]}, each
-                    )
-                ),
-            }
-            for each in label["automatic"]
+            _make_prediction(label["criterion"], verdict) for verdict in label["automatic"]
         ],
         "annotations": [
-            {
-                "result": list(
-                    _make_opinion_results(
-                        criterion, opinion, meta | {"digest": _hash_opinion(opinion)}
-                    )
-                ),
-                "ground_truth": opinion["act"] == "adjudicate",
-                "was_cancelled": False,
-                "created_at": opinion["time"],
-            }
-            for opinion in label["opinions"]
-            for meta in [{name: opinion[name] for name in META_FIELDS}]
+            _make_annotation(label["criterion"], opinion) for opinion in label["opinions"]
         ],
+    }
+
+
+def _list_given_labels(label: Label) -> list[str]:
+    """Return all labels that a verdict contains, if the criterion's verdicts are sets of labels."""
+    names: set[str] = set()
+    for verdict in [*label["automatic"], *label["opinions"]]:
+        if isinstance(verdict["value"], list):
+            names.update(str(name) for name in verdict["value"])
+    return sorted(names)
+
+
+def _make_prediction(criterion: str, verdict: dict[str, Any]) -> dict[str, Any]:
+    words = [word for word in (verdict["source"], verdict["by"]) if word]
+    content = {"value": verdict["value"], "note": verdict["rationale"]}
+    return {
+        "model_version": " ".join(words),
+        "result": list(_make_opinion_results(criterion, content, verdict)),
+    }
+
+
+def _make_annotation(criterion: str, opinion: dict[str, Any]) -> dict[str, Any]:
+    meta = {name: opinion[name] for name in META_FIELDS}
+    meta["digest"] = _hash_opinion(opinion)
+    return {
+        "result": list(_make_opinion_results(criterion, opinion, meta)),
+        "ground_truth": opinion["act"] == "adjudicate",
+        "was_cancelled": False,
+        "created_at": opinion["time"],
     }
 
 
 def _format_task_text(label: Label) -> str:
     lines = [f"{label['category']} {label['id']}, {label['target']}: {label['criterion']}"]
     for name in ("messages", "golden_calls", "predicted_calls"):
-        lines += (
-            [f"{name}:", *(orjson.dumps(each).decode() for each in label.get(name) or [])]
-            if name in label
-            else []
-        )
+        if name in label:
+            lines.append(f"{name}:")
+            for value in label[name] or []:
+                lines.append(orjson.dumps(value).decode())
     return "\n".join(lines)
 
 
@@ -158,46 +165,74 @@ def read_tasks(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
             1, "the file is not a JSON list of tasks. Use the JSON export of Label Studio."
         )
         return
-    for number, each in enumerate(tasks, 1):
+    for number, task in enumerate(tasks, 1):
         try:
-            annotations = [
-                one for one in each.get("annotations") or () if not one.get("was_cancelled")
-            ]
-            for annotation in annotations:
-                found = _read_opinion(each["data"], annotation)
-                if any(found.get(name) is not None for name in OPINION_FIELDS):
-                    yield parse_review(number, each["data"], found)
+            yield from _read_annotations(number, task)
         except ValueError as error:
             yield InvalidRecord(number, str(error))
         except (AttributeError, IndexError, KeyError, TypeError):
             yield InvalidRecord(number, "the task was not exported by fcreview")
 
 
+def _read_annotations(number: int, task: Mapping[str, Any]) -> Iterator[ImportedReview]:
+    annotations = [
+        annotation
+        for annotation in task.get("annotations") or ()
+        if not annotation.get("was_cancelled")
+    ]
+    for annotation in annotations:
+        opinion = _read_opinion(task["data"], annotation)
+        has_content = any(opinion.get(name) is not None for name in OPINION_FIELDS)
+        if has_content:
+            yield parse_review(number, task["data"], opinion)
+
+
 def _read_opinion(task_data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:
+    """Read an annotation. If it was exported by fcreview and not changed, it keeps its annotator
+    and time; else they are those of Label Studio.
+    """
     opinion: dict[str, Any] = {}
     for result in annotation["result"]:
-        control = result["from_name"]
-        texts = result["value"]["choices" if CONTROL_TYPES.get(control) == "choices" else "text"]
-        texts = [texts] if isinstance(texts, str) else texts
-        if control == "verdict":
-            opinion["value"] = parse_answer(task_data.get("criterion", CORRECT), texts[0])
-        elif control == "labels":
-            opinion["value"] = texts
-        elif control == "golden_fix":
-            opinion["golden_fix"] = orjson.loads(texts[0])
-        elif control == "tags":
-            opinion["tags"] = texts
-        elif control in OPINION_FIELDS:
-            opinion[control] = "\n".join(texts)
-    meta: dict[str, Any] = next(
-        (result["meta"] for result in annotation["result"] if result.get("meta")), {}
-    )
+        opinion |= _read_control_result(task_data, result)
+
+    meta: dict[str, Any] = {}
+    for result in annotation["result"]:
+        if result.get("meta"):
+            meta = result["meta"]
+            break
     if meta.get("digest") == _hash_opinion(opinion):
         return opinion | {name: meta.get(name) for name in META_FIELDS}
-    who = annotation.get("completed_by")
-    name = who.get("email") or who.get("id") if isinstance(who, dict) else who
+
     return opinion | {
-        "annotator": "" if name is None else str(name),
+        "annotator": _read_annotator_name(annotation),
         "act": "adjudicate" if annotation.get("ground_truth") else "review",
         "time": annotation.get("updated_at") or annotation.get("created_at"),
     }
+
+
+def _read_control_result(task_data: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field of an opinion that a control sets. Empty for an unknown control."""
+    control = result["from_name"]
+    kind = "choices" if CONTROL_TYPES.get(control) == "choices" else "text"
+    texts = result["value"][kind]
+    if isinstance(texts, str):
+        texts = [texts]
+
+    if control == "verdict":
+        return {"value": parse_answer(task_data.get("criterion", CORRECT), texts[0])}
+    if control == "labels":
+        return {"value": texts}
+    if control == "golden_fix":
+        return {"golden_fix": orjson.loads(texts[0])}
+    if control == "tags":
+        return {"tags": texts}
+    if control in OPINION_FIELDS:
+        return {control: "\n".join(texts)}
+    return {}
+
+
+def _read_annotator_name(annotation: Mapping[str, Any]) -> str:
+    user = annotation.get("completed_by")
+    if isinstance(user, dict):
+        user = user.get("email") or user.get("id")
+    return "" if user is None else str(user)

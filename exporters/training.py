@@ -27,8 +27,9 @@ from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.exporters.golden_patch import list_fix_authors
 from fcreview.matching.align import align_calls
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, make_tool_definitions
+from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import DISPUTED, is_same_verdict
-from fcreview.model.item import AcceptedValues, Call, GoldenObject
+from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item
 from fcreview.model.json_value import canonical_json, to_plain_json
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.wording import format_count
@@ -76,7 +77,24 @@ class CorrectedGoldens:
 
         None without a correction.
         """
-        item, run = detail.item, detail.run
+        fix = self._find_valid_fix(detail)
+        if fix is not None:
+            services = self._source.benchmark_services
+            calls = services.parse_golden_fix(detail.run, detail.item, fix.content)
+            return CorrectedGolden(calls, fix.authors) if calls else None
+
+        erratum = detail.item.extra.erratum
+        if erratum is None or erratum.stale or not detail.item.golden:
+            return None
+        # An erratum without names counts as one of a single annotator.
+        n_annotators = max(len(erratum.who), 1)
+        if n_annotators < self._min_annotators:
+            return None
+        return CorrectedGolden(detail.item.golden, erratum.who)
+
+    def _find_valid_fix(self, detail: ItemDetail) -> GoldenFix | None:
+        item = detail.item
+        run = detail.run
         fix = self._fixes.get(
             (
                 run.benchmark,
@@ -87,22 +105,11 @@ class CorrectedGoldens:
                 item.golden_hash or "",
             )
         )
-        if (
-            fix is not None
-            and self._source.benchmark_services.explain_golden_fix_rejection(run, item, fix.content)
-            is None
-        ):
-            calls = self._source.benchmark_services.parse_golden_fix(run, item, fix.content)
-            return CorrectedGolden(calls, fix.authors) if calls else None
-        erratum = item.extra.erratum
-        if (
-            erratum is None
-            or erratum.stale
-            or not item.golden
-            or self._min_annotators > max(len(erratum.who), 1)
-        ):
+        if fix is None:
             return None
-        return CorrectedGolden(item.golden, erratum.who)
+        services = self._source.benchmark_services
+        problem = services.explain_golden_fix_rejection(run, item, fix.content)
+        return fix if problem is None else None
 
 
 def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey, GoldenFix | None]:
@@ -112,34 +119,47 @@ def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey,
     from fcreview.store.label_fields import LabelSelection
     from fcreview.store.rows import View
 
-    found: dict[AnswerKey, GoldenFix | None] = {}
+    fixes: dict[AnswerKey, GoldenFix | None] = {}
     for lines in source.store.iter_label_batches(View(), LabelSelection("reviewed")):
-        for label in (orjson.loads(line) for line in lines if '"golden_fix":{' in line):
-            fix = label["golden_fix"]
-            is_on_item = (label["target"], label["criterion"]) == ITEM_CORRECT
-            if not (fix and is_on_item and _is_fix_agreed(label, min_annotators)):
+        for line in lines:
+            if '"golden_fix":{' not in line:
+                continue  # without the cost of parsing the label
+            label = orjson.loads(line)
+            if not _has_usable_fix(label, min_annotators):
                 continue
-            names = ("benchmark", "generation", "language", "category", "id", "golden_hash")
-            key = tuple(str(label[name] or "") for name in names)
-            known = found.setdefault(key, GoldenFix(fix, list_fix_authors(label)))
-            if known is not None and canonical_json(known.content) != canonical_json(fix):
-                found[key] = None
-    return found
+
+            key = tuple(str(label[name] or "") for name in ANSWER_KEY_FIELDS)
+            fix = GoldenFix(label["golden_fix"], list_fix_authors(label))
+            known = fixes.setdefault(key, fix)
+            if known is not None and canonical_json(known.content) != canonical_json(fix.content):
+                fixes[key] = None
+    return fixes
+
+
+def _has_usable_fix(label: Label, min_annotators: int) -> bool:
+    is_on_item = (label["target"], label["criterion"]) == ITEM_CORRECT
+    return bool(label["golden_fix"]) and is_on_item and _is_fix_agreed(label, min_annotators)
 
 
 def _is_fix_agreed(label: Label, min_annotators: int) -> bool:
+    """Whether an adjudicator reviewed the item, or enough annotators recorded the fix or agree with
+    the verdict.
+    """
     if label["decided_by"] == DISPUTED:
         return False
-    current = [each for each in label["opinions"] if not each["stale"]]
-    agreeing = {
-        each["annotator"]
-        for each in current
-        if each["golden_fix"] == label["golden_fix"]
-        or is_same_verdict(each["value"], label["human"])
-    }
-    return len(agreeing) >= min_annotators or any(each["act"] == "adjudicate" for each in current)
+    opinions = [opinion for opinion in label["opinions"] if not opinion["stale"]]
+    if any(opinion["act"] == "adjudicate" for opinion in opinions):
+        return True
+
+    agreeing = set()
+    for opinion in opinions:
+        has_same_fix = opinion["golden_fix"] == label["golden_fix"]
+        if has_same_fix or is_same_verdict(opinion["value"], label["human"]):
+            agreeing.add(opinion["annotator"])
+    return len(agreeing) >= min_annotators
 
 
+ANSWER_KEY_FIELDS = ("benchmark", "generation", "language", "category", "id", "golden_hash")
 MODEL_FAULTS = (None, "model")
 """Faults with which the reply of a failed item counts as wrong.
 
@@ -193,59 +213,75 @@ def write_sft_rows(source: ExportSource, out: Sink) -> None:
     """
     options = source.selection.training
     counts = _RowCounts()
-    seen: set[bytes] = set()
+    digests_of_corrected_rows: set[bytes] = set()
     for item in _iter_reviewed_items(source):
-        found = (
-            None
-            if options.exclude_benchmark_goldens or item.correction is None
-            else _build_golden_reply(item)
-        )
-        corrected = [*found.messages[:-1], found.reply] if found is not None else None
-        messages = corrected or _select_training_messages(item, options)
-        if messages is None:
-            continue
-        content = {
-            "messages": _encode_messages(messages, options),
-            "reply": "golden" if corrected else "model",
-        }
-        if corrected:
-            digest = blake2b(
-                orjson.dumps(to_plain_json([content, item.tools])), digest_size=16
-            ).digest()
-            if digest in seen:
+        corrected = None
+        if item.correction is not None and not options.exclude_benchmark_goldens:
+            corrected = _build_golden_reply(item)
+        if corrected is not None:
+            messages = [*corrected.messages[:-1], corrected.reply]
+            content = {"messages": _encode_messages(messages, options), "reply": "golden"}
+            # The runs of several models give the same row, because its reply is not theirs.
+            digest = _hash_row(content, item)
+            if digest in digests_of_corrected_rows:
                 continue
-            seen.add(digest)
-        out.write(_encode_row(item, content, options, is_corrected=bool(corrected)))
-        counts.count_row(item, is_corrected=bool(corrected))
+            digests_of_corrected_rows.add(digest)
+        else:
+            own_messages = _select_training_messages(item, options)
+            if own_messages is None:
+                continue
+            content = {"messages": _encode_messages(own_messages, options), "reply": "model"}
+
+        is_corrected = corrected is not None
+        out.write(_encode_row(item, content, options, is_corrected=is_corrected))
+        counts.count_row(item, is_corrected=is_corrected)
     _set_counts_and_dataset_card(source, "sft", counts)
+
+
+def _hash_row(content: JsonObject, item: _ReviewedItem) -> bytes:
+    encoded = orjson.dumps(to_plain_json([content, item.tools]))
+    return blake2b(encoded, digest_size=16).digest()
 
 
 def write_preference_pairs(source: ExportSource, out: Sink) -> None:
     """Write pairs of a right and a wrong reply. A question has at most `max_pairs` pairs."""
     options = source.selection.training
-    questions: dict[tuple[str, ...], list[_ReviewedItem]] = {}
+    items_by_question: dict[tuple[str, ...], list[_ReviewedItem]] = {}
     for item in _iter_reviewed_items(source):
         if item.passes is not None:
-            questions.setdefault(item.key, []).append(item)
-    tasks: dict[tuple[Any, ...], list[_ReviewedItem]] = {}
-    for items in questions.values():
-        for item in items:
-            if item.group is not None and item.golden_hash:
-                task = (*item.key[:4], item.run, item.group, item.golden_hash, item.question)
-                tasks.setdefault(task, []).append(item)
+            items_by_question.setdefault(item.key, []).append(item)
+    questions = list(items_by_question.values())
+    tasks = _group_trials_by_task(questions)
+
     counts = _RowCounts()
     n_pairs: Counter[tuple[str, ...]] = Counter()
-    seen: set[bytes] = set()
-    for pair in _iter_preference_pairs(list(questions.values()), list(tasks.values()), options):
-        key = pair.right.key
+    written: set[bytes] = set()
+    for pair in _iter_preference_pairs(questions, tasks, options):
         is_corrected = pair.kind == "golden" and pair.wrong.correction is not None
-        body = _encode_row(pair.wrong, pair.to_row(options), options, is_corrected=is_corrected)
-        if n_pairs[key] < options.max_pairs and body not in seen:
-            seen.add(body)
-            n_pairs[key] += 1
-            out.write(body)
-            counts.count_row(pair.wrong, is_corrected=is_corrected)
+        row = _encode_row(pair.wrong, pair.to_row(options), options, is_corrected=is_corrected)
+        question = pair.right.key
+        if n_pairs[question] >= options.max_pairs or row in written:
+            continue
+        written.add(row)
+        n_pairs[question] += 1
+        out.write(row)
+        counts.count_row(pair.wrong, is_corrected=is_corrected)
     _set_counts_and_dataset_card(source, "preference", counts)
+
+
+def _group_trials_by_task(questions: Sequence[list[_ReviewedItem]]) -> list[list[_ReviewedItem]]:
+    """Group the items of a run that are trials of one task: they share group, question and golden
+    answer.
+    """
+    tasks: dict[tuple[Any, ...], list[_ReviewedItem]] = {}
+    for items in questions:
+        for item in items:
+            if item.group is None or not item.golden_hash:
+                continue
+            benchmark_and_category = item.key[:4]
+            task = (*benchmark_and_category, item.run, item.group, item.golden_hash, item.question)
+            tasks.setdefault(task, []).append(item)
+    return list(tasks.values())
 
 
 def _set_counts_and_dataset_card(
@@ -269,9 +305,15 @@ def _set_counts_and_dataset_card(
 def _make_dataset_card(
     file_name: str, format_name: str, options: TrainingOptions, counts: _RowCounts
 ) -> str:
-    lines = ["---", "configs:", "- config_name: default", "  data_files:", "  - split: train"]
-    lines += [
-        f"    path: {json.dumps(file_name, ensure_ascii=False)}",
+    n_rows = format_count(counts.rows, "row")
+    path = json.dumps(file_name, ensure_ascii=False)
+    lines = [
+        "---",
+        "configs:",
+        "- config_name: default",
+        "  data_files:",
+        "  - split: train",
+        f"    path: {path}",
         "---",
         "",
         f"# Training rows: {format_name}",
@@ -279,25 +321,24 @@ def _make_dataset_card(
     ]
     if counts.benchmark:
         lines += [
-            f"> **Warning.** {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain"
-            " benchmark data (field",
+            f"> **Warning.** {counts.benchmark:,} of {n_rows} contain benchmark data (field",
             "> `contains_benchmark`). A model trained on these rows has seen the test set, so do"
             " not report its",
             "> results on these benchmarks.",
             "",
         ]
+
     automatic = ", and unreviewed items with an automatic verdict" if options.trust_rule else ""
+    n_annotators = format_count(options.agreed, "annotator")
     lines += [
-        f"* The file has {format_count(counts.rows, 'row')} in the format of {options.flavour}.",
-        "* The rows come from items with a verdict by at least"
-        f" {format_count(options.agreed, 'annotator')} or by an"
+        f"* The file has {n_rows} in the format of {options.flavour}.",
+        f"* The rows come from items with a verdict by at least {n_annotators} or by an"
         f" adjudicator{automatic}.",
         f"* Annotators corrected the golden calls of {format_count(counts.corrected, 'row')}.",
-        *(
-            f"* {json.dumps(title, ensure_ascii=False)}: {format_count(n, 'row')}"
-            for title, n in counts.titles.items()
-        ),
     ]
+    for title, n_rows_of_title in counts.titles.items():
+        name = json.dumps(title, ensure_ascii=False)
+        lines.append(f"* {name}: {format_count(n_rows_of_title, 'row')}")
     return "\n".join([*lines, ""])
 
 
@@ -333,14 +374,17 @@ def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | 
     """
     human = detail.row.human
     if isinstance(human, bool):
-        current = [
-            each
-            for each in detail.opinions
-            if (each.target, each.criterion) == ITEM_CORRECT and not each.stale
+        opinions = [
+            opinion
+            for opinion in detail.opinions
+            if (opinion.target, opinion.criterion) == ITEM_CORRECT and not opinion.stale
         ]
-        agreeing = {each.annotator for each in current if each.verdict is human}
-        is_adjudicated = any(each.is_adjudication for each in current)
-        return human if is_adjudicated or len(agreeing) >= options.agreed else None
+        is_adjudicated = any(opinion.is_adjudication for opinion in opinions)
+        agreeing = {opinion.annotator for opinion in opinions if opinion.verdict is human}
+        if is_adjudicated or len(agreeing) >= options.agreed:
+            return human
+        return None
+
     if human == DISPUTED or not options.trust_rule:
         return None
     verdict = detail.row.effective
@@ -350,43 +394,58 @@ def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | 
 def _build_reviewed_item(
     detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None
 ) -> _ReviewedItem:
-    item, run = detail.item, detail.run
-    messages = build_chat_messages(item)
-    names = {
-        str(each.get("name")).replace(".", "_"): str(each.get("name")) for each in item.functions
-    }
-    for message in messages:  # Models with native calls write `a_b` for the name `a.b`.
-        message.calls = [
-            replace(call, name=names.get(call.name, call.name)) for call in message.calls
-        ]
-    opinions = [each for each in detail.opinions if each.target == ITEM_CORRECT[0]]
-    notes = [each.note for each in opinions if each.note]
-    faults = {each.fault for each in opinions}
-    is_wrong = faults <= set(MODEL_FAULTS)
-    name: dict[str, Any] = {
-        "benchmark": run.benchmark,
-        "version": run.generation,
-        "model": run.model,
-    }
-    name |= {"run": detail.row.run, "run_name": detail.row.run_name}
+    item = detail.item
+    run = detail.run
+    opinions = [opinion for opinion in detail.opinions if opinion.target == ITEM]
+    faults = {opinion.fault for opinion in opinions}
+    notes = [opinion.note for opinion in opinions if opinion.note]
+    is_model_wrong = faults <= set(MODEL_FAULTS)
+
+    # If something else is at fault, the reply may be right, so it is no example of a wrong one.
+    messages: list[ChatMessage] = []
+    if passes or is_model_wrong or correction is not None:
+        messages = _build_messages_with_dotted_names(item)
     return _ReviewedItem(
         (run.benchmark, run.generation, run.language, item.category, item.id),
         run=detail.row.run,
         passes=passes,
-        messages=messages if passes or is_wrong or correction is not None else [],
+        messages=messages,
         tools=make_tool_definitions(item.functions),
-        source=name | {"annotators": sorted({each.annotator for each in opinions})},
+        source={
+            "benchmark": run.benchmark,
+            "version": run.generation,
+            "model": run.model,
+            "run": detail.row.run,
+            "run_name": detail.row.run_name,
+            "annotators": sorted({opinion.annotator for opinion in opinions}),
+        },
         reason="; ".join(notes) or item.first_difference or item.error_type or "",
-        golden=correction.calls if correction is not None else item.golden,
+        golden=item.golden if correction is None else correction.calls,
         correction=correction,
         group=item.group,
         golden_hash=item.golden_hash,
         question=item.question,
         is_benchmark=bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
-        is_model_wrong=is_wrong,
+        is_model_wrong=is_model_wrong,
         is_wrong_for_corrected=faults <= {*MODEL_FAULTS, "golden"},
         title=run.full_title,
     )
+
+
+def _build_messages_with_dotted_names(item: Item) -> list[ChatMessage]:
+    """Return the messages, with the names of functions as in their docs.
+
+    Models with native calls write `a_b` for the function `a.b`.
+    """
+    docs_names = [str(function.get("name")) for function in item.functions]
+    name_by_written_name = {name.replace(".", "_"): name for name in docs_names}
+    messages = build_chat_messages(item)
+    for message in messages:
+        message.calls = [
+            replace(call, name=name_by_written_name.get(call.name, call.name))
+            for call in message.calls
+        ]
+    return messages
 
 
 def _select_training_messages(
@@ -479,25 +538,28 @@ def _pair_first_different_replies(
     a reply is incomplete.
     """
     prompt: list[ChatMessage] = []
-    for one, other in zip(
-        *(_drop_messages_hidden_from_model(item.messages) for item in (right, wrong)), strict=False
-    ):
-        if _make_message_key(one) == _make_message_key(other):
-            prompt.append(one)
+    messages_of_right = _drop_messages_hidden_from_model(right.messages)
+    messages_of_wrong = _drop_messages_hidden_from_model(wrong.messages)
+    for chosen, rejected in zip(messages_of_right, messages_of_wrong, strict=False):
+        if _make_message_key(chosen) == _make_message_key(rejected):
+            prompt.append(chosen)
             continue
-        is_usable = (
-            one.role == other.role == "assistant" and not one.is_given and not other.is_given
-        )
-        are_complete = _is_complete_reply(one) and _is_complete_reply(other)
-        if not is_usable or not are_complete or _has_equal_calls(one, other):
+
+        has_question = any(message.role == "user" for message in prompt)
+        if not has_question or not _can_be_pair(chosen, rejected):
             return None
-        has_question = any(each.role == "user" for each in prompt)
-        return (
-            _Pair(prompt, chosen=one, rejected=other, right=right, wrong=wrong, kind=pair_kind)
-            if has_question
-            else None
+        return _Pair(
+            prompt, chosen=chosen, rejected=rejected, right=right, wrong=wrong, kind=pair_kind
         )
     return None
+
+
+def _can_be_pair(chosen: ChatMessage, rejected: ChatMessage) -> bool:
+    """Whether both are complete replies of the models, with different calls."""
+    for reply in (chosen, rejected):
+        if reply.role != "assistant" or reply.is_given or not _is_complete_reply(reply):
+            return False
+    return not _has_equal_calls(chosen, rejected)
 
 
 def _make_message_key(message: ChatMessage) -> tuple[Any, ...]:
@@ -507,18 +569,14 @@ def _make_message_key(message: ChatMessage) -> tuple[Any, ...]:
 
 
 def _has_equal_calls(first: ChatMessage, second: ChatMessage) -> bool:
-    golden = [
-        replace(
-            call,
-            side="golden",
-            index=index,
-            arguments={
-                name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()
-            },
-        )
-        for index, call in enumerate(first.calls)
-    ]
-    return bool(golden) and _has_accepted_calls(golden, second)
+    """Whether the calls of both replies are equal, compared as golden and predicted calls are."""
+    golden_calls = []
+    for index, call in enumerate(first.calls):
+        arguments = {
+            name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()
+        }
+        golden_calls.append(replace(call, side="golden", index=index, arguments=arguments))
+    return bool(golden_calls) and _has_accepted_calls(golden_calls, second)
 
 
 def _pair_with_golden(item: _ReviewedItem) -> _Pair | None:
@@ -546,15 +604,22 @@ def _build_golden_reply(item: _ReviewedItem) -> _GoldenReply | None:
     conversation ends with its only reply, and the golden calls are in one step.
     """
     messages = _drop_messages_hidden_from_model(item.messages)
-    replies = [each for each in messages if each.role == "assistant" and not each.is_given]
-    if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:
+    replies = [
+        message for message in messages if message.role == "assistant" and not message.is_given
+    ]
+    ends_with_only_reply = len(replies) == 1 and messages[-1] is replies[0]
+    has_question = any(message.role == "user" for message in messages)
+    if not ends_with_only_reply or not has_question or not item.golden:
         return None
-    calls = [_build_first_accepted_call(call) for call in item.golden if call.arguments is not None]
-    if len({(call.turn, call.step) for call in item.golden}) > 1 or len(calls) < len(item.golden):
+
+    steps = {(call.turn, call.step) for call in item.golden}
+    has_unknown_arguments = any(call.arguments is None for call in item.golden)
+    if len(steps) > 1 or has_unknown_arguments:
         return None
+
+    calls = [_build_first_accepted_call(call) for call in item.golden]
     ids = [f"call_golden_{number}" for number in range(1, len(calls) + 1)]
-    chosen = ChatMessage("assistant", calls=calls, ids=ids)
-    return _GoldenReply(messages, chosen) if any(each.role == "user" for each in messages) else None
+    return _GoldenReply(messages, ChatMessage("assistant", calls=calls, ids=ids))
 
 
 def _has_accepted_calls(golden_calls: Sequence[Call], reply: ChatMessage) -> bool:

@@ -23,6 +23,7 @@ from fcreview.exporters.base import (
     BenchmarkServices,
     Content,
     ExportError,
+    ExportFormat,
     ExportSource,
     ProgressCallback,
     Sink,
@@ -264,28 +265,43 @@ def export(
         raise FormatError(
             f"unknown format {format_name!r}. Choose one of {', '.join(sorted(EXPORTERS))}."
         )
-    chosen = EXPORTERS[format_name]
+    exporter = EXPORTERS[format_name]
     if str(out) == STANDARD_OUTPUT:
-        if chosen.content == "folder":
-            raise FormatError(
-                f"{format_name} writes a folder and cannot be printed to standard output. Use -o"
-                " FOLDER."
-            )
-        sink = output.stdout(chosen.content)
-        chosen.load()(source, sink)
-        sys.stdout.flush()
+        _export_to_standard_output(source, exporter, output)
         return source.counts
-    rules, path = OverwriteRules.for_store(store, force=output.force), Path(out)
+
+    path = Path(out)
+    rules = OverwriteRules.for_store(store, force=output.force)
     try:
-        with (
-            create_output_folder(path, rules)
-            if chosen.content == "folder"
-            else open_output_file(path, rules) as target
-        ):
-            chosen.load()(source, target)
-            if source.make_card is not None and (path.is_file() or not path.exists()):
-                card = source.make_card(path.name).encode("utf-8", "replace")
-                write_output_file(path.with_name(f"{path.stem}.card.md"), card, rules)
+        if exporter.content == "folder":
+            with create_output_folder(path, rules) as folder:
+                exporter.load()(source, folder)
+        else:
+            with open_output_file(path, rules) as file:
+                exporter.load()(source, file)
+                _write_dataset_card(source, path, rules)
     except OSError as error:
         raise ExportError(f"{out}: {error.strerror or error}") from error
     return source.counts
+
+
+def _export_to_standard_output(
+    source: ExportSource, exporter: ExportFormat, output: ExportOutput
+) -> None:
+    if exporter.content == "folder":
+        raise FormatError(
+            f"{exporter.name} writes a folder and cannot be printed to standard output. Use -o"
+            " FOLDER."
+        )
+    sink = output.stdout(exporter.content)
+    exporter.load()(source, sink)
+    sys.stdout.flush()
+
+
+def _write_dataset_card(source: ExportSource, path: Path, rules: OverwriteRules) -> None:
+    """Write the dataset card beside the file, if the format has one. A pipe has none."""
+    is_file = path.is_file() or not path.exists()
+    if source.make_card is None or not is_file:
+        return
+    card = source.make_card(path.name).encode("utf-8", "replace")
+    write_output_file(path.with_name(f"{path.stem}.card.md"), card, rules)

@@ -61,22 +61,28 @@ def _read_label_line(line_number: int, line: bytes) -> Iterator[ImportedReview |
     if not isinstance(label, dict):
         yield InvalidRecord(line_number, "the line is not a JSON object")
         return
+    is_single_review = "opinions" not in label
     opinions: Any = label.get("opinions", [label])
     if not isinstance(opinions, list) or not all(isinstance(each, dict) for each in opinions):
         yield InvalidRecord(line_number, "`opinions` must be a list of objects")
         return
-    if "opinions" not in label and all(label.get(name) is None for name in REVIEW_FIELDS):
+    reviews = [opinion for opinion in opinions if _has_review_field(opinion)]
+    if is_single_review and not reviews:
         yield InvalidRecord(
             line_number,
             f"the line has no review. A review has one of the fields {', '.join(REVIEW_FIELDS)}",
         )
         return
-    for opinion in opinions:
-        if any(opinion.get(name) is not None for name in REVIEW_FIELDS):
-            try:
-                yield parse_review(line_number, label, opinion, check_scale="opinions" not in label)
-            except ValueError as error:
-                yield InvalidRecord(line_number, str(error))
+
+    for opinion in reviews:
+        try:
+            yield parse_review(line_number, label, opinion, check_scale=is_single_review)
+        except ValueError as error:
+            yield InvalidRecord(line_number, str(error))
+
+
+def _has_review_field(opinion: dict[str, Any]) -> bool:
+    return any(opinion.get(name) is not None for name in REVIEW_FIELDS)
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -167,25 +173,25 @@ def _format_automatic_verdict(
 
 
 def _format_opinions(label: Label) -> list[str]:
-    texts = []
-    for each in label["opinions"]:
-        who = (
-            f"{each['annotator']} (adjudicator)"
-            if each["act"] == "adjudicate"
-            else each["annotator"]
-        )
-        verdict = (
-            "" if each["value"] is None else " " + format_answer(label["criterion"], each["value"])
-        )
-        tags, bulk = (
-            f"tags {' '.join(each['tags'])}" if each["tags"] else None,
-            "bulk" if each["bulk"] else None,
-        )
-        parts = [f"{who}{verdict}", each["fault"], tags, bulk]
-        texts.append(
-            ", ".join(part for part in parts if part) + _format_reason_suffix(each["note"])
-        )
-    return texts
+    return [_format_opinion(label["criterion"], opinion) for opinion in label["opinions"]]
+
+
+def _format_opinion(criterion: str, opinion: dict[str, Any]) -> str:
+    """Format a review as `alice (adjudicator) pass, golden, tags a b, bulk: note`."""
+    title = opinion["annotator"]
+    if opinion["act"] == "adjudicate":
+        title += " (adjudicator)"
+    if opinion["value"] is not None:
+        title += " " + format_answer(criterion, opinion["value"])
+
+    parts = [title]
+    if opinion["fault"]:
+        parts.append(opinion["fault"])
+    if opinion["tags"]:
+        parts.append(f"tags {' '.join(opinion['tags'])}")
+    if opinion["bulk"]:
+        parts.append("bulk")
+    return ", ".join(parts) + _format_reason_suffix(opinion["note"])
 
 
 def _format_reason_suffix(reason: str | None) -> str:
@@ -232,37 +238,40 @@ def build_dataset_card(source: ExportSource) -> str:
 
     Write the labels first, because the card states their number.
     """
-    runs = source.runs
-    lines = ["---", "pretty_name: Labels of function-calling runs"]
-    lines += ["tags:", *(f"- {tag}" for tag in ("function-calling", "evaluation", "human-review"))]
-    lines += [
+    features = [f"  {line}" for line in _format_struct_features(source.label_field_types)]
+    header = [
+        "---",
+        "pretty_name: Labels of function-calling runs",
+        "tags:",
+        "- function-calling",
+        "- evaluation",
+        "- human-review",
         "configs:",
         "- config_name: default",
         "  data_files:",
         "  - split: train",
         f"    path: {DATA_FILE}",
+        "dataset_info:",
+        "  features:",
+        *features,
+        "---",
     ]
-    lines += ["dataset_info:", "  features:"]
-    lines += [f"  {line}" for line in _format_struct_features(source.label_field_types)]
-    lines += ["---", "", "# Labels of function-calling runs", ""]
-    lines += [
-        f"The dataset has {format_count(source.counts['label'], 'label')}. A label has the"
-        " official, recomputed and",
+    n_labels = format_count(source.counts["label"], "label")
+    description = [
+        "# Labels of function-calling runs",
+        "",
+        f"The dataset has {n_labels}. A label has the official, recomputed and",
         "judge verdicts on an item or a part of it (`automatic`), the reviews by annotators"
         " (`opinions`), and the",
         "effective verdict (`effective`, `decided_by`). Verdicts are JSON text. The policy for"
         " disagreements is",
         f"`{source.store.reviews.policy}`.",
-        "",
-        "Runs:",
-        "",
-        *(
-            f"* {json.dumps(f'{row.info.full_title}, {row.run_name}', ensure_ascii=False)}"
-            for row in runs
-        ),
-        "",
     ]
-    return "\n".join(lines)
+    runs = []
+    for row in source.runs:
+        title = f"{row.info.full_title}, {row.run_name}"
+        runs.append(f"* {json.dumps(title, ensure_ascii=False)}")
+    return "\n".join([*header, "", *description, "", "Runs:", "", *runs, ""])
 
 
 def _format_struct_features(field_types: Mapping[str, DuckDBType]) -> Iterator[str]:

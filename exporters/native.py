@@ -66,38 +66,53 @@ def write_benchmark_files(source: ExportSource, folder: Path) -> None:
     ]
     if not runs:
         raise ExportError("no run to export. Import a run first.")
+
     root = find_common_folder([run.plan for run in runs])
-    changed = {each.path: each.content for run in runs for each in run.changed}
-    stale = [path for run in runs if run.changed for path in run.summaries]
-    files = dict.fromkeys(path for run in runs for path in [*run.plan.files, *run.summaries])
-    files = {path: None for path in files if path.is_relative_to(root) and path not in stale}
-    for path in files:
-        _copy_or_rewrite_file(path, folder / path.relative_to(root), changed.get(path))
-    source.counts |= {"run": len(runs), "file": len(files), "changed file": len(changed)}
-    messages = [message for run in runs for message in _list_omission_messages(run, root)]
-    advice = "Run the benchmark's own program to compute it from the new scores."
-    for message in [
-        *messages,
-        *(f"{path.name} is omitted. {advice}" for path in dict.fromkeys(stale)),
-    ]:
-        source.print_note(message)
+    new_contents: dict[Path, bytes] = {}
+    stale_summaries: dict[Path, None] = {}  # of runs whose scores change
+    files: dict[Path, None] = {}
+    for run in runs:
+        files |= dict.fromkeys([*run.plan.files, *run.summaries])
+        new_contents |= {file.path: file.content for file in run.changed}
+        if run.changed:
+            stale_summaries |= dict.fromkeys(run.summaries)
+
+    copied_files = [
+        path for path in files if path.is_relative_to(root) and path not in stale_summaries
+    ]
+    for path in copied_files:
+        _copy_or_rewrite_file(path, folder / path.relative_to(root), new_contents.get(path))
+    source.counts |= {
+        "run": len(runs),
+        "file": len(copied_files),
+        "changed file": len(new_contents),
+    }
+
+    for run in runs:
+        for message in _list_omission_messages(run, root):
+            source.print_note(message)
+    for path in stale_summaries:
+        source.print_note(
+            f"{path.name} is omitted. Run the benchmark's own program to compute it from the new"
+            " scores."
+        )
 
 
 def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> _RewrittenRun:
-    benchmarks = source.benchmark_services
-    found = _RewrittenRun(plan, benchmarks.find_summary_files(plan))
+    """Compute the new contents of the run's files. Raises ExportError for unexpected content."""
+    services = source.benchmark_services
+    rewritten = _RewrittenRun(plan, services.find_summary_files(plan))
+    corrected_scores = source.store.analysis.fetch_scored_items(run_number)["corrected"]
     try:
-        for each in benchmarks.rewrite_scores(
-            plan, source.store.analysis.fetch_scored_items(run_number)["corrected"]
-        ):
-            if isinstance(each, Unrepresentable):
-                found.unrepresentable.append(each)
-            elif each.content != read_file(each.path):
-                found.changed.append(each)
+        for change in services.rewrite_scores(plan, corrected_scores):
+            if isinstance(change, Unrepresentable):
+                rewritten.unrepresentable.append(change)
+            elif change.content != read_file(change.path):
+                rewritten.changed.append(change)
     except MALFORMED_DATA as error:
-        why = f"{type(error).__name__}: {str(error)[:200]}"
-        raise ExportError(f"{plan.run.model}: a file has unexpected content: {why}") from error
-    return found
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        raise ExportError(f"{plan.run.model}: a file has unexpected content: {reason}") from error
+    return rewritten
 
 
 def _copy_or_rewrite_file(path: Path, target: Path, new_content: bytes | None) -> None:
@@ -113,16 +128,21 @@ def find_common_folder(plans: Sequence[RunPlan]) -> Path:
     """Return the lowest folder that contains all results, scores and logs, and the folders whose
     names identify the runs. If a dataset is next to this folder, return the folder above.
     """
-    naming = map(_find_folder_naming_run, plans)
-    paths = [
-        *naming,
-        *(path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs]),
-    ]
-    own = Path(os.path.commonpath(paths))
-    own = own.parent if own.is_file() else own
-    outer, data = own.parent, [path for plan in plans for path in plan.data]
-    has_dataset = any(path.is_relative_to(outer) and not path.is_relative_to(own) for path in data)
-    return outer if has_dataset and outer != Path(outer.anchor) else own
+    paths = [_find_folder_naming_run(plan) for plan in plans]
+    for plan in plans:
+        paths += [*plan.results, *plan.scores, *plan.logs]
+    common = Path(os.path.commonpath(paths))
+    if common.is_file():
+        common = common.parent
+
+    outer = common.parent
+    if outer == Path(outer.anchor):
+        return common
+    for plan in plans:
+        for path in plan.data:
+            if path.is_relative_to(outer) and not path.is_relative_to(common):
+                return outer
+    return common
 
 
 def _find_folder_naming_run(plan: RunPlan) -> Path:
@@ -135,16 +155,22 @@ def _find_folder_naming_run(plan: RunPlan) -> Path:
 def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:
     """Return messages about the reviews and dataset files that the copy lacks."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
-    problems = "; ".join(f"{each.description} ({each.count:,})" for each in run.unrepresentable)
-    text = f"{name}: these reviews are omitted, because the files cannot represent them: {problems}"
-    found = [text] if problems else []
-    far = [path for path in run.plan.data if not path.is_relative_to(root)]
-    if far:
-        where = run.plan.run.dataset or far[0].parent
-        found.append(
-            f"{name}: the copy lacks {format_count(len(far), 'dataset file')} from {where}"
+    messages = []
+    if run.unrepresentable:
+        problems = "; ".join(
+            f"{omission.description} ({omission.count:,})" for omission in run.unrepresentable
         )
-    return found
+        messages.append(
+            f"{name}: these reviews are omitted, because the files cannot represent them:"
+            f" {problems}"
+        )
+
+    outside = [path for path in run.plan.data if not path.is_relative_to(root)]
+    if outside:
+        files = format_count(len(outside), "dataset file")
+        folder = run.plan.run.dataset or outside[0].parent
+        messages.append(f"{name}: the copy lacks {files} from {folder}")
+    return messages
 
 
 def write_notes(source: ExportSource, folder: Path) -> None:
@@ -152,49 +178,62 @@ def write_notes(source: ExportSource, folder: Path) -> None:
 
     Raises ExportError if no run comes from tau2-bench.
     """
-    runs = {
+    run_numbers = {
         run.run for run in source.runs if (run.info.benchmark, run.info.generation) == ("tau", "v2")
     }
-    if not runs:
+    if not run_numbers:
         raise ExportError("no run comes from tau2-bench. Choose another format.")
-    n_notes = n_lost = 0
+
+    n_notes = 0
+    n_omitted = 0
     for chunk in source.iter_item_chunks():
         for detail in chunk:
-            if detail.row.run not in runs:
+            if detail.row.run not in run_numbers:
                 continue
-            metadata = detail.item.extra.metadata
             opinions = [
-                each for each in detail.opinions if not each.stale and not each.is_adjudication
+                opinion
+                for opinion in detail.opinions
+                if not opinion.stale and not opinion.is_adjudication
             ]
-            if not isinstance(metadata.get("trial"), int) or not isinstance(
-                metadata.get("simulation"), str
-            ):
-                n_lost += len(opinions)
+            if not _has_simulation(detail):
+                n_omitted += len(opinions)
                 continue
             for opinion in opinions:
-                note = _make_note(detail, opinion)
-                path = folder / _UNSAFE.sub(
-                    "_", f"task_{note['task_id'][:60]}_{note['id']}_note.json"
-                )
-                path.write_text(json.dumps(note, indent=2, ensure_ascii=False) + "\n", "utf-8")
+                _write_note(folder, _make_note(detail, opinion))
                 n_notes += 1
-    if n_lost:
+
+    if n_omitted:
         source.print_note(
-            f"omitted {format_count(n_lost, 'review')}: the simulation has no id or no trial number"
+            f"omitted {format_count(n_omitted, 'review')}: the simulation has no id or no trial"
+            " number"
         )
     source.counts.clear()
     source.counts["note"] = n_notes
 
 
+def _has_simulation(detail: ItemDetail) -> bool:
+    """Whether the item names its simulation and trial, which each note needs."""
+    metadata = detail.item.extra.metadata
+    return isinstance(metadata.get("trial"), int) and isinstance(metadata.get("simulation"), str)
+
+
+def _write_note(folder: Path, note: dict[str, Any]) -> None:
+    name = _UNSAFE.sub("_", f"task_{note['task_id'][:60]}_{note['id']}_note.json")
+    text = json.dumps(note, indent=2, ensure_ascii=False) + "\n"
+    (folder / name).write_text(text, "utf-8")
+
+
 def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
-    item, path = detail.item, PurePath(detail.run.path)
-    about = opinion.annotator, opinion.target, opinion.criterion
+    """Make a note in the form of tau2-bench's viewer, with the review in a field of its own."""
+    item = detail.item
+    metadata = item.extra.metadata
+    target = (opinion.annotator, opinion.target, opinion.criterion)
     events = [
-        each.event
-        for each in detail.history
-        if (each.annotator, each.target, each.criterion) == about
+        event.event
+        for event in detail.history
+        if (event.annotator, event.target, event.criterion) == target
     ]
-    own = {
+    review = {
         "annotator": opinion.annotator,
         "target": opinion.target,
         "criterion": opinion.criterion,
@@ -204,28 +243,48 @@ def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
         "note": opinion.note,
         "events": events,
     }
-    tags = [tag.replace(" ", "_") for tag in opinion.tags or ()]
     return {
-        "id": f"note_{json_hash([item.id, own], 4)}",
+        "id": f"note_{json_hash([item.id, review], 4)}",
         "note": _format_note_text(opinion),
         "author_email": opinion.annotator,
         "created_at": opinion.time or None,
-        "simulation_id": item.extra.metadata["simulation"],
+        "simulation_id": metadata["simulation"],
         "task_id": (item.group or item.id).removeprefix("task "),
-        "trial": item.extra.metadata["trial"],
-        "source_results_file": path.name if path.suffix == ".json" else f"{path.name}/results.json",
+        "trial": metadata["trial"],
+        "source_results_file": _name_results_file(PurePath(detail.run.path)),
         "simulation_file": None,
         "error_source": ERROR_SOURCES.get(opinion.fault or ""),
-        "error_type": next((tag for tag in tags if tag in ERROR_TYPES), None),
-        "fcreview": own,
+        "error_type": _find_error_type(opinion),
+        "fcreview": review,
     }
 
 
+def _name_results_file(run_path: PurePath) -> str:
+    if run_path.suffix == ".json":
+        return run_path.name
+    return f"{run_path.name}/results.json"
+
+
+def _find_error_type(opinion: Opinion) -> str | None:
+    """Return the first tag that is an error type of the viewer."""
+    for tag in opinion.tags or ():
+        name = tag.replace(" ", "_")
+        if name in ERROR_TYPES:
+            return name
+    return None
+
+
 def _format_note_text(opinion: Opinion) -> str:
-    parts = [] if opinion.verdict is None else [format_verdict(opinion.verdict, opinion.criterion)]
-    parts += [opinion.criterion] if opinion.criterion != CORRECT else []
-    parts += [f"on {opinion.target}"] if opinion.target != ITEM else []
-    parts += [f"fault: {opinion.fault}"] if opinion.fault else []
+    parts = []
+    if opinion.verdict is not None:
+        parts.append(format_verdict(opinion.verdict, opinion.criterion))
+    if opinion.criterion != CORRECT:
+        parts.append(opinion.criterion)
+    if opinion.target != ITEM:
+        parts.append(f"on {opinion.target}")
+    if opinion.fault:
+        parts.append(f"fault: {opinion.fault}")
     parts += opinion.tags or []
-    parts += [opinion.note] if opinion.note else []
+    if opinion.note:
+        parts.append(opinion.note)
     return " · ".join(parts) or "reviewed"

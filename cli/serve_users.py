@@ -147,30 +147,29 @@ class UsersFile:
             )
         lines: list[str] = []
         if self.path.exists():
-            similar = [
-                each
-                for each in self.load_password_hashes()
-                if each != name and is_same_filename(each, name)
-            ]
-            if similar:
+            self._raise_if_similar_name_exists(name)
+            for line in self.path.read_text("utf-8").splitlines():
+                if _parse_user_name(line) != name:
+                    lines.append(line)
+        hash_text = str(PasswordHash.create(password))
+        lines.append(f"{json.dumps(name, ensure_ascii=False)} = {json.dumps(hash_text)}")
+        self._replace_content("\n".join(lines) + "\n")
+
+    def _raise_if_similar_name_exists(self, name: str) -> None:
+        for known_name in self.load_password_hashes():
+            if known_name != name and is_same_filename(known_name, name):
                 raise CommandError(
-                    f"{self.path} contains {similar[0]}, which differs from {name} only in case."
+                    f"{self.path} contains {known_name}, which differs from {name} only in case."
                     " Choose another name"
                 )
-            lines = [
-                each
-                for each in self.path.read_text("utf-8").splitlines()
-                if _parse_user_name(each) != name
-            ]
-        lines.append(
-            f"{json.dumps(name, ensure_ascii=False)} ="
-            f" {json.dumps(str(PasswordHash.create(password)))}"
-        )
+
+    def _replace_content(self, text: str) -> None:
+        """Write the file in one step, so that a server never reads a part of it."""
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write("\n".join(lines) + "\n")
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
             temporary.replace(self.path)
         except BaseException:
             temporary.unlink(missing_ok=True)

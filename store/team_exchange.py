@@ -67,6 +67,12 @@ class TeamLink:
     annotator: str
 
 
+@dataclass(frozen=True, slots=True)
+class _ExchangeState:
+    cursor: str = ""  # cursor of the last lines from the server; empty to fetch all lines
+    sent_bytes: int = 0  # size of the user's journal when the server last had all of its lines
+
+
 class Exchange:
     """Sends the user's journal lines, and stores the lines of other members. Not thread-safe."""
 
@@ -76,23 +82,29 @@ class Exchange:
         self.membership: Membership | None = None
         self.inbox = Inbox(workspace, check_annotator(link.annotator))
         self._state_file = AnnotatorState(workspace.root, link.annotator)
-        state = self._state_file.read(STATE)
-        is_current = (
-            state.get("server") == str(link.address) and state.get("project") == link.project
-        )
-        cursor, sent = (state.get("cursor"), state.get("sent")) if is_current else ("", 0)
-        if state.get("version") != STATE_VERSION:
-            cursor = (
-                ""  # fetch all lines again, because an older version did not store their places
-            )
-        self.outbox = Outbox(
-            workspace, link.annotator, sent if isinstance(sent, int) and sent > 0 else 0
-        )
-        self._cursor = (
-            cursor
-            if isinstance(cursor, str) and self._has_all_received_lines(state.get("sizes"))
-            else ""
-        )
+        state = self._read_state()
+        self.outbox = Outbox(workspace, link.annotator, state.sent_bytes)
+        self._cursor = state.cursor
+
+    def _read_state(self) -> _ExchangeState:
+        """Read the saved state. It does not count for another server or project."""
+        saved = self._state_file.read(STATE)
+        if saved.get("server") != str(self.link.address):
+            return _ExchangeState()
+        if saved.get("project") != self.link.project:
+            return _ExchangeState()
+
+        sent_bytes = saved.get("sent")
+        if not isinstance(sent_bytes, int) or sent_bytes < 0:
+            sent_bytes = 0
+        cursor = saved.get("cursor")
+        # An older version of fcreview did not store the places of lines, so all are fetched again.
+        is_current = saved.get("version") == STATE_VERSION
+        if not is_current or not isinstance(cursor, str):
+            cursor = ""
+        if not self._has_all_received_lines(saved.get("sizes")):
+            cursor = ""
+        return _ExchangeState(cursor, sent_bytes)
 
     @property
     def refusal_message(self) -> str:
@@ -100,10 +112,9 @@ class Exchange:
         refused = self.outbox.refused
         if not refused:
             return ""
-        return (
-            f"the server refused {format_count(len(refused), 'journal line')}:"
-            f" {next(iter(refused.values()))}"
-        )
+        first_reason = next(iter(refused.values()))
+        lines = format_count(len(refused), "journal line")
+        return f"the server refused {lines}: {first_reason}"
 
     def connect(self, password: str | None = None) -> TeamServer:
         """Connect, and find the lines that the server lacks.
@@ -114,24 +125,28 @@ class Exchange:
         server = TeamServer.connect(self.link.address, password)
         try:
             member = server.fetch_membership()
-            if (member.project, member.annotator) != (self.link.project, self.link.annotator):
-                raise TeamError(
-                    f"the server knows you as annotator {member.annotator!a} of project"
-                    f" {member.project!a}, but this"
-                    f" workspace belongs to annotator {self.link.annotator!a} of project"
-                    f" {self.link.project!a}."
-                    " Run fcreview team join again"
-                )
+            self._check_membership(member)
             self.outbox.find_missing_lines(server)
         except BaseException:
             server.close()
             raise
-        self.server, self.membership = server, member
+        self.server = server
+        self.membership = member
         return server
+
+    def _check_membership(self, member: Membership) -> None:
+        link = self.link
+        if (member.project, member.annotator) != (link.project, link.annotator):
+            raise TeamError(
+                f"the server knows you as annotator {member.annotator!a} of project"
+                f" {member.project!a}, but this workspace belongs to annotator"
+                f" {link.annotator!a} of project {link.project!a}. Run fcreview team join again"
+            )
 
     def push_lines(self) -> int:
         """Send all unsent lines, and return the number of lines that the server accepted."""
-        sent, server = 0, self._require_server()
+        server = self._require_server()
+        sent = 0
         while self.outbox.count_unsent_lines():
             sent += self.outbox.send_next_batch(server)
             self._save_state()
@@ -168,10 +183,13 @@ class Exchange:
         """Return whether all files of received lines are at least as large as when the cursor
         was saved.
         """
-        now = self.inbox.measure_file_sizes()
-        return isinstance(saved_sizes, dict) and all(
-            isinstance(size, int) and now.get(name, 0) >= size for name, size in saved_sizes.items()
-        )
+        if not isinstance(saved_sizes, dict):
+            return False
+        sizes = self.inbox.measure_file_sizes()
+        for name, saved_size in saved_sizes.items():
+            if not isinstance(saved_size, int) or sizes.get(name, 0) < saved_size:
+                return False
+        return True
 
     def _save_state(self) -> None:
         state = {
@@ -344,19 +362,14 @@ class _LineFile:
         descriptor = self._files.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             lock_journal(descriptor)
-            new = self.find_new_lines(lines)
-            if new:
-                size = os.fstat(descriptor).st_size
-                is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-                data = b"\n" * is_torn + b"".join(line + b"\n" for line in new)
-                while data:
-                    data = data[os.write(descriptor, data) :]
-                os.fsync(descriptor)
-                self._digests.update(map(_line_digest, new))
+            new_lines = self.find_new_lines(lines)
+            if new_lines:
+                _append_and_sync(descriptor, new_lines)
+                self._digests.update(_line_digest(line) for line in new_lines)
                 self._state = _inode_and_size(descriptor)
         finally:
             os.close(descriptor)  # releases the lock
-        return len(new)
+        return len(new_lines)
 
     def _update_digests(self, descriptor: int) -> None:
         if _inode_and_size(descriptor) == self._state:
@@ -367,6 +380,19 @@ class _LineFile:
             self._digests = {
                 _line_digest(line) for line in file.read(self._state[1]).split(b"\n") if line
             }
+
+
+def _append_and_sync(descriptor: int, lines: Sequence[bytes]) -> None:
+    data = b"".join(line + b"\n" for line in lines)
+    size = os.fstat(descriptor).st_size
+    is_last_line_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+    if is_last_line_torn:
+        data = b"\n" + data
+
+    while data:
+        n_written = os.write(descriptor, data)
+        data = data[n_written:]
+    os.fsync(descriptor)
 
 
 def _inode_and_size(descriptor: int) -> tuple[int, int]:
@@ -441,21 +467,27 @@ class Outbox:
         """Send the next batch of lines, and return the number of lines that the server has
         saved.
         """
-        batch: list[tuple[str, bytes]] = []
-        size = 0
-        for name, line in self._pending.items():
-            if batch and (len(batch) == BATCH_LINES or size + len(line) > BATCH_BYTES):
-                break
-            batch.append((name, line))
-            size += len(line)
-        problems = server.push_lines([line for _, line in batch]) if batch else {}
-        for place, (name, _) in enumerate(batch):
-            if place in problems:
-                self.refused[name] = problems[place]
-            self._known.add(name)
-            del self._pending[name]
+        batch = self._select_next_batch()
+        reasons = server.push_lines(list(batch.values())) if batch else {}
+        for position, line_hash in enumerate(batch):
+            if position in reasons:
+                self.refused[line_hash] = reasons[position]
+            self._known.add(line_hash)
+            del self._pending[line_hash]
         self._update_sent_bytes()
-        return len(batch) - len(problems)
+        return len(batch) - len(reasons)
+
+    def _select_next_batch(self) -> dict[str, bytes]:
+        """Return unsent lines by their hashes: at least one, and as many as a request may have."""
+        batch: dict[str, bytes] = {}
+        size = 0
+        for line_hash, line in self._pending.items():
+            is_full = len(batch) == BATCH_LINES or size + len(line) > BATCH_BYTES
+            if batch and is_full:
+                break
+            batch[line_hash] = line
+            size += len(line)
+        return batch
 
     def _update_sent_bytes(self) -> None:
         if not self._pending:
@@ -655,13 +687,12 @@ def publish_queue(server: TeamServer, queue: QueueFile) -> None:
 
     Raises TeamError if an annotator is not a member.
     """
-    shares = [
-        {
-            "annotator": share.annotator,
-            "keys": [queue.items[at].key._asdict() for at in dict.fromkeys(share.order)],
-        }
-        for share in queue.shares
-    ]
+    shares = []
+    for share in queue.shares:
+        # A hidden duplicate is in the order twice, but assigned once.
+        positions = dict.fromkeys(share.order)
+        keys = [queue.items[position].key._asdict() for position in positions]
+        shares.append({"annotator": share.annotator, "keys": keys})
     server.assign_queue(queue.name, serialize_queue(queue), orjson.dumps(shares).decode())
 
 
@@ -698,18 +729,27 @@ def describe_run_differences(
     Args: others: (annotator, digest) of each run of each member. annotator: annotator name of the
     user.
     """
-    own_digests = {digest.run: digest[1:] for digest in own}
+    own_digests = {digest.run: digest for digest in own}
     problems = []
-    for name, other in others:
-        digests = own_digests.get(other.run)
-        if name == annotator or digests is None:
+    for name, other_digest in others:
+        own_digest = own_digests.get(other_digest.run)
+        if name == annotator or own_digest is None:
             continue
-        pairs = zip(
-            ("number of items", "golden answers", "predictions"), digests, other[1:], strict=True
-        )
-        different = [data for data, here, there in pairs if here != there]
-        if different:
+        differences = _list_differences(own_digest, other_digest)
+        if differences:
             problems.append(
-                f"your copy of {other.run} differs from that of {name}: {', '.join(different)}"
+                f"your copy of {other_digest.run} differs from that of {name}:"
+                f" {', '.join(differences)}"
             )
     return problems
+
+
+def _list_differences(own: RunDigest, other: RunDigest) -> list[str]:
+    differences = []
+    if own.n_items != other.n_items:
+        differences.append("number of items")
+    if own.golden != other.golden:
+        differences.append("golden answers")
+    if own.predictions != other.predictions:
+        differences.append("predictions")
+    return differences

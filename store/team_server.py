@@ -114,16 +114,17 @@ def parse_server_url(url: str) -> ServerAddress:
             "the URL contains a password. Remove it, and put the password into ~/.pgpass or the"
             " variable PGPASSWORD"
         )
-    host, port = _split_host_and_port(host_and_port)
-    parts = [unquote(part) for part in (host, database, user)]
-    if (
-        not all(parts)
-        or "/" in database
-        or "," in host
-        or any(not c.isprintable() for part in parts for c in part)
-    ):
+    encoded_host, port = _split_host_and_port(host_and_port)
+    address = ServerAddress(
+        unquote(encoded_host), port=port, database=unquote(database), user=unquote(user)
+    )
+    is_complete = all([address.host, address.database, address.user])
+    # libpq would try several hosts, one after the other.
+    has_several_values = "," in address.host or "/" in database
+    texts = address.host + address.database + address.user
+    if not is_complete or has_several_values or not texts.isprintable():
         raise AddressError(f"the URL needs a user, a host and a database. Use {URL_FORM}")
-    return ServerAddress(parts[0], port=port, database=parts[1], user=parts[2])
+    return address
 
 
 def _split_host_and_port(host_and_port: str) -> tuple[str, int]:

@@ -43,18 +43,25 @@ def check_errata(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
     errata = load_errata(file)
     rules = [str(rule) for rule in errata.rules]
     if as_json:
-        head = {"file": str(file), "date": errata.date, "who": errata.who, "digest": errata.digest}
-        emit_json({**head, "goldens": len(errata.entries), "rules": rules})
+        emit_json(
+            {
+                "file": str(file),
+                "date": errata.date,
+                "who": errata.who,
+                "digest": errata.digest,
+                "goldens": len(errata.entries),
+                "rules": rules,
+            }
+        )
         return
-    emit(
-        f"{sanitize(errata.date)}  {sanitize(errata.who)}  the digest {errata.digest[:16]}… is"
-        " correct"
-    )
-    counts = Counter(
-        (entry.title or entry.benchmark, entry.category) for entry in errata.entries.values()
-    )
-    for (title, category), number in counts.items():
-        emit(f"  {format_count(number, 'golden answer')}  {sanitize(title)}  {sanitize(category)}")
+
+    digest = f"the digest {errata.digest[:16]}… is correct"
+    emit(f"{sanitize(errata.date)}  {sanitize(errata.who)}  {digest}")
+    counts: Counter[tuple[str, str]] = Counter()
+    for entry in errata.entries.values():
+        counts[entry.title or entry.benchmark, entry.category] += 1
+    for (title, category), count in counts.items():
+        emit(f"  {format_count(count, 'golden answer')}  {sanitize(title)}  {sanitize(category)}")
     for rule in rules:
         emit(f"  rule  {sanitize(rule)}")
 
@@ -73,35 +80,38 @@ def create_errata(
     Example: fcreview errata create result/ -o errata.jsonl
     """
     from fcreview.cli.wiring import build_benchmark_services
-    from fcreview.errata import serialize_errata
+    from fcreview.errata import Errata, serialize_errata
     from fcreview.exporters.base import ExportSource
     from fcreview.exporters.export import OverwriteRules, write_output_file
     from fcreview.exporters.golden_patch import collect_resolved_fixes
     from fcreview.store.label_fields import ALL_LABELS
 
     with open_workspace(options) as session:
-        before = load_workspace_errata(session.workspace)
         source = ExportSource(
             session.store, session.build_view(), ALL_LABELS, build_benchmark_services(options)
         )
-        new = [fix.to_errata_entry() for fix in collect_resolved_fixes(source).fixes]
-        entries = (dict(before.entries) if before else {}) | {entry.key: entry for entry in new}
-        rules = list(
-            dict.fromkeys(
-                [*(before.rules if before else ()), *load_accepted_rules(session.workspace)]
-            )
-        )
+        applied = load_workspace_errata(session.workspace) or Errata()
+        # A correction from reviews replaces the errata that the workspace applies.
+        entries = dict(applied.entries)
+        for fix in collect_resolved_fixes(source).fixes:
+            entry = fix.to_errata_entry()
+            entries[entry.key] = entry
+        accepted_rules = load_accepted_rules(session.workspace)
+        rules = list(dict.fromkeys([*applied.rules, *accepted_rules]))
         if not entries and not rules:
             raise CommandError(
                 "there are no corrected golden answers or accepted rules. Use fcreview label"
                 " --golden-fix or"
                 " fcreview rules add"
             )
+
         now = datetime.now(UTC).isoformat(timespec="seconds")
         content = serialize_errata(list(entries.values()), rules, now, session.annotator)
         write_output_file(out, content, OverwriteRules.for_store(session.store, force=force))
-    counts = f"{format_count(len(entries), 'golden answer')} and {format_count(len(rules), 'rule')}"
-    print_message(f"wrote {counts} to {sanitize(str(out))}")
+
+    n_answers = format_count(len(entries), "golden answer")
+    n_rules = format_count(len(rules), "rule")
+    print_message(f"wrote {n_answers} and {n_rules} to {sanitize(str(out))}")
 
 
 def write_issue(

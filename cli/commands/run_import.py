@@ -112,45 +112,56 @@ def import_(
     started = time.perf_counter()
     options = replace(options, forget_data=forget_data, name=name)
     config = load_config()
+    is_on_cluster = dask is not None
     if lake is not None:
-        if options.workspace is not None:
-            raise UsageError(
-                "--workspace has no effect with --lake. Pass --workspace to the commands that read"
-                " the lake"
-            )
+        _check_lake_options(options, is_on_cluster=is_on_cluster)
         location = resolve_lake_location(lake)
         if dask is not None:
-            if name is not None:
-                raise UsageError(
-                    "--name has no effect with --dask. Use [run_names] in the configuration"
-                )
             summary, scores = _import_on_cluster(options, location, dask, _parse_part_count(part))
         else:
             summary, scores = _import_to_lake(options, config, location, _parse_part(part))
         _use_names_of_lake(summary, location)
-    elif part is not None or dask is not None:
+        command = f"fcreview check {location}"
+    elif part is not None or is_on_cluster:
         raise UsageError(f"{'--part' if part else '--dask'} needs --lake DIR")
     else:
         home, summary = import_discovered_runs(options, _discover_runs(options, config), config)
-        location, scores = str(home.root), _fetch_score_counts(home) if home.store.exists() else {}
-    no_scores: dict[str, Any] = dict.fromkeys(SCORE_NAMES, 0)
-    no_scores |= {"expected_items": None, "problems": "", "choices": []}
-    rows = [{"kind": "run", **row, **scores.get(row["run"], no_scores)} for row in summary.runs]
+        location = str(home.root)
+        scores = _fetch_score_counts(home) if home.store.exists() else {}
+        command = format_check_command(options)
+
+    rows = _build_run_rows(summary, scores)
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
     issues.sort(key=lambda issue: SEVERITIES.index(issue["severity"]))
     if as_json:
         emit_json(*rows, *issues)
     elif rows or issues:
         _print_import_summary(rows, issues, location, time.perf_counter() - started)
-        command = (
-            f"fcreview check {location}" if lake is not None else format_check_command(options)
-        )
         _print_problems(rows, sanitize(command))
-    if not rows and (part is None or dask is not None):
+
+    # One part of several may have no runs.
+    if not rows and (part is None or is_on_cluster):
         raise CommandError(explain_no_runs(options, summary))
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):
         raise typer.Exit(EXIT_FAILURE)
+
+
+def _check_lake_options(options: WorkspaceOptions, *, is_on_cluster: bool) -> None:
+    if options.workspace is not None:
+        raise UsageError(
+            "--workspace has no effect with --lake. Pass --workspace to the commands that read"
+            " the lake"
+        )
+    if is_on_cluster and options.name is not None:
+        raise UsageError("--name has no effect with --dask. Use [run_names] in the configuration")
+
+
+def _build_run_rows(summary: ImportSummary, scores: ScoresByRun) -> list[dict[str, Any]]:
+    """Build the JSON object of each run. A run that could not be read has no counts."""
+    no_scores: dict[str, Any] = dict.fromkeys(SCORE_NAMES, 0)
+    no_scores |= {"expected_items": None, "problems": "", "choices": []}
+    return [{"kind": "run", **row, **scores.get(row["run"], no_scores)} for row in summary.runs]
 
 
 def _discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
@@ -172,51 +183,63 @@ def _discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
 
 
 def _format_official_rate(row: dict[str, Any]) -> str:
-    if (
-        row["judge_known"]
-        and not row["official_known"]
-        and not row["rule_known"]
-        and not row["stated_of"]
-    ):
+    has_only_judge_verdicts = row["judge_known"] and not (
+        row["official_known"] or row["rule_known"] or row["stated_of"]
+    )
+    if has_only_judge_verdicts:
         return format_judge_rate(row["judge_pass"], row["judge_known"], row["items"])
-    stated = {name: row[name] for name in ("stated_pass", "stated_of")}
-    return format_official_rate(row["official_pass"], row["official_known"], row["items"], **stated)
+    return format_official_rate(
+        row["official_pass"],
+        row["official_known"],
+        row["items"],
+        stated_pass=row["stated_pass"],
+        stated_of=row["stated_of"],
+    )
 
 
 def _print_import_summary(
     rows: list[dict[str, Any]], issues: list[dict[str, Any]], location: str, seconds: float
 ) -> None:
     if rows:
-        table: list[list[str]] = []
-        for row in rows:
-            table.append(_format_run_cells(row))
-            if row["incidents"]:
-                table.append(_format_cells_without_incidents(row))
-        print_table(
-            ["benchmark", "name", "items", "official", "issues", "status"],
-            table,
-            right_aligned=(2, 3, 4),
-        )
+        _print_run_table(rows)
     _print_choices(rows)
     for severity in SEVERITIES:
-        _print_issues([issue for issue in issues if issue["severity"] == severity], severity)
-    unchanged = {
+        issues_of_severity = [issue for issue in issues if issue["severity"] == severity]
+        _print_issues(issues_of_severity, severity)
+
+    n_omitted = _count_issues_of_unchanged_runs(rows, issues)
+    if n_omitted > 0:
+        emit()
+        emit(
+            f"The list omits {format_count(n_omitted, 'issue')} of unchanged runs. Use fcreview sql"
+            " to query the table import_issues"
+        )
+
+    n_items = format_count(sum(row["items"] for row in rows), "item")
+    n_runs = format_count(len(rows), "run")
+    emit()
+    emit(f"{n_items} in {n_runs}, {seconds:.1f} s, saved in {format_cell(location)}")
+
+
+def _print_run_table(rows: list[dict[str, Any]]) -> None:
+    table: list[list[str]] = []
+    for row in rows:
+        table.append(_format_run_cells(row))
+        if row["incidents"]:
+            table.append(_format_cells_without_incidents(row))
+    headers = ["benchmark", "name", "items", "official", "issues", "status"]
+    print_table(headers, table, right_aligned=(2, 3, 4))
+
+
+def _count_issues_of_unchanged_runs(
+    rows: list[dict[str, Any]], issues: list[dict[str, Any]]
+) -> int:
+    """Count the issues of runs that were not read again, so that this import does not list them."""
+    n_issues_by_run: dict[int, int] = {
         row["run"]: row["issues"] for row in rows if row["status"] not in ("imported", "failed")
     }
-    known = sum(unchanged.values()) - sum(issue.get("run") in unchanged for issue in issues)
-    if known > 0:
-        emit()
-        count = format_count(known, "issue")
-        emit(
-            f"The list omits {count} of unchanged runs. Use fcreview sql to query the table"
-            " import_issues"
-        )
-    emit()
-    n_items = sum(row["items"] for row in rows)
-    emit(
-        f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s,"
-        f" saved in {format_cell(location)}"
-    )
+    n_listed = sum(issue.get("run") in n_issues_by_run for issue in issues)
+    return sum(n_issues_by_run.values()) - n_listed
 
 
 def _print_problems(rows: Sequence[dict[str, Any]], command: str) -> None:
@@ -284,19 +307,31 @@ def _print_choices(rows: list[dict[str, Any]]) -> None:
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
+    """Print the number of issues, and one example of each kind, most frequent kinds first."""
     if not issues:
         return
-    kinds: dict[str, list[dict[str, Any]]] = {}
+    issues_by_kind: dict[str, list[dict[str, Any]]] = {}
     for issue in issues:
-        kinds.setdefault(_get_issue_kind(issue), []).append(issue)
+        issues_by_kind.setdefault(_get_issue_kind(issue), []).append(issue)
+
     emit("", format_count(len(issues), severity))
-    for issues_of_kind in sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]:
-        first = issues_of_kind[0]
-        where = format_cell(first["file"]) + (f":{first['line']}" if first["line"] else "")
-        emit(f"  {len(issues_of_kind):>5} x  {format_cell(_summarize_issues(issues_of_kind))}")
-        emit(f"           {where}" + (" and others" if len(issues_of_kind) > 1 else ""))
-    if len(kinds) > MAX_KINDS:
-        emit(f"  … {len(kinds) - MAX_KINDS} more kinds of issues. Use --json to list all issues")
+    groups = sorted(issues_by_kind.values(), key=len, reverse=True)
+    for group in groups[:MAX_KINDS]:
+        emit(f"  {len(group):>5} x  {format_cell(_summarize_issues(group))}")
+        emit(f"           {_format_issue_location(group)}")
+    if len(groups) > MAX_KINDS:
+        emit(f"  … {len(groups) - MAX_KINDS} more kinds of issues. Use --json to list all issues")
+
+
+def _format_issue_location(group: list[dict[str, Any]]) -> str:
+    """Format where the first issue of a kind is: `FILE:LINE and others`."""
+    first = group[0]
+    location = format_cell(first["file"])
+    if first["line"]:
+        location += f":{first['line']}"
+    if len(group) > 1:
+        location += " and others"
+    return location
 
 
 def _get_issue_kind(issue: dict[str, Any]) -> str:
@@ -315,10 +350,15 @@ def _summarize_issues(issues_of_kind: list[dict[str, Any]]) -> str:
 
 def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
     """Return the message of an issue in which `…` replaces the item's id and all numbers."""
-    what = str(issue["what"])
-    for name in (issue["item"], str(issue["item"] or "").partition("#")[0]):
-        what = what.replace(name, "…") if name else what
-    return _NUMBER.sub("…", what)
+    message = str(issue["what"])
+    item_id = issue["item"]
+    if item_id:
+        message = message.replace(item_id, "…")
+        # Repeated ids have a number: `ID#2`.
+        first_id, _, _ = str(item_id).partition("#")
+        if first_id:
+            message = message.replace(first_id, "…")
+    return _NUMBER.sub("…", message)
 
 
 SCORE_NAMES = (

@@ -171,7 +171,7 @@ def build_open_arguments(
     options: WorkspaceOptions, queue: str | None, where: str, run: str | None, blind: bool
 ) -> list[str]:
     """Build the options and paths with which each session runs `fcreview open`."""
-    given: dict[str, object] = {
+    values: dict[str, object] = {
         "format": options.format,
         "language": options.language,
         **options.import_options,
@@ -180,10 +180,17 @@ def build_open_arguments(
         "where": where,
         "run": run,
     }
-    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value]
+    arguments = []
+    for name, value in values.items():
+        if value:
+            arguments.append(f"--{name.replace('_', '-')}={value}")
     arguments += [f"--data={folder}" for folder in options.data or ()]
     arguments += [f"--score={folder}" for folder in options.score or ()]
-    return [*arguments, *(["--blind"] if blind else []), "--", *map(str, options.paths)]
+    if blind:
+        arguments.append("--blind")
+    arguments.append("--")
+    arguments += [str(path) for path in options.paths]
+    return arguments
 
 
 def _check_serve_options(options: ServeOptions) -> None:

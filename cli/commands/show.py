@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from html import escape
 from pathlib import Path
@@ -30,7 +30,7 @@ from fcreview.tui.item_view.document import build_document
 from fcreview.tui.text.lines import plain_text, sanitize_and_wrap
 
 if TYPE_CHECKING:
-    from fcreview.store.rows import ItemDetail
+    from fcreview.store.rows import ItemDetail, RunRow
     from fcreview.tui.text.lines import Line
 
 MAX_SEARCHED = 20_000  # maximum number of ids that are searched for a similar id
@@ -83,23 +83,16 @@ def find_item_number(session: WorkspaceSession, item_id: str, run: str | None) -
 
     Raises CommandError if no item or several items have the id.
     """
-    matches = [
-        (row, item)
-        for row in session.select_runs(run)
-        for item in session.store.find_items(item_id, row.run)
-    ]
+    matches: list[ItemMatch] = []
+    for row in session.select_runs(run):
+        for number in session.store.find_items(item_id, row.run):
+            matches.append(ItemMatch(number, row))
     if len(matches) == 1:
-        return matches[0][1]
+        return matches[0].number
     if not matches:
-        ids = dict.fromkeys(
-            row.id for row in iterate_item_rows(session, session.build_view(run=run), MAX_SEARCHED)
-        )
-        close = get_close_matches(item_id, list(ids), n=3, cutoff=0.6)
-        advice = (
-            f"Did you mean {' or '.join(close)}?" if close else "Run fcreview items to list the ids"
-        )
-        raise CommandError(f"no item has the id {item_id!r}. {advice}")
-    runs = list({row.run: row for row, _ in matches}.values())
+        raise CommandError(f"no item has the id {item_id!r}. {_suggest_ids(session, item_id, run)}")
+
+    runs = list({match.run.run: match.run for match in matches}.values())
     if len(runs) == 1:
         raise CommandError(
             f"{len(matches)} items of run {format_run_choices(runs)} have the id {item_id!r}."
@@ -108,6 +101,22 @@ def find_item_number(session: WorkspaceSession, item_id: str, run: str | None) -
     raise CommandError(
         f"{len(runs)} runs have an item {item_id!r}. Choose --run {format_run_choices(runs)}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ItemMatch:
+    number: int  # number of the item
+    run: RunRow
+
+
+def _suggest_ids(session: WorkspaceSession, item_id: str, run: str | None) -> str:
+    """Return advice with similar ids among the first items."""
+    rows = iterate_item_rows(session, session.build_view(run=run), MAX_SEARCHED)
+    ids = dict.fromkeys(row.id for row in rows)
+    similar = get_close_matches(item_id, list(ids), n=3, cutoff=0.6)
+    if similar:
+        return f"Did you mean {' or '.join(similar)}?"
+    return "Run fcreview items to list the ids"
 
 
 def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
@@ -163,19 +172,20 @@ def format_item_heading(detail: ItemDetail) -> str:
     value_error`.
     """
     row = detail.row
-    sources = (
-        ("official", row.official),
-        ("recomp.", row.rule),
-        ("judge", row.judge),
-        ("human", row.human),
-    )
-    verdicts = [f"{name} {format_verdict(verdict)}" for name, verdict in sources]
     error = sanitize(row.error_type or row.rule_error_type or "")
     if row.is_incident:
         error = f"{INCIDENT_PREFIX}{row.incident}"
-    return "   ".join(
-        [sanitize(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]
-    ).rstrip()
+    parts = [
+        sanitize(row.id),
+        f"official {format_verdict(row.official)}",
+        f"recomp. {format_verdict(row.rule)}",
+        f"judge {format_verdict(row.judge)}",
+        f"human {format_verdict(row.human)}",
+        error,
+    ]
+    if row.stale:
+        parts.append("STALE REVIEW")
+    return "   ".join(parts).rstrip()
 
 
 LAYOUT_WIDTHS = {"wide": 96, "narrow": 42}
@@ -235,22 +245,40 @@ def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
 
 
 def _render_block(block: Block) -> Iterator[str]:
-    wide, narrow = (block.lines(cells) for cells in LAYOUT_WIDTHS.values())
-    # without a full text below, wrap lines that are clipped
+    """Render the lines of a block for both layouts, and its full text if a layout cuts it."""
+    wide = block.lines(LAYOUT_WIDTHS["wide"])
+    narrow = block.lines(LAYOUT_WIDTHS["narrow"])
     if not block.full_text and len(narrow) == len(wide):
-        narrow = [
-            _strip_horizontal_rule(wide_line) if _is_clipped([line]) else line
-            for line, wide_line in zip(narrow, wide, strict=True)
-        ]
-    for layout, lines in zip(LAYOUT_WIDTHS, (wide, narrow), strict=True):
-        if lines:
-            yield f'<pre class="{layout}">' + "\n".join(map(_render_line, lines)) + "</pre>"
-    if block.full_text and (block.folded or _is_clipped(narrow) or _is_clipped(wide)):
-        full = "\n".join(map(escape, sanitize_lines(block.full_text())))
-        is_needed_in_both = block.folded or _is_clipped(wide)
+        narrow = _replace_clipped_lines(narrow, wide)
+    if wide:
+        yield _render_lines(wide, layout="wide")
+    if narrow:
+        yield _render_lines(narrow, layout="narrow")
+
+    if not block.full_text:
+        return
+    is_needed_in_both = block.folded or _is_clipped(wide)
+    if is_needed_in_both or _is_clipped(narrow):
+        full_text = "\n".join(escape(line) for line in sanitize_lines(block.full_text()))
         layout_class = "" if is_needed_in_both else ' class="narrow"'
         summary = f"<summary>{escape(sanitize(block.title))}, full text</summary>"
-        yield f"<details{layout_class}>{summary}<pre>{full}</pre></details>"
+        yield f"<details{layout_class}>{summary}<pre>{full_text}</pre></details>"
+
+
+def _replace_clipped_lines(narrow: Sequence[Line], wide: Sequence[Line]) -> list[Line]:
+    """Replace clipped lines by wide ones, which the browser wraps, if there is no full text."""
+    lines = []
+    for narrow_line, wide_line in zip(narrow, wide, strict=True):
+        if _is_clipped([narrow_line]):
+            lines.append(_strip_horizontal_rule(wide_line))
+        else:
+            lines.append(narrow_line)
+    return lines
+
+
+def _render_lines(lines: Sequence[Line], layout: str) -> str:
+    text = "\n".join(_render_line(line) for line in lines)
+    return f'<pre class="{layout}">{text}</pre>'
 
 
 def _is_clipped(lines: Sequence[Line]) -> bool:

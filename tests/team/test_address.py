@@ -86,6 +86,12 @@ def test_remote_server_needs_the_right_certificate(
         TeamServer.connect(postgres.address(login, "127.0.0.2"), PASSWORD)
 
 
+def test_encoded_list_of_hosts_is_refused() -> None:
+    """libpq would connect to the second host without a certificate, because the first is local."""
+    with pytest.raises(AddressError):
+        parse_server_url("postgresql://u@%2Ftmp%2Cevil.example:5432/d")
+
+
 def test_server_without_team_schema_is_refused(postgres: PostgresServer) -> None:
     with pytest.raises(TeamError, match="is not a team server"):
         TeamServer.connect(

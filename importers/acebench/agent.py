@@ -181,6 +181,7 @@ def _pair_with_milestones(item: Item, process: Sequence[str], milestones: Sequen
 def _add_recomputed_verdicts(
     item: Item, outcome: CheckOutcome, result: JsonObject, milestones: Any
 ) -> None:
+    """Add the verdict on the end state, and the process accuracy."""
     item.rule = outcome.valid
     item.rule_error_type = outcome.error_type
     verdict = Verdict("rule", outcome.valid, error_type=outcome.error_type, by="end state")

@@ -216,6 +216,7 @@ def _compare_lists(path: str, predicted: Any, golden: Any) -> ValueFailure | Non
 
 
 def _compare_object_lists(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
+    """Compare two lists of objects element by element."""
     if len(predicted) != len(golden):
         message = f"{path} has {len(predicted)} objects instead of {len(golden)}"
         return ValueFailure("value_error:list_dict_count", message)
@@ -421,6 +422,7 @@ def _fail_call(
 def _check_argument(
     argument: str, predicted: Any, golden: Any, *, schema: dict[str, Any]
 ) -> ValueFailure | None:
+    """Check the type of a predicted value, and then its value, unless the evaluator skips that."""
     declared = DeclaredType(str(schema.get("type")), schema.get("items"))
     value = predicted
     if declared.name == "tuple" and isinstance(predicted, tuple):

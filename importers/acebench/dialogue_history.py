@@ -82,6 +82,7 @@ class _HistoryParser:
     """Lines of the last piece of the current message, with the padding and the bar of its cell."""
 
     def read_line(self, number: int, line: str) -> None:
+        """Read the next line of the table."""
         if not self.history.messages and self._read_heading(line):
             return
         if (
@@ -115,6 +116,7 @@ class _HistoryParser:
         return _HEADING.match(line) is not None
 
     def _read_message_row(self, line: str) -> bool:
+        """Begin a message if a line is its first row. Return False for any other line."""
         match = _MESSAGE_ROW.fullmatch(line)
         if match is None or not self._begins_message(match, line):
             return False
@@ -146,6 +148,9 @@ class _HistoryParser:
         )
 
     def _read_further_row(self, line: str) -> bool:
+        """Begin the next piece of a long message if a line is its row. Return False for any other
+        line.
+        """
         match = _FURTHER_ROW.fullmatch(line)
         if match is None or not self.history.messages or not self.is_cell_closed:
             return False

@@ -45,6 +45,7 @@ UNKNOWN_LANGUAGE = (
 def find_runs(
     files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
 ) -> DiscoveredRuns:
+    """Make a run of each folder with result files, with its dataset, scores and histories."""
     found = DiscoveredRuns()
     found.claimed.update(path for path in files if _is_acebench_file(path))
     opened = _sort_files(files)
@@ -143,6 +144,7 @@ class _RunLocation:
 def _make_plan(
     location: _RunLocation, results: list[Path], *, choice: LanguageChoice, scores: _ScoreChoice
 ) -> RunPlan:
+    """Return the plan of a run with all its files, and with the problems of its folder."""
     folder = location.folder
     run = Run(
         "acebench",

@@ -233,10 +233,9 @@ def find_model_folder(folder: Path) -> ModelFolder:
     if names and is_output_folder(root.parent.name):
         return ModelFolder(names[0], settings=names[1:], root=root)
 
-    is_model_itself = not read_language_folder(root.name) and not _PLAIN_OUTPUT_FOLDER.fullmatch(
-        root.name
-    )
-    if is_model_itself:
+    is_language_folder = read_language_folder(root.name) != ""
+    is_plain_output_folder = _PLAIN_OUTPUT_FOLDER.fullmatch(root.name) is not None
+    if not is_language_folder and not is_plain_output_folder:
         return ModelFolder(root.name, settings=names, root=root)
     # Only repeats stand below the root, as in `MODEL/result_en/run1`, or only files, as in
     # `MODEL/result_en`.

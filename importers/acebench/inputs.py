@@ -264,6 +264,7 @@ def _discard_invalid_process_entries(
 
 
 def _find_process_problem(inputs: CategoryInputs) -> str | None:
+    """Return why the entries of the process file cannot be trusted, or None."""
     stated_mean = inputs.scored.header.get(PROCESS_ACCURACY)
     n_items = inputs.scored.header.get("total_count")
     entries = inputs.process_entries or {}

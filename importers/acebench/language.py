@@ -79,6 +79,7 @@ def choose_language(
 def _choose_language_by_dataset(
     folder: Path, results: Sequence[Path], dataset_folders: Sequence[Path]
 ) -> LanguageChoice:
+    """Choose the language of the only named dataset, or of the one that the replies fit."""
     candidates = _list_candidates(folder, dataset_folders)
     named = [candidate for candidate in candidates if candidate.is_named_by_user]
     if len({candidate.language for candidate in named}) == 1 and not _contradicts_replies(

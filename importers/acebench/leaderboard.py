@@ -463,6 +463,7 @@ class CategoryRates(NamedTuple):
 def _compute_category_rates(
     items_by_category: Mapping[str, Sequence[ScoredItem]],
 ) -> CategoryRates:
+    """Compute the accuracies of each category, rounded as in the official program."""
     rates = CategoryRates({}, {})
     for name, items in items_by_category.items():
         verdicts = [item.valid for item in items]

@@ -82,6 +82,7 @@ RULES = "ACEBench rules"
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    """Yield the items of a run category by category, with the problems of their files."""
     run_inputs = load_run_inputs(plan)
     yield from run_inputs.issues
     yield from run_inputs.list_facts()
@@ -112,6 +113,7 @@ def _report_errata(inputs: CategoryInputs) -> Iterator[ImportIssue]:
 
 
 def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
+    """Yield an item for each result record. A repeated id gets its line number."""
     file = str(inputs.result_file)
     first_lines: dict[str, int] = {}
     for record in read_records(inputs.result_file):
@@ -146,6 +148,7 @@ def _report_entries_without_result(
 
 
 def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> None:
+    """Fill an item from its result record and from the files of its category."""
     question = inputs.questions.get(result["id"])
     answer = inputs.answers.get(result["id"])
     item.prediction_hash = answer_hash([result.get("result"), result.get("process")])
@@ -174,6 +177,7 @@ def _fill_agent_item(
     answer: JsonObject | None,
     inputs: CategoryInputs,
 ) -> None:
+    """Fill an agent item, with its process accuracy in the process file."""
     position = inputs.get_dataset_position(result["id"])
     history_file = inputs.histories.get(position)
     fill_agent_item(item, result, question=question, answer=answer, history_file=history_file)
@@ -269,6 +273,7 @@ def _find_correction(
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, or None. Each kind of category has its own form."""
     if item.category.startswith("agent_"):
         error = check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE)
         return error or _find_agent_fix_error(golden_fix)
@@ -313,6 +318,7 @@ def _find_answer_error(golden_answer: Any, item: Item) -> str | None:
 
 
 def _find_agent_fix_error(golden_fix: JsonObject) -> str | None:
+    """Return why end states or milestones have a wrong form, or None."""
     states = golden_fix.get(GROUND_TRUTH, [])
     are_states_valid = isinstance(states, list) and all(
         isinstance(state, dict) and len(state) == 1 for state in states
@@ -331,6 +337,7 @@ def _find_agent_fix_error(golden_fix: JsonObject) -> str | None:
 
 
 def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
+    """Add the verdict of the score file, if it is known."""
     item.official = inputs.scored.get_verdict(item.id)
     if item.official is None:
         return
@@ -436,6 +443,7 @@ def _describe_required_reply(required_phrase: str, golden_answer: Any) -> str:
 
 
 def _grade_normal_reply(item: Item, reply: Reply, golden_answer: Any, turn: int) -> None:
+    """Add the calls of a reply and of the golden answer, their pairs and the recomputed verdict."""
     decode_error = explain_undecodable_reply(reply.content, item.category, reply.rule_set)
     if decode_error is None:
         _add_decoded_reply(item, reply.content, turn=turn, rule_set=reply.rule_set)

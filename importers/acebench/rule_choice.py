@@ -101,6 +101,7 @@ def choose_rule_set(
 
 
 def _choose_by_agreement(agreement: Agreement) -> RuleSetChoice:
+    """Choose the version that agrees with more score entries, or by error texts if none does."""
     n_august = agreement.n_agreeing[AUGUST_2025]
     n_october = agreement.n_agreeing[OCTOBER_2025]
     n_best = max(n_august, n_october)

@@ -350,6 +350,7 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
 
 
 def _make_predicted_call(raw_call: Any, step: int, index: int) -> Call:
+    """Convert a call of a result record. Its arguments are an object or JSON text."""
     call = Call("predicted", "", arguments=None, turn=0, step=step, index=index)
     if not isinstance(raw_call, dict) or not isinstance(raw_call.get("name"), str):
         call.raw = convert_to_text(raw_call)
@@ -447,6 +448,7 @@ class _VerdictFinder:
         return verdicts
 
     def _convert_comparison(self, call: Call, comparison: LoggedComparison) -> CallVerdict:
+        """Convert the evaluator's comparison of a call, as the log states it."""
         equal_calls = []
         for golden_call in self.golden_path.calls:
             if call_to_json(golden_call) == comparison.golden:

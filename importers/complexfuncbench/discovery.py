@@ -98,6 +98,7 @@ def _name_run(result_file: Path, result_files: list[Path]) -> str:
 
 
 def _make_plan(result_file: Path, name: str, dataset_files: list[Path]) -> RunPlan:
+    """Return the plan of a run with its dataset and logs."""
     dataset = None
     if len(dataset_files) > 1:
         dataset = os.path.commonpath([file.absolute() for file in dataset_files])

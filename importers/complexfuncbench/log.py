@@ -152,6 +152,7 @@ class _LogReader:
         """Comparison to which the next outcome belongs."""
 
     def read_record(self, record: LogRecord) -> None:
+        """Read the next record. Its first line states what it contains."""
         title, _, content = record.body.partition("\n")
         turn = self.log.turns[-1] if self.log.turns else None
         if title.startswith("Test Example "):

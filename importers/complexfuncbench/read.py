@@ -176,6 +176,7 @@ def _fill_item(
     sample: dict[str, Any] | None,
     log_file: Path | None,
 ) -> None:
+    """Fill the item of a result record: calls and verdicts, metadata, first difference."""
     log = _read_log(log_file, item)
     _add_official_verdict(item, record)
     _add_response_scores(item, record)
@@ -286,6 +287,7 @@ def _read_item_from_log(sample_id: str, log_file: Path, samples: dict[str, JsonO
 
 
 def _fill_item_from_log(item: Item, *, sample: dict[str, Any] | None, log_file: Path) -> None:
+    """Fill an item without a result record. The log contains its calls and observations."""
     log = _read_log(log_file, item)
     golden_path = checker.parse_golden_path(sample)
     item.golden = golden_path.calls
@@ -432,6 +434,7 @@ def _make_metadata(
     verdict_by_address: dict[str, CallVerdict],
     log: EvaluationLog | None,
 ) -> dict[str, Any]:
+    """Return the recorded counts, and what the calls and the log show beyond the verdicts."""
     metadata: dict[str, Any] = {}
     verdicts = list(verdict_by_address.values())
     counts = record.get("count_dict")

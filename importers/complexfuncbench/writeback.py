@@ -52,6 +52,7 @@ FIX_FIELD = "function_calls"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, which has the calls of every step, or None."""
     error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
     if error:
         return error
@@ -175,15 +176,16 @@ def _find_comparison_positions(
     `derive_call_verdicts`.
     """
     positions: dict[int, ComparisonPosition] = {}
-    for turn, (calls, logged_turn) in enumerate(zip(predicted_path.steps, log.turns, strict=False)):
-        number_by_object = {id(each): n for n, each in enumerate(logged_turn.comparisons)}
-        remaining = list(logged_turn.comparisons)
+    steps = zip(predicted_path.steps, log.turns, strict=False)
+    for turn, (calls, logged_turn) in enumerate(steps):
+        remaining = dict(enumerate(logged_turn.comparisons))
         for call in calls:
-            comparison = checker.find_comparison(call, remaining)
-            if comparison is not None:
-                remaining = [other for other in remaining if other is not comparison]
-                number = number_by_object[id(comparison)]
-                positions[call.index] = ComparisonPosition(turn, number)
+            json_call = checker.call_to_json(call)
+            for number, comparison in remaining.items():
+                if comparison.predicted == json_call:
+                    positions[call.index] = ComparisonPosition(turn, number)
+                    del remaining[number]
+                    break
     return positions
 
 

@@ -61,6 +61,7 @@ def find_runs(
 def _make_plan(
     result_folder: Path, result_files: list[Path], dataset_folders: list[Path]
 ) -> RunPlan:
+    """Return the plan of a run with its dataset and score files."""
     dataset_folder = find_dataset_folder(result_folder, dataset_folders)
     dataset = str(dataset_folder) if dataset_folder else None
     run = Run("confetti", "v1", "en", result_folder.name, str(result_folder), dataset=dataset)

@@ -46,6 +46,7 @@ HALLUCINATED_CRITERION = "hallucinated"
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    """Compute the metrics of the call items and of the dialog act items."""
     call_items = [item for item in items if item.category == CALLS_CATEGORY]
     act_items = [item for item in items if item.category == ACTS_CATEGORY]
     metrics: list[Metric] = []
@@ -194,6 +195,7 @@ class ArgumentCounts(NamedTuple):
 
 @cached_on_item
 def _count_valid_arguments(item: ScoredItem) -> ArgumentCounts:
+    """Count the arguments in calls of the golden function, and those without a flag."""
     calls_with_golden_name = set()
     for target, criterion, value in item.part_verdicts:
         if criterion == "name_matches" and value:

@@ -181,6 +181,7 @@ def get_failing_item_id(score_entry: dict[str, Any], category: str) -> str:
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    """Yield the items of a run file by file, with the problems of the files."""
     records = load_run_records(plan)
     yield from records.issues
 
@@ -242,6 +243,7 @@ def get_id_category(item_id: str) -> str:
 
 
 def _read_item(item_id: str, record: JsonRecord, result_file: Path, records: RunRecords) -> Item:
+    """Return the item of a result record."""
     result = record.value
     question = records.questions.get(result["id"], {})
     answer = records.answers.get(result["id"])
@@ -263,6 +265,7 @@ def _fill_item(
     answer: JsonObject | None,
     records: RunRecords,
 ) -> None:
+    """Fill an item from its result record and from the other files of the run."""
     record_id = result["id"]
     _add_official_verdict(item, records.scores_by_category.get(item.category), record_id)
     dialog_record = question or answer or {}
@@ -340,6 +343,7 @@ def _name_content(content_type: Any) -> str | None:
 
 
 def _add_official_verdict(item: Item, scored: FailureList | None, record_id: str) -> None:
+    """Add the verdict of the score file, if it is known."""
     if scored is None:
         return
     item.official = scored.get_verdict(record_id)
@@ -432,6 +436,7 @@ def _make_predicted_calls(outcome: Evaluation, reply: Any, position: ReplyPositi
 
 
 def _add_recomputed_verdict(item: Item, outcome: Evaluation) -> None:
+    """Add the verdict by BFCL's rules, and the place of the first error."""
     item.rule = outcome.valid
     item.rule_error_type = outcome.error_type
     verdict = Verdict("rule", outcome.valid, error_type=outcome.error_type)
@@ -512,6 +517,7 @@ class _ArgumentScores(NamedTuple):
 
 
 def _compute_argument_scores(item: Item, golden_answer: Any) -> _ArgumentScores:
+    """Compute the soft scores of arguments, if the reply is one call of the golden function."""
     golden_name = ""
     accepted: Any = {}
     if golden_answer:
@@ -535,6 +541,7 @@ def _make_soft_score_verdicts(
 
 
 def _is_mean_of_argument_scores(soft_score: Any, argument_scores: dict[str, Any]) -> bool:
+    """Whether the recorded score of a call follows from those of its arguments."""
     if not isinstance(soft_score, (int, float)):
         return False
     numbers = {}

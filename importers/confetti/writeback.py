@@ -132,6 +132,7 @@ FIX_FIELD = "ground_truth"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, which is one call or a list of labels, or None."""
     error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
     if error:
         return error
@@ -322,6 +323,7 @@ def _find_header(raw: bytes) -> JsonObject | None:
 
 
 def _read_replies_by_id(plan: RunPlan, category: str) -> dict[str, Any]:
+    """Return item id -> reply in the result file."""
     replies: dict[Any, Any] = {}
     for path in plan.results:
         if discovery.RESULT_FILES[path.name] != category:

@@ -195,6 +195,7 @@ def _is_companion_file(path: Path) -> bool:
 def _make_flat_plan(
     log_file: Path, first_record: dict[str, Any], dataset_folders: Sequence[Path]
 ) -> RunPlan:
+    """Return the plan of a flat log. The name of the file is that of the model."""
     language = detect_language(log_file, str(first_record.get("input", "")))
     files = list(dict.fromkeys(find_dataset_files(log_file, language, dataset_folders)))
     dataset = str(files[0].parent.parent) if files else None
@@ -204,6 +205,7 @@ def _make_flat_plan(
 
 
 def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
+    """Return the plan of all result files of a model, which are in one folder for each type."""
     model_folder = _find_model_folder(folder)
     run = Run(
         "hammerbench",

@@ -279,6 +279,7 @@ def label_to_golden_call(label: dict[str, Any], turn: int) -> Call:
 def _add_verdicts(
     item: Item, outcome: SnapshotCheck, *, expects_decline: bool, first_func_ok: bool | None
 ) -> None:
+    """Add the recomputed verdicts on the item and on the criteria of the rules."""
     is_name_ok = outcome.func_ok if first_func_ok is None else first_func_ok
     if expects_decline:
         item.rule = outcome.rejected
@@ -418,6 +419,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 
 
 def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
+    """Yield the items of a flat log, and then the snapshots of the dataset without a record."""
     issues: list[ImportIssue] = []
     log = read_json(log_file, issues, list) or []
     dataset = _load_dataset(plan.data)
@@ -538,6 +540,7 @@ def _fill_flat_item(
     dataset_record: dict[str, Any] | None,
     snapshot_number: int,
 ) -> None:
+    """Fill the item of a record, with dialogue and tools of the dataset if it has them."""
     if dataset_record:
         is_single_turn = item.category.startswith(("ST_", "ir_"))
         call_number = 1 if is_single_turn else snapshot_number
@@ -603,6 +606,7 @@ def make_conversation_id(type_name: str, dataset_record: dict[str, Any], index: 
 def _read_conversation_folder(
     path: Path, dataset_records: dict[int, dict[str, Any]], plan: RunPlan
 ) -> Iterator[Item | ImportIssue]:
+    """Yield the items of the conversations of one type."""
     issues: list[ImportIssue] = []
     results = read_json(path, issues, list) or []
     companions = load_companion_verdicts(path.parent, results)
@@ -681,6 +685,7 @@ def _fill_conversation_item(
     snapshot_index: int,
     first_func_ok: bool | None,
 ) -> None:
+    """Fill the item of a snapshot, and add the verdicts in the files next to the log."""
     messages = as_list(conversation.record.get("messages"))
     data.messages = read_dialogue_before_call(messages, snapshot_index + 1)
     if not data.messages:

@@ -114,6 +114,7 @@ class _GoldenChange:
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, which is one call, or None."""
     if should_decline(item.category, golden_fix if item.golden else ""):
         return "this item has no golden call, because the correct answer is to decline"
     if set(golden_fix) != {"name", "arguments"}:
@@ -422,6 +423,7 @@ class _ReviewedFolder:
         yield from self._rewrite_judge_files()
 
     def _rewrite_judge_files(self) -> Iterator[RewrittenFile]:
+        """Yield the judge's files with the overridden verdicts, if they change."""
         new_flags = [list(row) for row in self.companions.flags]
         new_replies = [list(row) for row in self.companions.replies]
         is_changed = False
@@ -514,11 +516,13 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
     call = parse_prediction(prediction, choose_parser_name(f"{run.path}/{item.file}"))
     outcome = check_snapshot(call, prediction, golden_fix, run.language)
 
-    name_ok: bool | None = outcome.func_ok
     is_later_snapshot = run.generation == "conversation" and not item.id.endswith("_1")
-    if is_later_snapshot:
-        name_ok = _infer_first_func_ok(item)
-    return None if name_ok is None else name_ok and outcome.args_ok
+    if not is_later_snapshot:
+        return outcome.func_ok and outcome.args_ok
+    is_first_name_ok = _infer_first_func_ok(item)
+    if is_first_name_ok is None:
+        return None
+    return is_first_name_ok and outcome.args_ok
 
 
 def _get_prediction(item: Item) -> str | None:

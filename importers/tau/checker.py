@@ -397,6 +397,7 @@ def add_pairs_and_verdicts(
 def _add_verdicts_without_checks(
     item: Item, reward: float | None, reason: Any, recorded: JsonObject, *, is_left_out: bool
 ) -> None:
+    """Add the verdicts on a simulation that ended in a way after which nothing is checked."""
     if reward is None and not isinstance(reason, str):
         item.rule_note = "the simulation has neither a recorded reward nor a termination reason"
         add_issue(item, item.rule_note)
@@ -408,6 +409,26 @@ def _add_verdicts_without_checks(
         rationale = f"{rationale}: {note}"
     add_unchecked_verdicts(item, reward, str(reason), rationale, is_left_out=is_left_out)
     item.verdicts += _make_uncounted_verdicts(recorded, counted_parts=[], recomputed_values={})
+
+
+@dataclass(frozen=True, slots=True)
+class _MessageChecks:
+    """What the calls and messages of a conversation meet."""
+
+    are_matched: list[bool]
+    """For each golden action, whether a call matches it."""
+    is_said: dict[str, bool]
+    """Expected text -> whether the agent said it."""
+    is_complete: bool
+    """Whether the whole conversation could be read."""
+
+    @property
+    def has_all_actions(self) -> bool:
+        return all(self.are_matched)
+
+    @property
+    def missing_texts(self) -> list[str]:
+        return [text for text, said in self.is_said.items() if not said]
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,33 +456,36 @@ class _CheckedSimulation:
 
         Return metadata with the parts and the checks.
         """
-        matches = [
-            any(action.matches_call(call) for call in item.predicted) for action in self.actions
-        ]
-        is_said = self._find_expected_texts(messages or ())
-        are_met: dict[str, bool] | None = None
-        if messages is not None:
-            are_met = {"ACTION": all(matches), "COMMUNICATE": all(is_said.values())}
-        recomputed_values = _recompute_part_values(item, self.criteria, are_met)
-
+        results = self._check_messages(item, messages)
+        recomputed_values = _recompute_part_values(item, self.criteria, results)
         official = _read_official_parts(self.recorded, self.counted_parts)
         recomputed = self._make_recomputed_parts(official, recomputed_values)
-        recomputed.missing_texts = [text for text, said in is_said.items() if not said]
-        recomputed.missing_actions = self._list_missing_actions(matches)
-        metadata = add_reward_verdicts(
-            item, reward, CheckedParts(official, recomputed), is_left_out=is_left_out
-        )
+        recomputed.missing_texts = results.missing_texts
+        recomputed.missing_actions = self._list_missing_actions(results)
+        parts = CheckedParts(official, recomputed)
+        metadata = add_reward_verdicts(item, reward, parts, is_left_out=is_left_out)
 
         has_task = item.golden_hash != ""
         if has_task:
-            self._report_contradicting_checks(item, list(is_said), official.reward)
+            self._report_contradicting_checks(item, list(results.is_said), official.reward)
         item.verdicts += _make_uncounted_verdicts(
             self.recorded, self.counted_parts, recomputed_values
         )
-        checks = self._add_action_checks(item, matches) | _add_nl_assertions(item, self.recorded)
+        checks = self._add_action_checks(item, results.are_matched)
+        checks |= _add_nl_assertions(item, self.recorded)
         if checks:
             metadata[REWARD_CHECKS] = checks
         return metadata
+
+    def _check_messages(
+        self, item: Item, messages: Sequence[ConversationMessage] | None
+    ) -> _MessageChecks:
+        """Find the golden actions and the expected texts in a conversation."""
+        are_matched = []
+        for action in self.actions:
+            are_matched.append(any(action.matches_call(call) for call in item.predicted))
+        is_said = self._find_expected_texts(messages or ())
+        return _MessageChecks(are_matched, is_said, is_complete=messages is not None)
 
     def _make_recomputed_parts(
         self, official: RewardParts, recomputed_values: Mapping[str, float | None]
@@ -482,9 +506,9 @@ class _CheckedSimulation:
         replies = [message.content for message in messages if message.role == "assistant"]
         return find_spoken_texts(texts, [reply for reply in replies if reply])
 
-    def _list_missing_actions(self, matches: Sequence[bool]) -> list[str]:
+    def _list_missing_actions(self, results: _MessageChecks) -> list[str]:
         missing = []
-        for action, is_matched in zip(self.actions, matches, strict=True):
+        for action, is_matched in zip(self.actions, results.are_matched, strict=True):
             if not is_matched:
                 missing.append(action.name)
         return missing
@@ -562,17 +586,15 @@ def _list_checked_actions(recorded: JsonObject) -> list[str | None]:
 
 
 def _recompute_part_values(
-    item: Item, criteria: JsonObject | None, are_met: Mapping[str, bool] | None
+    item: Item, criteria: JsonObject | None, results: _MessageChecks
 ) -> dict[str, float | None]:
     """Return the recomputed values of ACTION and COMMUNICATE. A value is None if the file does not
     determine it.
-
-    `are_met` has, for both parts, whether the conversation meets the criteria. It is None for an
-    unreadable conversation.
     """
     if criteria is None:
         return {}
 
+    are_met = {"ACTION": results.has_all_actions, "COMMUNICATE": not results.missing_texts}
     values: dict[str, float | None] = {}
     for part, field_name, element_type, type_name in GOLDEN_FIELDS:
         golden = criteria.get(field_name)
@@ -583,10 +605,10 @@ def _recompute_part_values(
             values[part] = None
             what = f"the field {field_name} of the task is not a list of {type_name}, so the reward"
             add_issue(item, f"{what} part {part} is unknown")
-        elif are_met is None:
-            values[part] = None
-        else:
+        elif results.is_complete:
             values[part] = float(are_met[part])
+        else:
+            values[part] = None
     return values
 
 

@@ -354,6 +354,7 @@ class _TickConversion:
         self._message_index_by_tick: dict[int, int] = {}
 
     def add_tick(self, tick: dict[str, Any], number: int) -> None:
+        """Add the speech of a tick, and then its calls and results."""
         for role, field_prefix in SPEAKERS:
             self._add_speech_chunk(tick.get(f"{field_prefix}_chunk"), role, number)
 
@@ -367,6 +368,7 @@ class _TickConversion:
         self._message_index_by_tick[number] = len(self._entries) - 1
 
     def _add_speech_chunk(self, chunk: Any, role: str, tick: int) -> None:
+        """Add a chunk to the utterance that it continues, or begin an utterance."""
         if not isinstance(chunk, dict):
             return
         text = get_spoken_text(chunk)
@@ -538,13 +540,20 @@ def _match_by_similarity(
         if not open_actions or not open_calls:
             continue
 
-        # Calls are aligned within one turn, so all of them get the same turn.
-        golden = [actions[i].to_call(0, number) for number, i in enumerate(open_actions)]
-        predicted = [replace(calls[i], turn=0, index=n) for n, i in enumerate(open_calls)]
-        for pair in align_calls(golden, predicted):
+        pairs = _align_in_one_turn(
+            [actions[index] for index in open_actions], [calls[index] for index in open_calls]
+        )
+        for pair in pairs:
             if pair.golden is not None and pair.predicted is not None:
                 similar[open_actions[pair.golden]] = open_calls[pair.predicted]
     return similar
+
+
+def _align_in_one_turn(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> list[CallPair]:
+    """Align actions with calls of any turn. The pairs contain positions in the two lists."""
+    golden = [action.to_call(0, position) for position, action in enumerate(actions)]
+    predicted = [replace(call, turn=0, index=position) for position, call in enumerate(calls)]
+    return align_calls(golden, predicted)
 
 
 def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) -> list[int]:
@@ -563,6 +572,7 @@ def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) 
 
 
 def _make_call_pair(action: GoldenAction, golden: Call, predicted: Call | None) -> CallPair:
+    """Return the pair of a golden action with its call, or without one, with the differences."""
     pair = CallPair(golden.turn, golden=golden.index, predicted=None, name=golden.name, state="-")
     if predicted is None:
         return pair
@@ -581,6 +591,7 @@ def _make_call_pair(action: GoldenAction, golden: Call, predicted: Call | None) 
 
 
 def read_golden_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
+    """Read the golden actions in the criteria of a task."""
     actions = []
     for action in list_objects(criteria.get("actions")):
         name = str(action.get("name"))

@@ -248,6 +248,7 @@ def _make_simulation_list_plan(path: Path) -> RunPlan:
 
 
 def _make_folder_plan(main_file: Path | None, simulation_files: list[Path]) -> RunPlan:
+    """Return the plan of a run with one file for each simulation."""
     folder = simulation_files[0].parent.parent
     run = _make_run(folder, main_file, folder.name)
     ordered = sorted(simulation_files, key=lambda path: path.name)

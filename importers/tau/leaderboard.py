@@ -140,6 +140,7 @@ def _compute_version1_pass_hat(known_items: Sequence[ScoredItem]) -> list[Metric
 
 
 def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the metrics of tau2-bench over the simulations that were run."""
     counted = [item for item in items if is_counted_in_metrics(item)]
     successes = list(count_successes_by_task(counted).values())
     n_left_out = len(items) - len(counted)
@@ -240,6 +241,7 @@ def _count_checks(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _count_database_checks(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Count the simulations by the result of the comparison of databases."""
     matches = Counter(item.values.get("db") for item in items)
     n_matching = matches[True]
     n_different = matches[False]
@@ -368,6 +370,7 @@ EXCEPTION = "error"
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:
+    """Return each item as a trial of its task, to compare scoring conventions."""
     trials = []
     for item in items:
         task = item.group or item.id

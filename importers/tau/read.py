@@ -163,6 +163,7 @@ def read_version2_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def _read_single_file(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a file that contains all simulations of a run."""
     path = plan.results[0]
     document = read_json_document(path, SIMULATIONS)
     yield from document.issues
@@ -178,6 +179,7 @@ def _read_single_file(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a folder with one file for each simulation, and a main file."""
     if plan.data:
         main_file = plan.data[0]
         document = read_json_document(main_file, SIMULATIONS)
@@ -352,6 +354,7 @@ def _hash_task(task: dict[str, Any]) -> str:
 def _fill_item(
     item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: SharedRunData
 ) -> None:
+    """Fill an item: its conversation, its task, the verdicts on it, and judges' reviews."""
     task_fields = task or {}
     conversation = _read_conversation(item, simulation)
     messages = [] if conversation is None else conversation.messages
@@ -449,6 +452,7 @@ def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation |
 
 
 def _convert_messages_or_ticks(simulation: dict[str, Any]) -> Conversation:
+    """Convert the messages of a simulation. A voice run may have ticks instead."""
     raw_messages = simulation.get("messages")
     message_index_by_tick: dict[int, int] = {}
     if not raw_messages and simulation.get("ticks"):
@@ -465,6 +469,7 @@ def _convert_messages_or_ticks(simulation: dict[str, Any]) -> Conversation:
 def _make_metadata(
     simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData
 ) -> dict[str, Any]:
+    """Return what the file states about a simulation besides its conversation and verdicts."""
     metadata: dict[str, Any] = {
         "simulation": simulation.get("id"),
         "trial": simulation.get("trial"),
@@ -506,6 +511,7 @@ def _sum_agent_tokens(messages: Any, field_name: str) -> int | None:
 
 
 def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> Conversation:
+    """Read the messages of a simulation, and the numbers by which reviews refer to them."""
     if not isinstance(raw_messages, list):
         raise TypeError("the field messages is not a list")
 
@@ -668,6 +674,7 @@ def _make_error_verdicts(
 
 
 def _describe_error(error: dict[str, Any]) -> str:
+    """Describe an error that a judge found: fault, tags, severity, reasoning and correction."""
     fault = FAULT_OF_SOURCE.get(str(error.get("source")), "unknown")
     parts = [f"fault: {fault}"]
     tags = as_list(error.get("error_tags"))

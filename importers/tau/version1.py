@@ -185,6 +185,7 @@ MAX_EXAMINED_ENTRIES = 400
 
 
 def read_version1_items(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a result file, and set the environment of the run."""
     document = read_json_document(path)
     yield from document.issues
 
@@ -243,6 +244,7 @@ def _iterate_tool_names(entry: Any) -> Iterator[str]:
 
 
 def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -> Item:
+    """Return the item of an entry."""
     entry = record.value
     info = as_object(entry.get("info"))
     group = f"task {entry['task_id']}"
@@ -255,6 +257,7 @@ def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -
 
 
 def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
+    """Fill an item: its conversation, its golden actions, and the verdicts on it."""
     item.extra.metadata = _make_metadata(entry, info)
     item.extra.uncounted_states = "-!+"  # The golden actions show one way to the expected database.
     task = as_object(info.get("task"))
@@ -349,6 +352,7 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
 
 
 def _read_message(raw: Any) -> ConversationMessage:
+    """Read a message in the form of OpenAI's API."""
     role = read_role(raw)
     if role is None:
         return make_message_of_unknown_role(raw)

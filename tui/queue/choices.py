@@ -37,13 +37,18 @@ from fcreview.tui.queue.columns import parse_difference_line, shorten_difference
 from fcreview.tui.queue.state import QueueState, list_available_orders
 from fcreview.tui.text.graphics import share_bar
 from fcreview.tui.text.lines import (
+    BLANK_LINE,
     ChoiceTable,
+    FixedColumn,
     Line,
+    LineBuilder,
     StyledText,
     TableLines,
     TextColumn,
+    lay_out_fixed_columns,
     lay_out_table,
     line_width,
+    make_line,
     truncate,
     truncate_error_type,
     truncate_middle,
@@ -100,15 +105,39 @@ def _make_missing_verdict_issue(reason: str, n_items: int) -> ImportIssue:
     return ImportIssue("", None, what=what, severity="notice")
 
 
+SEVERITY_STYLES: Mapping[str, str] = {"error": "bad", "warning": "warn", "notice": "dim"}
+
+
 def _make_issue_cells(issue: ImportIssue) -> list[StyledText]:
-    where = sanitize(issue.file) + (f":{issue.line}" if issue.line else "")
-    style = "bad" if issue.severity == "error" else "warn" if issue.severity == "warning" else "dim"
+    location = sanitize(issue.file)
+    if issue.line:
+        location += f":{issue.line}"
     return [
-        (issue.severity, style),
+        (issue.severity, SEVERITY_STYLES[issue.severity]),
         (sanitize(issue.what), ""),
         (sanitize(issue.item or ""), "dim"),
-        (where, "dim"),
+        (location, "dim"),
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _SuspectGroup:
+    """Suspects with the same strongest reason."""
+
+    title: str
+    items: list[int]
+    """Numbers of the items, at least one."""
+    suspicions: list[Suspicion]
+
+    @property
+    def n_strong(self) -> int:
+        return sum(suspicion.is_strong for suspicion in self.suspicions)
+
+    @property
+    def example(self) -> str:
+        """What is wrong with the golden answer of the first suspect."""
+        _, _, details = self.suspicions[0].summary.partition(": ")
+        return details
 
 
 def build_suspect_reason_choices(
@@ -117,14 +146,18 @@ def build_suspect_reason_choices(
     """Return the table of reasons why golden answers look wrong, with the most strong suspects
     first. The value of a row is the item numbers of its suspects.
     """
-    groups: dict[str, list[int]] = {}
-    for item, suspicion in suspicion_by_item.items():
-        groups.setdefault(suspicion.title, []).append(item)
-    n_strong = {
-        title: sum(suspicion_by_item[item].is_strong for item in items)
-        for title, items in groups.items()
-    }
-    ordered = sorted(groups.items(), key=lambda group: (-n_strong[group[0]], -len(group[1])))
+    groups = _group_suspects_by_reason(suspicion_by_item)
+    rows: list[list[StyledText]] = []
+    for group in groups:
+        row = [
+            (f"{len(group.items):,}", ""),
+            (f"{group.n_strong:,}", ""),
+            (sanitize(group.title), "strong"),
+            (sanitize(group.example), "dim"),
+        ]
+        rows.append(row)
+    n_suspects = format_count(len(suspicion_by_item), "suspect")
+    n_strong = sum(group.n_strong for group in groups)
     return ChoiceTable(
         title="suspects by reason",
         noun="reason",
@@ -134,27 +167,31 @@ def build_suspect_reason_choices(
             TextColumn("strongest reason"),
             TextColumn("example", min_width=20),
         ),
-        rows=[
-            [
-                (f"{len(items):,}", ""),
-                (f"{n_strong[title]:,}", ""),
-                (sanitize(title), "strong"),
-                (sanitize(suspicion_by_item[items[0]].summary.partition(": ")[2]), "dim"),
-            ]
-            for title, items in ordered
-        ],
-        values=[items for _, items in ordered],
-        note=f"{format_count(len(suspicion_by_item), 'suspect')}, {sum(n_strong.values()):,}"
-        " strong",
+        rows=rows,
+        values=[group.items for group in groups],
+        note=f"{n_suspects}, {n_strong:,} strong",
         empty_message="no suspects",
     )
+
+
+def _group_suspects_by_reason(suspicion_by_item: Mapping[int, Suspicion]) -> list[_SuspectGroup]:
+    """Return the groups with the most strong suspects first, then those with the most suspects."""
+    groups: dict[str, _SuspectGroup] = {}
+    for item, suspicion in suspicion_by_item.items():
+        title = suspicion.title
+        group = groups.setdefault(title, _SuspectGroup(title, items=[], suspicions=[]))
+        group.items.append(item)
+        group.suspicions.append(suspicion)
+    return sorted(groups.values(), key=lambda group: (-group.n_strong, -len(group.items)))
 
 
 USUAL_CELLS, SHARES_MIN_CELLS, CODES_MIN_CELLS, EXAMPLES_MIN_CELLS = 76, 96, 136, 150
 """Minimum widths of the table, in cells, for medium columns, for percentages and wide columns, for
 the codes of error types, and for examples.
 """
-BAR_CELLS = (4, 10)
+NARROW_BAR_CELLS = 4
+WIDE_BAR_CELLS = 10
+SHARE_CELLS = 5
 EXPLANATION_CELLS = (20, 41, 43)
 """Minimum widths, in cells, of the narrow, medium and wide column that explains the error type."""
 MOSTLY_CELLS = (12, 22, 28)
@@ -204,32 +241,32 @@ class ClusterExplanation(NamedTuple):
 
 
 def explain_cluster_row(row: ClusterRow, grouping_index: int, width: int) -> ClusterExplanation:
-    """Explain the cluster of a row.
-
-    A long error type is cut so that the explanation fits into `width`.
+    """Explain the cluster of a row. A long error type is cut so that the explanation fits into
+    `width`.
     """
+    text = _explain_cluster(row, grouping_index)
+    is_by_value = grouping_index == BY_VALUE and not row.group.is_incident
+    if display_width(text) > width and not is_by_value:
+        error_type, colon, meaning = text.partition(": ")
+        room = max(width - display_width(colon + meaning), MIN_ERROR_TYPE_CELLS)
+        text = truncate_error_type(error_type, room) + colon + meaning
+
     example = row.group.example_cluster if row.cluster is None else row.cluster
-    if grouping_index == BY_VALUE and not row.group.is_incident:
-        text = (
-            f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
-        )
-    else:
-        by_step = grouping_index == BY_DECISIVE_STEP
-        group = (
-            row.group
-            if row.cluster is None or by_step
-            else ClusterGroup("", name=None, clusters=[row.cluster])
-        )
-        text = explain_group(group, grouping_index)
-        if display_width(text) > width:
-            name, colon, words = text.partition(": ")
-            room = max(width - display_width(colon + words), MIN_ERROR_TYPE_CELLS)
-            text = truncate_error_type(name, room) + colon + words
     if example is None or not example.description:
         return ClusterExplanation(text, "")
-    return ClusterExplanation(
-        text, f"{sanitize(example.examples[0])}: {sanitize(example.description)}"
-    )
+    item_id = sanitize(example.examples[0])
+    return ClusterExplanation(text, f"{item_id}: {sanitize(example.description)}")
+
+
+def _explain_cluster(row: ClusterRow, grouping_index: int) -> str:
+    if grouping_index == BY_VALUE and not row.group.is_incident:
+        if not row.group.name:
+            return ""
+        return f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}"
+    # The clusters of a decisive step have the meaning of their group.
+    if row.cluster is None or grouping_index == BY_DECISIVE_STEP:
+        return explain_group(row.group, grouping_index)
+    return explain_group(ClusterGroup("", None, [row.cluster]), grouping_index)
 
 
 def format_error_type_title(error_type: str) -> str:
@@ -241,41 +278,60 @@ def format_error_type_title(error_type: str) -> str:
     if error_type.startswith(INCIDENT_PREFIX):
         return format_incident_title(error_type.removeprefix(INCIDENT_PREFIX))
     meaning = describe_error_type(error_type)
-    return meaning[:1].upper() + meaning[1:] if meaning else sanitize(error_type)
+    return _capitalize(meaning) if meaning else sanitize(error_type)
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+VALUE_INDENT = 2
+"""Width, in cells, of the mark or blanks before a pair of values."""
 
 
 def _truncate_value_pair(text: str, width: int) -> str:
-    sides = text[2:].split(VALUE_ARROW)
-    if display_width(text) <= width or len(sides) != 2:
+    """Cut both values of `▸ golden → predicted`. A short value leaves its room to the other one."""
+    mark = text[:VALUE_INDENT]
+    values = text[VALUE_INDENT:].split(VALUE_ARROW)
+    if display_width(text) <= width or len(values) != 2:
         return truncate_middle(text, width)
-    room = max(width - 2 - len(VALUE_ARROW), 2)
-    first = min(display_width(sides[0]), max(room // 2, room - display_width(sides[1])))
-    return text[:2] + truncate(sides[0], first) + VALUE_ARROW + truncate(sides[1], room - first)
+
+    golden, predicted = values
+    room = max(width - VALUE_INDENT - len(VALUE_ARROW), 2)
+    beside_predicted = room - display_width(predicted)
+    golden_cells = min(display_width(golden), max(room // 2, beside_predicted))
+    short_golden = truncate(golden, golden_cells)
+    short_predicted = truncate(predicted, room - golden_cells)
+    return mark + short_golden + VALUE_ARROW + short_predicted
 
 
 def _truncate_at_word(text: str, width: int) -> str:
-    """Cut a text after a word, or a list of names after the first name: `6 city …`.
-
-    Cut a single name in its middle.
+    """Cut a text after a word, or a list of names after the first name: `6 city …`. Cut a single
+    name in its middle.
     """
-    ellipsis, separator = symbols().ellipsis, f" {symbols().separator} "
     if display_width(text) <= width:
         return text
-    names, head = text.split(separator), truncate(text, width).removesuffix(ellipsis)
-    at = display_width(names[0]) if len(names) > 1 else head.rfind(" ", len(head) // 2)
-    return f"{head[:at]} {ellipsis}" if 0 <= at < width - 1 else truncate_middle(names[0], width)
+    ellipsis = symbols().ellipsis
+    head = truncate(text, width).removesuffix(ellipsis)
+    first_name, *other_names = text.split(f" {symbols().separator} ")
+    if other_names:
+        end = display_width(first_name)
+    else:
+        end = head.rfind(" ", len(head) // 2)
+    if 0 <= end < width - 1:
+        return f"{head[:end]} {ellipsis}"
+    return truncate_middle(first_name, width)
 
 
 def _truncate_id_list(text: str, width: int) -> str:
     """Omit ids at the end of a list until it fits. Cut a single id in its middle."""
     if display_width(text) <= width:
         return text
-    at = truncate(text, width - 1).rfind(" ")
-    return (
-        f"{text[:at]} {symbols().ellipsis}"
-        if at > 0
-        else truncate_middle(text.partition(" ")[0], width)
-    )
+    last_blank = truncate(text, width - 1).rfind(" ")
+    if last_blank > 0:
+        return f"{text[:last_blank]} {symbols().ellipsis}"
+    first_id, _, _ = text.partition(" ")
+    return truncate_middle(first_id, width)
 
 
 @dataclass(slots=True)
@@ -289,13 +345,12 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
     prefixes: Sequence[Line] = ()
 
     def lines(self, cells: int) -> TableLines:
-        heading, lines = lay_out_table(
-            self.columns, self.rows, cells - 3 - line_width(self.prefix_heading)
-        )
-        joined: list[Line] = [
-            ((" ", ""), *one, *two) for one, two in zip(self.prefixes, lines, strict=True)
-        ]
-        return TableLines((("  ", ""), *self.prefix_heading, *heading), joined)
+        prefix_cells = line_width(self.prefix_heading)
+        table = lay_out_table(self.columns, self.rows, cells - 3 - prefix_cells)
+        rows: list[Line] = []
+        for prefix, row in zip(self.prefixes, table.rows, strict=True):
+            rows.append(((" ", ""), *prefix, *row))
+        return TableLines((("  ", ""), *self.prefix_heading, *table.heading), rows)
 
 
 def build_cluster_table(
@@ -311,109 +366,209 @@ def build_cluster_table(
         grouping_index: Index of `fcreview.matching.clusters.GROUPINGS`.
         unfolded_terms: Filter terms of the unfolded groups.
     """
-    largest = max((row.n_failures for row in rows), default=1)
-    number_cells = max(len(f"{largest:,}"), 5)
-    has_shares = width >= SHARES_MIN_CELLS
-    bar_cells = BAR_CELLS[has_shares]
-    heading: Line = (
-        (
-            "items".rjust(number_cells)
-            + ("  share  " if has_shares else "  ")
-            + " " * (bar_cells + 1),
-            "dim",
-        ),
-    )
-    prefixes: list[Line] = []
-    for row in rows:
-        number, share = (
-            f"{row.n_failures:,}".rjust(number_cells),
-            format_share(row.n_failures, n_failures).rjust(5),
-        )
-        drawn = (*share_bar(row.n_failures / largest, bar_cells, "fail"), (" ", ""))
-        style = "strong" if row.cluster is None else ""
-        shown_share = f"  {share}  " if has_shares else "  "
-        prefixes.append(
-            ((number, style), (shown_share, "" if row.cluster is None else "dim"), *drawn)
-        )
+    layout = _ClusterLayout(grouping_index, width)
+    prefixes = lay_out_fixed_columns(_choose_prefix_columns(rows, n_failures, layout), rows)
+    cells = [_make_cluster_cells(row, layout, unfolded_terms) for row in rows]
+    if not layout.shows_codes:
+        cells = _distinguish_equal_explanations(cells, rows)
     return ClusterTable(
         title=f"{format_count(n_failures, 'failure')} by {GROUPINGS[grouping_index]}",
         noun="group",
         total=sum(row.cluster is None for row in rows),
-        columns=_choose_cluster_columns(grouping_index, width),
-        rows=_distinguish_equal_explanations(
-            [_make_cluster_cells(row, grouping_index, unfolded_terms, width) for row in rows],
-            rows,
-            width,
-        ),
+        columns=_choose_cluster_columns(layout),
+        rows=cells,
         values=[row.filter_terms for row in rows],
         empty_message="no failures",
-        prefix_heading=heading,
-        prefixes=prefixes,
+        prefix_heading=prefixes.heading,
+        prefixes=prefixes.rows,
     )
 
 
-def _choose_cluster_columns(grouping_index: int, width: int) -> list[TextColumn]:
-    outer, inner = SUBDIVISIONS[grouping_index]
-    by_error = grouping_index == BY_ERROR_TYPE
-    truncate_name = {
-        BY_ERROR_TYPE: _truncate_at_word,
-        BY_DECISIVE_STEP: _truncate_at_word,
-        BY_VALUE: _truncate_value_pair,
-    }.get(grouping_index, truncate_middle)
-    heading = "why" if by_error else GROUPING_HEADINGS[grouping_index]
-    size = (width >= USUAL_CELLS) + (width >= SHARES_MIN_CELLS)
-    min_width = (
-        EXPLANATION_CELLS[size] if grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
-    )
-    columns = [TextColumn(f"  {heading}", truncate=truncate_name, min_width=min_width)]
-    if by_error and width >= CODES_MIN_CELLS:
+@dataclass(frozen=True, slots=True)
+class _ClusterLayout:
+    """Grouping of a table of clusters, and what fits into its width."""
+
+    grouping_index: int
+    width: int
+
+    @property
+    def size_class(self) -> int:
+        """0 for a narrow, 1 for a medium and 2 for a wide table."""
+        if self.has_shares:
+            return 2
+        return 1 if self.width >= USUAL_CELLS else 0
+
+    @property
+    def has_shares(self) -> bool:
+        return self.width >= SHARES_MIN_CELLS
+
+    @property
+    def is_by_error_type(self) -> bool:
+        return self.grouping_index == BY_ERROR_TYPE
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether a column shows the codes of error types."""
+        return self.is_by_error_type and self.shows_codes
+
+    @property
+    def shows_codes(self) -> bool:
+        """Whether the table is wide enough for the codes of error types."""
+        return self.width >= CODES_MIN_CELLS
+
+    @property
+    def has_examples(self) -> bool:
+        return self.width >= EXAMPLES_MIN_CELLS
+
+
+def _choose_prefix_columns(
+    rows: Sequence[ClusterRow], n_failures: int, layout: _ClusterLayout
+) -> list[FixedColumn[ClusterRow]]:
+    """Return the columns of the count, the share and the bar."""
+    largest = max((row.n_failures for row in rows), default=1)
+
+    def count_cell(row: ClusterRow) -> Line:
+        return make_line(f"{row.n_failures:,}", "strong" if row.cluster is None else "")
+
+    def share_cell(row: ClusterRow) -> Line:
+        share = format_share(row.n_failures, n_failures).rjust(SHARE_CELLS)
+        return make_line(share, "" if row.cluster is None else "dim")
+
+    def bar_cell(row: ClusterRow) -> Line:
+        return share_bar(row.n_failures / largest, bar_cells, "fail")
+
+    count_cells = max(len(f"{largest:,}"), len("items"))
+    bar_cells = WIDE_BAR_CELLS if layout.has_shares else NARROW_BAR_CELLS
+    columns = [FixedColumn("items", count_cells, count_cell, align_right=True, gap="")]
+    if layout.has_shares:
+        columns.append(FixedColumn("share", SHARE_CELLS, share_cell))
+    # A blank follows the bar.
+    columns.append(FixedColumn("", bar_cells + 1, bar_cell))
+    return columns
+
+
+TRUNCATE_NAME = {
+    BY_ERROR_TYPE: _truncate_at_word,
+    BY_DECISIVE_STEP: _truncate_at_word,
+    BY_VALUE: _truncate_value_pair,
+}
+"""How names of groups are shortened, by grouping. Names of other groupings are cut in the
+middle.
+"""
+MIN_GROUP_CELLS = 20
+
+
+def _choose_cluster_columns(layout: _ClusterLayout) -> list[TextColumn]:
+    grouping_index = layout.grouping_index
+    min_name_cells = MIN_GROUP_CELLS
+    if grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP):
+        min_name_cells = EXPLANATION_CELLS[layout.size_class]
+    heading = "why" if layout.is_by_error_type else GROUPING_HEADINGS[grouping_index]
+    truncate_name = TRUNCATE_NAME.get(grouping_index, truncate_middle)
+    columns = [TextColumn(f"  {heading}", truncate=truncate_name, min_width=min_name_cells)]
+    if layout.has_codes:
         columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
-    mostly = f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
-    title = mostly if width >= EXAMPLES_MIN_CELLS else "mostly"
-    columns.append(TextColumn(title, truncate=_truncate_at_word, min_width=MOSTLY_CELLS[size]))
-    if width >= EXAMPLES_MIN_CELLS:
+
+    mostly = "mostly"
+    if layout.has_examples:
+        outer, inner = SUBDIVISIONS[grouping_index]
+        mostly = f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
+    columns.append(
+        TextColumn(mostly, truncate=_truncate_at_word, min_width=MOSTLY_CELLS[layout.size_class])
+    )
+    if layout.has_examples:
         columns.append(TextColumn("example", truncate=_truncate_id_list, min_width=EXAMPLE_CELLS))
     return columns
 
 
+@dataclass(frozen=True, slots=True)
+class _ClusterTexts:
+    """Texts of a row of the table of clusters."""
+
+    name: StyledText
+    code: str
+    """Error type whose meaning is the name. Empty if the name is the error type."""
+    mostly: str
+    examples: Sequence[str]
+
+
 def _make_cluster_cells(
-    row: ClusterRow, grouping_index: int, unfolded_terms: set[str], width: int
+    row: ClusterRow, layout: _ClusterLayout, unfolded_terms: set[str]
 ) -> list[StyledText]:
-    by_error, code = grouping_index == BY_ERROR_TYPE, ""
     if row.cluster is None:
-        sign = symbols().unfolded if row.group.term in unfolded_terms else symbols().folded
-        mark = f"{sign} " if is_unfoldable(row.group) else "  "
-        name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping_index]
-        is_code = grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or row.group.is_incident
-        if is_code and row.group.name:
-            name, code = format_error_type_title(row.group.name), name
-            code = "" if code == name else code
-        examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
-        parts: list[StyledText] = [(mark + name, "strong")]
-        mostly = summarize_group(row.group, grouping_index, symbols().separator)
+        texts = _describe_cluster_group(row.group, layout.grouping_index, unfolded_terms)
     else:
-        outer, inner = (
-            row.cluster.names_by_grouping[place] for place in SUBDIVISIONS[grouping_index]
-        )
-        first = sanitize(outer) if outer else UNNAMED_GROUPS[SUBDIVISIONS[grouping_index][0]]
-        parts, examples = [("    " + first, "" if outer else "dim")], row.cluster.examples
-        mostly = sanitize(inner or "")
-    parts += [(code, "dim")] if by_error and width >= CODES_MIN_CELLS else []
-    parts.append((mostly, ""))
-    return [*parts, (sanitize(" ".join(examples)), "dim")] if width >= EXAMPLES_MIN_CELLS else parts
+        texts = _describe_single_cluster(row.cluster, layout.grouping_index)
+    cells = [texts.name]
+    if layout.has_codes:
+        cells.append((texts.code, "dim"))
+    cells.append((texts.mostly, ""))
+    if layout.has_examples:
+        cells.append((sanitize(" ".join(texts.examples)), "dim"))
+    return cells
+
+
+def _describe_cluster_group(
+    group: ClusterGroup, grouping_index: int, unfolded_terms: set[str]
+) -> _ClusterTexts:
+    mark = " "
+    if is_unfoldable(group):
+        mark = symbols().unfolded if group.term in unfolded_terms else symbols().folded
+
+    name = UNNAMED_GROUPS[grouping_index]
+    code = ""
+    if group.name:
+        name = sanitize(group.name)
+        is_code = grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or group.is_incident
+        title = format_error_type_title(group.name) if is_code else name
+        if title != name:
+            code = name
+            name = title
+    examples = [cluster.examples[0] for cluster in group.clusters[:3] if cluster.examples]
+    return _ClusterTexts(
+        (f"{mark} {name}", "strong"),
+        code=code,
+        mostly=summarize_group(group, grouping_index, symbols().separator),
+        examples=examples,
+    )
+
+
+def _describe_single_cluster(cluster: Cluster, grouping_index: int) -> _ClusterTexts:
+    """Return the texts of a cluster of an unfolded group: its names by the two groupings that
+    subdivide the group.
+    """
+    outer, inner = SUBDIVISIONS[grouping_index]
+    outer_name = cluster.names_by_grouping[outer]
+    inner_name = cluster.names_by_grouping[inner]
+    name = sanitize(outer_name) if outer_name else UNNAMED_GROUPS[outer]
+    return _ClusterTexts(
+        (f"    {name}", "" if outer_name else "dim"),
+        code="",
+        mostly=sanitize(inner_name or ""),
+        examples=cluster.examples,
+    )
 
 
 def _distinguish_equal_explanations(
-    row_cells: list[list[StyledText]], rows: Sequence[ClusterRow], width: int
+    row_cells: Sequence[list[StyledText]], rows: Sequence[ClusterRow]
 ) -> list[list[StyledText]]:
-    """Put the first word of the error type before each explanation that several groups share."""
-    counts = Counter(each[0][0] for each in row_cells)
-    for each, row in zip(row_cells, rows, strict=True):
-        text, style = each[0]
-        if row.cluster is None and row.group.name and counts[text] > 1 and width < CODES_MIN_CELLS:
-            word = re.split(r"[_:\W]", row.group.name, maxsplit=1)[0]
-            each[0] = f"{text[:2]}{sanitize(word)}: {text[2:3].lower()}{text[3:]}", style
-    return row_cells
+    """Return the cells, with the first word of the error type before each explanation that
+    several groups share.
+    """
+    counts: Counter[str] = Counter()
+    for (text, _), *_ in row_cells:
+        counts[text] += 1
+
+    distinct = []
+    for cells, row in zip(row_cells, rows, strict=True):
+        (text, style), *other_cells = cells
+        if row.cluster is None and row.group.name and counts[text] > 1:
+            mark = text[:VALUE_INDENT]
+            explanation = text[VALUE_INDENT:]
+            first_word = re.split(r"[_:\W]", row.group.name, maxsplit=1)[0]
+            text = f"{mark}{sanitize(first_word)}: {explanation[:1].lower()}{explanation[1:]}"
+        distinct.append([(text, style), *other_cells])
+    return distinct
 
 
 def _describe_group(group: ClusterGroup) -> str:
@@ -436,29 +591,50 @@ REASON_LINES = 2
 """Number of lines of a failure reason on the overview."""
 
 
+MIN_COUNT_CELLS = 3
+
+
 def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Line]:
+    """Return two lines for each failure reason: its count, a bar and its meaning, then its code
+    and an example.
+    """
     largest = max((group.count for group in groups), default=1)
-    count_cells = max(display_width(f"{largest:,}"), 3)
-    room = width - count_cells - 2
+    count_cells = max(display_width(f"{largest:,}"), MIN_COUNT_CELLS)
     shown = groups[:MAX_REASONS]
-    meanings = [_describe_group(group) for group in shown]
-    least, most = REASON_BAR_CELLS
-    bar_cells = max(least, min(most, room - 2 - max(map(display_width, meanings), default=0)))
+    room = width - count_cells - 2
+    bar_cells = _choose_reason_bar_width(shown, room)
+
     lines: list[Line] = []
-    for group, meaning in zip(shown, meanings, strict=True):
+    for group in shown:
+        meaning = _describe_group(group)
         code = sanitize(group.name or "(no error type)")
-        sentence = meaning[:1].upper() + meaning[1:] if meaning else code
-        code = truncate_error_type(code, room // 2) if meaning else ""
-        example = (
-            parse_difference_line(group.example_cluster.difference or "")
-            if group.example_cluster is not None
-            else ()
-        )
-        share = share_bar(group.count / largest, bar_cells, "fail")
-        text = truncate(sentence, room - bar_cells - 2)
-        lines.append(
-            ((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, ""))
-        )
-        head: Line = ((" " * (count_cells + 2), ""), (code, "dim"), ("  " if code else "", ""))
-        lines.append((*head, *shorten_difference_line(example, max(width - line_width(head), 1))))
+        sentence = _capitalize(meaning) if meaning else code
+        first = LineBuilder()
+        first.add(f"{group.count:>{count_cells},}  ", "strong")
+        first.add_line(share_bar(group.count / largest, bar_cells, "fail"))
+        first.add("  ")
+        first.add(truncate(sentence, room - bar_cells - 2))
+        lines.append(first.build())
+
+        second = LineBuilder()
+        second.add(" " * (count_cells + 2))
+        if meaning:
+            second.add(truncate_error_type(code, room // 2), "dim")
+            second.add("  ")
+        example_cells = max(width - second.width, 1)
+        second.add_line(shorten_difference_line(_find_example_line(group), example_cells))
+        lines.append(second.build())
     return lines
+
+
+def _choose_reason_bar_width(groups: Sequence[ClusterGroup], room: int) -> int:
+    """Return the width of the bars. They are narrow beside long sentences."""
+    longest = max((display_width(_describe_group(group)) for group in groups), default=0)
+    min_cells, max_cells = REASON_BAR_CELLS
+    return max(min_cells, min(max_cells, room - 2 - longest))
+
+
+def _find_example_line(group: ClusterGroup) -> Line:
+    if group.example_cluster is None:
+        return BLANK_LINE
+    return parse_difference_line(group.example_cluster.difference or "")

@@ -5,9 +5,17 @@ that draws a sample.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import (
+    ceil,
+    sqrt,
+)
 
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count
@@ -21,12 +29,24 @@ from fcreview.tui.queue.columns import shorten_run_names
 from fcreview.tui.queue.header import (
     TARGET_HALF_WIDTH,
     estimate_bar,
+    find_official_rate,
     format_rate_and_interval,
+    format_rate_range,
     queue_progress_line,
 )
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.graphics import share_bar
-from fcreview.tui.text.lines import Line, StyledText, TableLines, make_line, truncate
+from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    CELL_GAP,
+    FixedColumn,
+    Line,
+    TableLines,
+    fixed_columns_width,
+    lay_out_fixed_columns,
+    make_line,
+    truncate,
+)
 from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 
@@ -87,12 +107,16 @@ class RunSample:
 def read_run_sample(run: RunRow, store: Store) -> RunSample:
     """Read the sample of a run and estimate the pass rate of its items."""
     status = store.analysis.fetch_sample_status(run.run)
-    names = sorted(name for sample in status.samples for name in sample.queue_names)
-    queues = [
-        QueueProgress(name, share) for name in names for share in store.measure_queue_progress(name)
-    ]
+    queue_names: list[str] = []
+    for sample in status.samples:
+        queue_names += sample.queue_names
+    queues = []
+    for name in sorted(queue_names):
+        queues += [QueueProgress(name, share) for share in store.measure_queue_progress(name)]
+
     estimate = None
-    if run.n_items <= MAX_ESTIMATED_ITEMS and any(each.sample_outcome for each in status.items):
+    has_drawn_items = any(item.sample_outcome for item in status.items)
+    if has_drawn_items and run.n_items <= MAX_ESTIMATED_ITEMS:
         estimate = estimate_pass_rate(status.items, TARGET_HALF_WIDTH)
     return RunSample(
         run.run,
@@ -107,36 +131,47 @@ def describe_new_queues(old_names: Collection[str], store: Store) -> str:
     """Describe the queue files whose names are not in `old_names`: `queue sample, 50 items for 2
     annotators`.
     """
-    names = [name for name in list_queue_names(store.workspace) if name not in old_names]
-    queues = [read_queue(store.workspace, name) for name in names]
-    return ", ".join(
-        f"queue {sanitize(queue.name)}, {format_count(len(queue.items), 'item')}"
-        f" for {format_count(len(queue.shares), 'annotator')}"
-        for queue in queues
-    )
+    descriptions = []
+    for name in list_queue_names(store.workspace):
+        if name in old_names:
+            continue
+        queue = read_queue(store.workspace, name)
+        items = format_count(len(queue.items), "item")
+        annotators = format_count(len(queue.shares), "annotator")
+        descriptions.append(f"queue {sanitize(queue.name)}, {items} for {annotators}")
+    return ", ".join(descriptions)
 
 
 def _count_sample_outcomes(item_statuses: Sequence[ItemStatus]) -> list[OutcomeCounts]:
+    """Count the items of each automatic verdict: pass first, then fail, other outcomes, and
+    none.
+    """
     groups: dict[AutomaticOutcome, list[ItemStatus]] = {}
     for status in item_statuses:
         groups.setdefault(status.automatic, []).append(status)
-    counts = []
-    for automatic in sorted(groups, key=lambda each: (each is None, each is not True, str(each))):
-        found = Counter(status.sample_outcome for status in groups[automatic])
-        drawn = sum(found.values()) - found[None]
-        open_items = found["in disagreement"]
-        undecided = sum(found[outcome] for outcome in UNDECIDED) - open_items
-        counts.append(
-            OutcomeCounts(
-                automatic,
-                n_items=len(groups[automatic]),
-                n_drawn=drawn,
-                n_decided=found["decided"],
-                n_unsure=undecided,
-                n_disagreements=open_items,
-            )
-        )
-    return counts
+    outcomes = sorted(groups, key=_outcome_sort_key)
+    return [_count_outcome(outcome, groups[outcome]) for outcome in outcomes]
+
+
+def _outcome_sort_key(outcome: AutomaticOutcome) -> tuple[bool, bool, str]:
+    is_missing = outcome is None
+    is_other_than_pass = outcome is not True
+    return is_missing, is_other_than_pass, str(outcome)
+
+
+def _count_outcome(automatic: AutomaticOutcome, statuses: Sequence[ItemStatus]) -> OutcomeCounts:
+    counts = Counter(status.sample_outcome for status in statuses)
+    n_not_drawn = counts[None]
+    n_disagreements = counts["in disagreement"]
+    n_undecided = sum(counts[outcome] for outcome in UNDECIDED)
+    return OutcomeCounts(
+        automatic,
+        n_items=len(statuses),
+        n_drawn=len(statuses) - n_not_drawn,
+        n_decided=counts["decided"],
+        n_unsure=n_undecided - n_disagreements,
+        n_disagreements=n_disagreements,
+    )
 
 
 # -- accuracy
@@ -146,7 +181,64 @@ def format_labels_needed(estimate: PassRateEstimate | None) -> str:
     """Return how many more labels an interval of ±2 points needs: `38 more` or `enough`."""
     if estimate is None or estimate.needed is None:
         return symbols().none
-    return f"{estimate.needed:,} more" if estimate.needed else "enough"
+    if estimate.needed == 0:
+        return "enough"
+    return f"{estimate.needed:,} more"
+
+
+MIN_NAME_CELLS = 12
+MAX_NAME_CELLS = 34
+OFFICIAL_CELLS = 10
+INTERVAL_CELLS = 22
+NEEDED_CELLS = 16
+NARROW_NEEDED_CELLS = 7
+"""Widths of columns of the accuracy table, in cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AccuracyRow:
+    """Run with its estimated accuracy."""
+
+    run: RunRow
+    name: str
+    estimate: PassRateEstimate | None
+    is_reading: bool
+    """Whether the sample of the run is not read yet."""
+
+    @property
+    def name_cell(self) -> Line:
+        return make_line(self.name)
+
+    @property
+    def official_cell(self) -> Line:
+        rate = find_official_rate(self.run)
+        return make_line(symbols().none if rate is None else f"{100 * rate:.1f} %")
+
+    @property
+    def interval_cell(self) -> Line:
+        text = symbols().none
+        if self.is_reading:
+            text = "reading"
+        elif self.estimate is not None:
+            text = format_rate_and_interval(self.estimate)
+        return make_line(text, "dim" if self.estimate is None else "strong")
+
+    @property
+    def needed_cell(self) -> Line:
+        text = format_labels_needed(self.estimate)
+        return make_line(text, "dim" if self.estimate is None else "")
+
+    @property
+    def narrow_needed_cell(self) -> Line:
+        """The number of needed labels without the word `more`."""
+        ((text, style),) = self.needed_cell
+        number, _, _ = text.partition(" ")
+        return make_line(number, style)
+
+    def make_bar_cell(self, cells: int) -> Line:
+        if self.estimate is None:
+            return BLANK_LINE
+        return estimate_bar(self.estimate, self.run, cells)
 
 
 def build_accuracy_table(
@@ -162,47 +254,72 @@ def build_accuracy_table(
         unread_runs: Numbers of the runs whose samples are not read yet.
     """
     labels = format_run_names(runs)
-    longest = max((display_width(label) for label in labels.values()), default=0)
-    needed = "labels needed" if width >= NARROW_CELLS else "more"
-    needed_cells = 16 if width >= NARROW_CELLS else 7
-    fixed = 10 + 24 + needed_cells
-    size = max(12, min(longest, 34, width - fixed))
-    bar_cells = width - fixed - size - 2
-    bar_cells = bar_cells if bar_cells >= MIN_BAR_CELLS else 0
-    mark = f"{symbols().official} official  {symbols().point} estimated"
-    middle = f"  {truncate(mark, bar_cells):{bar_cells}}" if bar_cells else ""
-    heading = (
-        f"{pad('run', size)}{'official':>10} "
-        f" {'estimated, 95 % CI':22}{middle}{needed:>{needed_cells}}"
-    )
-    shortened = shorten_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), size)
-    lines: list[Line] = []
+    longest_name = max((display_width(label) for label in labels.values()), default=0)
+    columns = _choose_accuracy_columns(width, longest_name)
+    name_cells = columns[0].width
+
+    distinct_labels = list(dict.fromkeys(labels[run.run] for run in runs))
+    short_labels = shorten_run_names(distinct_labels, name_cells)
+    rows = []
     for run in runs:
-        name, sample = labels[run.run], sample_by_run.get(run.run)
-        estimate = sample.estimate if sample is not None else None
-        rate = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
-        official = symbols().none if rate is None else f"{100 * rate:.1f} %"
-        interval = symbols().none if estimate is None else format_rate_and_interval(estimate)
-        interval = "reading" if run.run in unread_runs else interval
-        line: list[StyledText] = [
-            (pad(shortened.get(name, name), size), ""),
-            (official.rjust(10), ""),
-            (f"  {interval:22}", "strong" if estimate is not None else "dim"),
-        ]
-        if bar_cells:
-            blank: Line = ((" " * bar_cells, ""),)
-            line += [
-                ("  ", ""),
-                *(blank if estimate is None else estimate_bar(estimate, run, bar_cells)),
-            ]
-        count = format_labels_needed(estimate)
-        count = count if width >= NARROW_CELLS else count.partition(" ")[0]
-        line.append((count.rjust(needed_cells), "" if estimate is not None else "dim"))
-        lines.append(tuple(line))
-    return TableLines(make_line(heading, "dim"), lines)
+        label = labels[run.run]
+        sample = sample_by_run.get(run.run)
+        row = _AccuracyRow(
+            run,
+            name=pad(short_labels.get(label, label), name_cells),
+            estimate=sample.estimate if sample is not None else None,
+            is_reading=run.run in unread_runs,
+        )
+        rows.append(row)
+    return lay_out_fixed_columns(columns, rows)
+
+
+def _choose_accuracy_columns(width: int, longest_name: int) -> list[FixedColumn[_AccuracyRow]]:
+    """Return the columns of a table that is `width` wide. The name takes what it needs, and the
+    bar takes the rest.
+    """
+    official: FixedColumn[_AccuracyRow] = FixedColumn(
+        "official", OFFICIAL_CELLS, lambda row: row.official_cell, align_right=True, gap=""
+    )
+    interval: FixedColumn[_AccuracyRow] = FixedColumn(
+        "estimated, 95 % CI", INTERVAL_CELLS, lambda row: row.interval_cell
+    )
+    needed: FixedColumn[_AccuracyRow]
+    if width >= NARROW_CELLS:
+        needed = FixedColumn(
+            "labels needed", NEEDED_CELLS, lambda row: row.needed_cell, align_right=True, gap=""
+        )
+    else:
+        needed = FixedColumn(
+            "more",
+            NARROW_NEEDED_CELLS,
+            lambda row: row.narrow_needed_cell,
+            align_right=True,
+            gap="",
+        )
+
+    room = width - fixed_columns_width([official, interval, needed])
+    name_cells = max(MIN_NAME_CELLS, min(longest_name, MAX_NAME_CELLS, room))
+    name: FixedColumn[_AccuracyRow] = FixedColumn(
+        "run", name_cells, lambda row: row.name_cell, gap=""
+    )
+    bar_cells = room - name_cells - len(CELL_GAP)
+    if bar_cells < MIN_BAR_CELLS:
+        return [name, official, interval, needed]
+    legend = f"{symbols().official} official  {symbols().point} estimated"
+    bar: FixedColumn[_AccuracyRow] = FixedColumn(
+        legend, bar_cells, lambda row: row.make_bar_cell(bar_cells)
+    )
+    return [name, official, interval, bar, needed]
 
 
 # -- sample
+
+
+MAX_SAMPLE_BAR_CELLS = 12
+MAX_OUTCOME_CELLS = 9
+OPEN_CELLS = 6
+"""Widths, in cells, of parts of the table of the sample."""
 
 
 def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
@@ -212,33 +329,55 @@ def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
     if sample is None:
         return [make_line("reading", "dim")]
     if not sample.n_drawn:
-        return [
-            make_line("no sample yet", "dim"),
-            *(make_line(sanitize(each), "warn") for each in sample.problems),
-        ]
-    bar_cells = max(min(12, width - 49), 0)
-    gap = " " * (bar_cells + 1 if bar_cells else 0)
-    lines = [
-        make_line(
-            f"{'automatic':10}{'items':>8}{'drawn':>7}{gap}{'decided':>9}{'unsure':>8}{'open':>6}",
-            "dim",
-        )
+        problems = [make_line(sanitize(problem), "warn") for problem in sample.problems]
+        return [make_line("no sample yet", "dim"), *problems]
+
+    table = lay_out_fixed_columns(_choose_outcome_columns(width), sample.outcomes)
+    progress = [queue_progress_line(queue, width) for queue in sample.queues]
+    return [table.heading, *table.rows, *progress]
+
+
+def _choose_outcome_columns(width: int) -> list[FixedColumn[OutcomeCounts]]:
+    before_bar = [
+        FixedColumn("automatic", 10, _outcome_cell, gap=""),
+        _count_column("items", 8, lambda outcome: make_line(f"{outcome.n_items:,}")),
+        _count_column("drawn", 7, lambda outcome: make_line(f"{outcome.n_drawn:,}")),
     ]
-    for each in sample.outcomes:
-        name = AUTOMATIC_NAMES.get(each.automatic, str(each.automatic))
-        line: list[StyledText] = [
-            (f"{truncate(name, 9):10}{each.n_items:>8,}{each.n_drawn:>7,}", "")
-        ]
-        if bar_cells:
-            line += [
-                (" ", ""),
-                *share_bar(each.n_decided / each.n_drawn if each.n_drawn else 0, bar_cells),
-            ]
-        line.append((f"{each.n_decided:>9,}{each.n_unsure:>8,}", ""))
-        line.append((f"{each.n_disagreements:>6,}", "disputed" if each.n_disagreements else ""))
-        lines.append(tuple(line))
-    lines += [queue_progress_line(each, width) for each in sample.queues]
-    return lines
+    after_bar = [
+        _count_column("decided", 9, lambda outcome: make_line(f"{outcome.n_decided:,}")),
+        _count_column("unsure", 8, lambda outcome: make_line(f"{outcome.n_unsure:,}")),
+        _count_column("open", OPEN_CELLS, _disagreements_cell),
+    ]
+    room = width - fixed_columns_width(before_bar) - fixed_columns_width(after_bar) - 1
+    bar_cells = min(MAX_SAMPLE_BAR_CELLS, room)
+    if bar_cells <= 0:
+        return before_bar + after_bar
+    bar: FixedColumn[OutcomeCounts] = FixedColumn(
+        "", bar_cells, lambda outcome: _decided_bar(outcome, bar_cells), gap=" "
+    )
+    return [*before_bar, bar, *after_bar]
+
+
+def _count_column(
+    title: str, width: int, make_cell: Callable[[OutcomeCounts], Line]
+) -> FixedColumn[OutcomeCounts]:
+    return FixedColumn(title, width, make_cell, align_right=True, gap="")
+
+
+def _outcome_cell(outcome: OutcomeCounts) -> Line:
+    name = AUTOMATIC_NAMES.get(outcome.automatic, str(outcome.automatic))
+    return make_line(truncate(name, MAX_OUTCOME_CELLS))
+
+
+def _disagreements_cell(outcome: OutcomeCounts) -> Line:
+    style = "disputed" if outcome.n_disagreements else ""
+    return make_line(f"{outcome.n_disagreements:,}".rjust(OPEN_CELLS), style)
+
+
+def _decided_bar(outcome: OutcomeCounts, cells: int) -> Line:
+    if not outcome.n_drawn:
+        return share_bar(0, cells)
+    return share_bar(outcome.n_decided / outcome.n_drawn, cells)
 
 
 def next_step_line(
@@ -248,70 +387,76 @@ def next_step_line(
     *,
     can_switch_annotator: bool = True,
 ) -> Line:
-    """Return a hint such as `Resolve 4 disagreements: press x`.
-
-    `key_names`: displayed key names by action id.
+    """Return a hint such as `Resolve 4 disagreements: press x`. `key_names`: displayed key names
+    by action id.
     """
     if sample is None:
-        return ()
-
-    def format_press_hint(action_id: str) -> str:
-        return f": press {key_names[action_id]}" if action_id in key_names else ""
-
+        return BLANK_LINE
     if not sample.n_drawn:
-        return make_line(
-            f"No sample yet. Fill in the form to draw one{format_press_hint('estimates.draw')}"
-        )
-    unfinished = [each for each in sample.queues if each.n_reviews_left]
-    own = next((each for each in unfinished if each.share.annotator == annotator), None)
-    if own is not None:
-        items = format_count(own.n_reviews_left, "item")
-        return make_line(
-            f"Review your {items} of {sanitize(own.queue)}{format_press_hint('estimates.review')}"
-        )
+        hint = _press_hint("estimates.draw", key_names)
+        return make_line(f"No sample yet. Fill in the form to draw one{hint}")
+
+    unfinished = [queue for queue in sample.queues if queue.n_reviews_left]
+    for queue in unfinished:
+        if queue.share.annotator == annotator:
+            items = format_count(queue.n_reviews_left, "item")
+            hint = _press_hint("estimates.review", key_names)
+            return make_line(f"Review your {items} of {sanitize(queue.queue)}{hint}")
     if sample.n_disagreements:
         disagreements = format_count(sample.n_disagreements, "disagreement")
-        return make_line(f"Resolve {disagreements}{format_press_hint('estimates.adjudicate')}")
+        hint = _press_hint("estimates.adjudicate", key_names)
+        return make_line(f"Resolve {disagreements}{hint}")
     if unfinished:
-        name, items = (
-            sanitize(unfinished[0].share.annotator),
-            format_count(unfinished[0].n_reviews_left, "item"),
-        )
-        hint = format_press_hint("estimates.review") if can_switch_annotator else ""
-        return make_line(
-            f"{name} has {items} left" + (f". To review as {name}{hint}" if hint else "")
-        )
+        hint = _press_hint("estimates.review", key_names) if can_switch_annotator else ""
+        return _other_annotator_line(unfinished[0], hint)
+    return _reviewed_sample_line(sample, key_names)
+
+
+def _press_hint(action_id: str, key_names: Mapping[str, str]) -> str:
+    """Return `: press x`. Empty if the action has no key."""
+    key = key_names.get(action_id)
+    return "" if key is None else f": press {key}"
+
+
+def _other_annotator_line(queue: QueueProgress, review_hint: str) -> Line:
+    """Say who has items left, and which key reviews as this annotator."""
+    name = sanitize(queue.share.annotator)
+    text = f"{name} has {format_count(queue.n_reviews_left, 'item')} left"
+    if review_hint:
+        text += f". To review as {name}{review_hint}"
+    return make_line(text)
+
+
+def _reviewed_sample_line(sample: RunSample, key_names: Mapping[str, str]) -> Line:
+    """Say what to do after all drawn items are reviewed."""
+    n_items = sum(outcome.n_items for outcome in sample.outcomes)
+    if n_items > MAX_ESTIMATED_ITEMS:
+        hint = _press_hint("estimates.metrics", key_names)
+        return make_line(f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{hint}")
+
     estimate = sample.estimate
-    if sum(each.n_items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
-        return make_line(
-            f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate"
-            f" it{format_press_hint('estimates.metrics')}"
-        )
+    draw_hint = _press_hint("estimates.draw", key_names)
     if estimate is None:
         text = "The sample covers only part of the run. Draw one from the whole run"
-        return make_line(text + format_press_hint("estimates.draw"), "warn")
+        return make_line(text + draw_hint, "warn")
+    target = f"{symbols().plus_minus} 2 points"
     if estimate.needed:
-        text = (
-            f"All drawn items are reviewed. For {symbols().plus_minus} 2 points, draw"
-            f" {estimate.needed:,} more"
-        )
-        return make_line(text + format_press_hint("estimates.draw"))
-    return make_line(f"The estimate is accurate to {symbols().plus_minus} 2 points")
+        text = f"All drawn items are reviewed. For {target}, draw {estimate.needed:,} more"
+        return make_line(text + draw_hint)
+    return make_line(f"The estimate is accurate to {target}")
 
 
 def accuracy_range_line(sample: RunSample | None) -> Line:
-    """Describe the accuracy if all undecided items fail and if all pass.
-
-    Empty if no item is undecided.
+    """Describe the accuracy if all undecided items fail and if all pass. Empty if no item is
+    undecided.
     """
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None:
-        return ()
+        return BLANK_LINE
     items = format_count(estimate.n_undecided, "undecided item")
     if estimate.is_bounds_headline:
         return make_line(f"Only a range is known, because {items} may pass or fail", "warn")
-    low, high = (100 * bound for bound in estimate.bounds)
-    return make_line(f"{low:.1f} to {high:.1f} %, depending on {items}", "dim")
+    return make_line(f"{format_rate_range(*estimate.bounds)}, depending on {items}", "dim")
 
 
 # -- form
@@ -325,28 +470,36 @@ def choose_sampling_command(sample: RunSample | None) -> str:
 
 
 def build_sampling_form_defaults(
-    command: str, run: RunRow, sample: RunSample | None, annotators: str, queue_names: Sequence[str]
+    command: str,
+    run: RunRow,
+    sample: RunSample | None,
+    annotators: str,
+    queue_names: Sequence[str],
 ) -> dict[str, str]:
     """Return the initial values of the sampling form by field name. `annotators`: names, separated
     by commas. `queue_names`: names of the existing queue files.
     """
     if command == "queue extend" and sample is not None and sample.estimate is not None:
-        size = str(sample.estimate.needed or SAMPLE_SIZE)
-        return {"name": sample.queues[0].queue, "size": size, "run": str(run.run)}
-    name = next(
-        name
-        for name in ("sample", *(f"sample-{at}" for at in range(2, 1000)))
-        if name not in queue_names
-    )
-    has_official = run.official_known == run.n_items > 0
+        size = sample.estimate.needed or SAMPLE_SIZE
+        return {"name": sample.queues[0].queue, "size": str(size), "run": str(run.run)}
     return {
-        "name": name,
+        "name": _find_free_queue_name(queue_names),
         "size": str(min(SAMPLE_SIZE, run.n_items)),
         "annotators": annotators,
         "overlap": str(min(SHARED_ITEMS, run.n_items)),
-        "stratify": "official" if has_official else "",
+        "stratify": "" if find_official_rate(run) is None else "official",
         "run": str(run.run),
     }
+
+
+def _find_free_queue_name(existing_names: Sequence[str]) -> str:
+    """Return `sample`, `sample-2` and so on, the first that does not exist."""
+    name = "sample"
+    number = 1
+    while name in existing_names:
+        number += 1
+        name = f"sample-{number}"
+    return name
 
 
 def fill_and_order_fields(
@@ -355,9 +508,9 @@ def fill_and_order_fields(
     """Return the fields with the initial values in `defaults`, those that users change most
     first.
     """
-    filled = [replace(each, default=defaults.get(each.name, each.default)) for each in fields]
+    filled = [replace(field, default=defaults.get(field.name, field.default)) for field in fields]
     ranks = {name: rank for rank, name in enumerate(FIRST_FIELDS)}
-    return sorted(filled, key=lambda each: ranks.get(each.name, len(ranks)))
+    return sorted(filled, key=lambda field: ranks.get(field.name, len(ranks)))
 
 
 def expected_interval_line(
@@ -365,26 +518,53 @@ def expected_interval_line(
 ) -> Line:
     """Return the expected confidence interval and the number of items for each annotator."""
     size = _parse_count_or_zero(form_values.get("size", ""))
-    annotators = [
-        name for name in map(str.strip, form_values.get("annotators", "").split(",")) if name
-    ]
     if not size or size > run.n_items:
-        return ()
-    estimate = sample.estimate if sample is not None else None
-    if estimate is not None and sample is not None and 0 < sample.n_decided < run.n_items:
-        known, all_items = sample.n_decided, run.n_items
-        share = max(1 / (known + size) - 1 / all_items, 0) / (1 / known - 1 / all_items)
-        points = 50 * (estimate.high - estimate.low) * sqrt(share)
-        interval = f"expected: about {symbols().plus_minus} {points:.0f} points"
+        return BLANK_LINE
+
+    sign = symbols().plus_minus
+    points = _expected_points(size, run, sample)
+    if points is not None:
+        text = f"expected: about {sign} {points:.0f} points"
     else:
-        points = 100 * Z95 * sqrt(0.25 / size * (1 - size / run.n_items))
-        interval = f"expected: at most {symbols().plus_minus} {points:.0f} points"
-    shared = min(_parse_count_or_zero(form_values.get("overlap", "")), size)
-    each = ""
+        text = f"expected: at most {sign} {_largest_expected_points(size, run):.0f} points"
+    n_shared = min(_parse_count_or_zero(form_values.get("overlap", "")), size)
+    annotators = _split_names(form_values.get("annotators", ""))
     if annotators:
-        count = shared + -(-(size - shared) // len(annotators))
-        each = f", {format_count(count, 'item')}" + (" each" if len(annotators) > 1 else "")
-    return make_line(f"{interval}{each}", "dim")
+        n_items_each = n_shared + ceil((size - n_shared) / len(annotators))
+        text += f", {format_count(n_items_each, 'item')}"
+        if len(annotators) > 1:
+            text += " each"
+    return make_line(text, "dim")
+
+
+def _split_names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    return [name for name in names if name]
+
+
+def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float | None:
+    """Return half the width, in percentage points, that the interval of the estimate will have with
+    `size` more labels. None if it cannot be derived from an estimate.
+
+    The width is proportional to the root of the variance of a mean without replacement: 1/n - 1/N.
+    """
+    if sample is None or sample.estimate is None:
+        return None
+    n_known = sample.n_decided
+    n_items = run.n_items
+    if not 0 < n_known < n_items:
+        return None
+    variance_now = 1 / n_known - 1 / n_items
+    variance_then = max(1 / (n_known + size) - 1 / n_items, 0)
+    width = sample.estimate.high - sample.estimate.low
+    return 50 * width * sqrt(variance_then / variance_now)
+
+
+def _largest_expected_points(size: int, run: RunRow) -> float:
+    """Return half the width, in percentage points, of an interval around 50 %, where it is the
+    widest.
+    """
+    return 100 * Z95 * sqrt(0.25 / size * (1 - size / run.n_items))
 
 
 def _parse_count_or_zero(text: str) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fcreview.model.incident import format_incident_kind
@@ -23,12 +24,15 @@ from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED, QueueProgress, QueueState, ReviewProgress
 from fcreview.tui.text.graphics import interval_bar, progress_bar_line, share_bar
 from fcreview.tui.text.lines import (
+    BLANK_LINE,
     Line,
+    LineBuilder,
     StyledText,
     format_pass_rate,
     format_recomputed_pass_rate,
     justify_line,
     line_width,
+    make_line,
     progress_message,
     truncate,
     truncate_middle,
@@ -80,30 +84,45 @@ class RunTotals:
 
 def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
     """Add up the counts of several runs."""
-
-    def sum_pass_counts(source: str, suffix: str = "") -> PassCounts:
-        passes, known = f"{source}_pass{suffix}", f"{source}_known{suffix}"
-        return PassCounts(
-            sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs)
-        )
-
+    # Import issues that belong to no run are of the whole workspace, so that each run has them.
+    n_search_issues = max((run.n_search_issues for run in runs), default=0)
+    n_search_notices = max((run.n_search_notices for run in runs), default=0)
     return RunTotals(
         items=sum(run.n_items for run in runs),
-        official=sum_pass_counts("official"),
-        rule=sum_pass_counts("rule"),
-        judge=sum_pass_counts("judge"),
-        effective=sum_pass_counts("effective"),
+        official=PassCounts(
+            sum(run.official_pass for run in runs),
+            sum(run.official_known for run in runs),
+        ),
+        rule=PassCounts(
+            sum(run.rule_pass for run in runs),
+            sum(run.rule_known for run in runs),
+        ),
+        judge=PassCounts(
+            sum(run.judge_pass for run in runs),
+            sum(run.judge_known for run in runs),
+        ),
+        effective=PassCounts(
+            sum(run.effective_pass for run in runs),
+            sum(run.effective_known for run in runs),
+        ),
         reviewed=sum(run.reviewed for run in runs),
         yours=sum(run.yours for run in runs),
-        issues=sum(run.n_issues for run in runs)
-        + max((run.n_search_issues for run in runs), default=0),
-        notices=sum(run.n_notices for run in runs)
-        + max((run.n_search_notices for run in runs), default=0),
+        issues=sum(run.n_issues for run in runs) + n_search_issues,
+        notices=sum(run.n_notices for run in runs) + n_search_notices,
         disputed=sum(run.disputed for run in runs),
         incidents=sum(run.incidents for run in runs),
-        official_without_incidents=sum_pass_counts("official", "_without_incidents"),
-        rule_without_incidents=sum_pass_counts("rule", "_without_incidents"),
-        judge_without_incidents=sum_pass_counts("judge", "_without_incidents"),
+        official_without_incidents=PassCounts(
+            sum(run.official_pass_without_incidents for run in runs),
+            sum(run.official_known_without_incidents for run in runs),
+        ),
+        rule_without_incidents=PassCounts(
+            sum(run.rule_pass_without_incidents for run in runs),
+            sum(run.rule_known_without_incidents for run in runs),
+        ),
+        judge_without_incidents=PassCounts(
+            sum(run.judge_pass_without_incidents for run in runs),
+            sum(run.judge_known_without_incidents for run in runs),
+        ),
     )
 
 
@@ -117,14 +136,17 @@ def format_run_title(run: RunRow) -> str:
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:
-    """Return the titles of the runs.
-
-    Titles that differ only in the language are joined: `ACEBench v1 en, zh`.
+    """Return the titles of the runs. Titles that differ only in the language are joined:
+    `ACEBench v1 en, zh`.
     """
     languages = {run.info.language for run in runs}
-    common = {format_run_title(run).removesuffix(f" {sanitize(run.info.language)}") for run in runs}
-    if len(common) == 1 and len(languages) > 1:
-        return f"{common.pop()} {sanitize(', '.join(sorted(languages)))}"
+    titles_without_language = set()
+    for run in runs:
+        language = sanitize(run.info.language)
+        titles_without_language.add(format_run_title(run).removesuffix(f" {language}"))
+    if len(titles_without_language) == 1 and len(languages) > 1:
+        (title,) = titles_without_language
+        return f"{title} {sanitize(', '.join(sorted(languages)))}"
     return ", ".join(sorted({format_run_title(run) for run in runs}))
 
 
@@ -137,30 +159,40 @@ def list_queue_breadcrumbs(
     if runs is None:
         return ("opening",)
     name = format_run_name(runs[0]) if len(runs) == 1 else format_count(len(runs), "run")
+    return name, _name_queue_content(view, filter_text, search_text)
+
+
+def _name_queue_content(view: View, filter_text: str, search_text: str) -> str:
     if filter_text == FAILING_FILTER and not search_text:
-        return name, "failures"
-    if filter_text or search_text:
-        text = _describe_filter(filter_text) if filter_text else f"search {search_text}"
-        return name, truncate(sanitize(text), MAX_PATH_CELLS)
+        return "failures"
+    if filter_text:
+        return truncate(sanitize(_describe_filter(filter_text)), MAX_PATH_CELLS)
+    if search_text:
+        return truncate(sanitize(f"search {search_text}"), MAX_PATH_CELLS)
     if view.items:
-        return name, format_count(len(view.items), "selected item")
-    return name, _shorten_queue_name(view) if view.queue_file else _describe_order(
-        view
-    ).removeprefix("order ")
+        return format_count(len(view.items), "selected item")
+    if view.queue_file:
+        return _shorten_queue_name(view)
+    return _describe_order(view).removeprefix("order ")
 
 
 def _describe_filter(filter_text: str) -> str:
     """Return a filter, in words if it selects failing items: `failures: value has the wrong
     type`.
     """
-    failing, _, rest = filter_text.partition(f"{FAILING_FILTER} ")
+    before, _, rest = filter_text.partition(f"{FAILING_FILTER} ")
     rest = rest.removesuffix(" incident:none")
-    if failing or not rest:
+    if before or not rest:
         return filter_text
     if rest.startswith(INCIDENT_PREFIX):
         return f"incidents: {format_incident_kind(rest.removeprefix(INCIDENT_PREFIX))}"
-    error = ERROR_TERM.fullmatch(rest)
-    return f"failures: {(describe_error_type(error[1]) if error else '') or rest}"
+
+    error_term = ERROR_TERM.fullmatch(rest)
+    meaning = describe_error_type(error_term[1]) if error_term else ""
+    return f"failures: {meaning or rest}"
+
+
+MAX_ANNOTATOR_CELLS = 20
 
 
 def top_progress_line(
@@ -169,17 +201,23 @@ def top_progress_line(
     """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
     `n_reviewed_by_anyone`: 0 in blind mode, where this number is hidden.
     """
-    name: StyledText = (truncate_middle(sanitize(annotator), 20), "people")
+    name = truncate_middle(sanitize(annotator), MAX_ANNOTATOR_CELLS)
     if progress is None:
-        return (name,)
-    done, total = progress
-    wide = width >= WIDE_TOP_LINE
-    counts = f"  {done:,} of {total:,}" + (" reviewed" if wide else "")
-    anyone_counts = (
-        f" ({n_reviewed_by_anyone:,} by anyone)" if wide and n_reviewed_by_anyone > done else ""
-    )
-    parts = share_bar(done / total if total else 0, 20 if wide else 8) if total else ()
-    return (*parts, (counts, "strong"), (anyone_counts, "dim"), ("   ", ""), name)
+        return make_line(name, "people")
+
+    is_wide = width >= WIDE_TOP_LINE
+    line = LineBuilder()
+    if progress.n_items:
+        bar_cells = 20 if is_wide else 8
+        line.add_line(share_bar(progress.n_reviewed / progress.n_items, bar_cells))
+    line.add(f"  {progress.n_reviewed:,} of {progress.n_items:,}", "strong")
+    if is_wide:
+        line.add(" reviewed", "strong")
+    if is_wide and n_reviewed_by_anyone > progress.n_reviewed:
+        line.add(f" ({n_reviewed_by_anyone:,} by anyone)", "dim")
+    line.add("   ")
+    line.add(name, "people")
+    return line.build()
 
 
 def queue_progress_line(progress: QueueProgress, width: int) -> Line:
@@ -212,38 +250,43 @@ def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> st
     needed. If too many items are undecided, return only the range. `is_short` omits the labels
     needed and the words after the range.
     """
+    separator = f" {symbols().separator} "
     text = format_rate_and_interval(estimate)
     if estimate.bounds is not None:
-        reason = (
-            ""
-            if is_short
-            else f", depending on {format_count(estimate.n_undecided, 'undecided item')}"
-        )
-        bounds = (
-            ""
-            if estimate.is_bounds_headline
-            else f" {symbols().separator} {format_rate_range(*estimate.bounds)}"
-        )
-        return text + bounds + reason
+        if not estimate.is_bounds_headline:
+            text += separator + format_rate_range(*estimate.bounds)
+        if not is_short:
+            text += f", depending on {format_count(estimate.n_undecided, 'undecided item')}"
+        return text
     if not estimate.needed or is_short:
         return text
     target = f"{symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"
-    return (
-        f"{text} {symbols().separator} {format_count(estimate.needed, 'more label')} for {target}"
-    )
+    return f"{text}{separator}{format_count(estimate.needed, 'more label')} for {target}"
 
 
 def estimate_bar(estimate: PassRateEstimate, run: RunRow, width: int) -> Line:
     """Draw the interval of an estimate on a scale from 0 to 100 %, with a mark at the official
     score.
     """
-    low, high = (
-        estimate.bounds
-        if estimate.is_bounds_headline and estimate.bounds
-        else (estimate.low, estimate.high)
+    low = estimate.low
+    high = estimate.high
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        low, high = estimate.bounds
+    return interval_bar(
+        low,
+        estimate.estimated,
+        high,
+        scale=(0, 1),
+        cells=width,
+        marked_value=find_official_rate(run),
     )
-    official = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
-    return interval_bar(low, estimate.estimated, high, (0, 1), width, official)
+
+
+def find_official_rate(run: RunRow) -> float | None:
+    """Return the official pass rate (0 to 1). None unless every item has an official verdict."""
+    if run.n_items == 0 or run.official_known != run.n_items:
+        return None
+    return run.official_pass / run.n_items
 
 
 def rates_line(
@@ -262,128 +305,189 @@ def rates_line(
     """
     if runs is None:
         return store_loading_line()
-    total = sum_run_counts(runs)
+
+    totals = sum_run_counts(runs)
     lacks_dataset = any(run.info.lacks_dataset for run in runs)
-    warnings = _list_warning_variants(total, lacks_dataset=lacks_dataset)
     if blind:
-        lefts: list[Line] = [((" blind: other verdicts are hidden until you submit", "dim"),)]
+        rates = [make_line(" blind: other verdicts are hidden until you submit", "dim")]
     else:
-        steps = (
-            "word",
-            "incidents",
-            "details",
-            *(("corrected", "interval") if estimate else ()),
-            "disagreements",
-            "repeated",
-            "only count",
+        rates = _list_rate_variants(totals, estimate, adjudicate_key, lacks_dataset=lacks_dataset)
+    warnings = _list_warning_variants(totals, lacks_dataset=lacks_dataset)
+    shown_rates, warning = _choose_variants(rates, warnings, width)
+
+    right = BLANK_LINE
+    if warning:
+        is_serious = lacks_dataset or totals.issues > totals.notices
+        right = make_line(f"{warning} ", "warn" if is_serious else "dim")
+    return justify_line(shown_rates, right, width)
+
+
+def _choose_variants(
+    rates: Sequence[Line], warnings: Sequence[str], width: int
+) -> tuple[Line, str]:
+    """Return the longest rates and the longest warning that fit into `width`. The warning is
+    shortened before the rates. If nothing fits, return the shortest.
+    """
+    for line in rates:
+        for warning in warnings:
+            if line_width(line) + display_width(warning) + 2 <= width:
+                return line, warning
+    return rates[-1], warnings[-1]
+
+
+class _Shortening(Enum):
+    """Step that makes the rates shorter."""
+
+    RECOMPUTED_WORD = "write `recomp.` instead of `recomputed`"
+    INCIDENTS = "shorten the rate without incidents"
+    DETAILS = "omit the number of recomputed verdicts behind a dash"
+    CORRECTED = "omit the corrected rate"
+    INTERVAL = "shorten the estimate"
+    DISAGREEMENTS = "shorten the number of disagreements"
+    REPEATED = "omit the rate that repeats another one"
+    ONLY_COUNT = "state only the number of incidents"
+
+
+def _list_rate_variants(
+    totals: RunTotals,
+    estimate: PassRateEstimate | None,
+    adjudicate_key: str,
+    *,
+    lacks_dataset: bool,
+) -> list[Line]:
+    """Return the rates and the disagreements in forms of decreasing length. Each form takes one
+    more step.
+    """
+    steps = [_Shortening.RECOMPUTED_WORD, _Shortening.INCIDENTS, _Shortening.DETAILS]
+    if estimate is not None:
+        steps += [_Shortening.CORRECTED, _Shortening.INTERVAL]
+    steps += [_Shortening.DISAGREEMENTS, _Shortening.REPEATED, _Shortening.ONLY_COUNT]
+
+    variants = []
+    for n_steps in range(len(steps) + 1):
+        taken = frozenset(steps[:n_steps])
+        rates = _format_rates(totals, estimate, taken, lacks_dataset=lacks_dataset)
+        disagreements = _format_disagreements(
+            totals.disputed, adjudicate_key, is_short=_Shortening.DISAGREEMENTS in taken
         )
-        rates = [
-            _format_rates(total, estimate, steps[:at], lacks_dataset=lacks_dataset)
-            for at in range(len(steps) + 1)
-        ]
-        disagreements = _format_disagreement_variants(total.disputed, adjudicate_key)
-        lefts = [
-            (*line, *disagreements["disagreements" in steps[:at]]) for at, line in enumerate(rates)
-        ]
-    both = [(left, text) for left in lefts for text in warnings]
-    left, warning = next(
-        (each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= width),
-        both[-1],
-    )
-    style = "warn" if lacks_dataset or total.issues > total.notices else "dim"
-    return justify_line(left, ((warning + " ", style),) if warning else (), width)
+        variants.append((*rates, *disagreements))
+    return variants
 
 
 def _format_rates(
     totals: RunTotals,
     estimate: PassRateEstimate | None,
-    shortening_steps: Sequence[str],
+    shortenings: frozenset[_Shortening],
     *,
     lacks_dataset: bool,
 ) -> Line:
-    """Format the rates.
-
-    Args:
-        shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of
-        `recomputed`.
-            `incidents`: shorten the rate without incidents. `details`: omit the number of
-            recomputed verdicts behind a dash. `corrected`: omit the corrected rate. `interval`:
-            shorten the estimate. `repeated`: omit the recomputed rate, or the corrected rate if
-            only the recomputed rate differs from the official rate. `only count`: state only the
-            number of incidents.
-    """
-    covers_all = totals.rule.n_with_verdict == totals.items
-    only_recomputed_differs = covers_all and totals.effective == totals.official != totals.rule
-    omitted = {"corrected"} if "corrected" in shortening_steps else set()
-    if "repeated" in shortening_steps:
-        omitted.add("corrected" if only_recomputed_differs else "recomputed")
+    """Format the official (or judge), recomputed, corrected and estimated rate."""
     is_judged = (
-        totals.judge.n_with_verdict
+        totals.judge.n_with_verdict > 0
         and not totals.official.n_with_verdict
         and not totals.rule.n_with_verdict
     )
-    title, counts = (" judge ", totals.judge) if is_judged else (" official ", totals.official)
-    parts: list[StyledText] = [(title, "dim"), (format_pass_rate(*counts, totals.items), "strong")]
+    counts = totals.judge if is_judged else totals.official
+    line = LineBuilder()
+    line.add(" judge " if is_judged else " official ", "dim")
+    line.add(format_pass_rate(*counts, totals.items), "strong")
     if totals.incidents:
-        parts += _format_rate_without_incidents(totals, shortening_steps, is_judged=bool(is_judged))
-    if totals.rule.n_with_verdict and "recomputed" not in omitted:
-        is_short = "details" in shortening_steps and not covers_all
-        rate = format_recomputed_pass_rate(*totals.rule, totals.items, lacks_dataset=lacks_dataset)
-        if is_short:
-            rate = rate.partition(" (")[0]
-        title = "recomp. " if "word" in shortening_steps else "recomputed "
-        parts += [COLUMN_GAP, (title, "dim"), (rate, "strong" if covers_all else "dim")]
-    if "corrected" not in omitted:
-        corrected = format_pass_rate(*totals.effective, totals.items)
-        parts += [COLUMN_GAP, ("corrected ", "dim"), (corrected, "strong")]
+        line.add_line(_format_rate_without_incidents(totals, shortenings, is_judged=is_judged))
+
+    repeated_rate = None
+    if _Shortening.REPEATED in shortenings:
+        repeated_rate = "corrected" if _differs_only_recomputed(totals) else "recomputed"
+    if totals.rule.n_with_verdict and repeated_rate != "recomputed":
+        line.add_line(_format_recomputed_rate(totals, shortenings, lacks_dataset=lacks_dataset))
+    if _Shortening.CORRECTED not in shortenings and repeated_rate != "corrected":
+        line.add(*COLUMN_GAP)
+        line.add("corrected ", "dim")
+        line.add(format_pass_rate(*totals.effective, totals.items), "strong")
     if estimate is not None:
-        text = format_estimate(estimate, is_short="interval" in shortening_steps)
-        parts += [COLUMN_GAP, ("estimated ", "dim"), (text, "strong")]
-    return tuple(parts)
+        line.add(*COLUMN_GAP)
+        line.add("estimated ", "dim")
+        is_short = _Shortening.INTERVAL in shortenings
+        line.add(format_estimate(estimate, is_short=is_short), "strong")
+    return line.build()
+
+
+def _has_complete_recomputation(totals: RunTotals) -> bool:
+    return totals.rule.n_with_verdict == totals.items
+
+
+def _differs_only_recomputed(totals: RunTotals) -> bool:
+    """Whether the recomputed rate differs from the official rate, and the corrected rate repeats
+    the official rate.
+    """
+    is_corrected_equal = totals.effective == totals.official
+    is_recomputed_equal = totals.rule == totals.official
+    return _has_complete_recomputation(totals) and is_corrected_equal and not is_recomputed_equal
+
+
+def _format_recomputed_rate(
+    totals: RunTotals, shortenings: frozenset[_Shortening], *, lacks_dataset: bool
+) -> Line:
+    is_complete = _has_complete_recomputation(totals)
+    rate = format_recomputed_pass_rate(*totals.rule, totals.items, lacks_dataset=lacks_dataset)
+    if _Shortening.DETAILS in shortenings and not is_complete:
+        rate, _, _ = rate.partition(" (")
+    word = "recomp." if _Shortening.RECOMPUTED_WORD in shortenings else "recomputed"
+    return (COLUMN_GAP, (f"{word} ", "dim"), (rate, "strong" if is_complete else "dim"))
 
 
 def _format_rate_without_incidents(
-    totals: RunTotals, shortening_steps: Sequence[str], *, is_judged: bool
+    totals: RunTotals, shortenings: frozenset[_Shortening], *, is_judged: bool
 ) -> Line:
     """Return ` · without 29 incidents 46.9 % (211)` for the rate before it, else ` · w/o 29
     incidents 46.9 %`, else the number of incidents.
     """
-    if "only count" in shortening_steps:
-        return ((f" {symbols().separator} {format_count(totals.incidents, 'incident')}", "warn"),)
-    is_short = "incidents" in shortening_steps
+    incidents = format_count(totals.incidents, "incident")
+    if _Shortening.ONLY_COUNT in shortenings:
+        return make_line(f" {symbols().separator} {incidents}", "warn")
+
     counts = totals.official_without_incidents
     if is_judged:
         counts = totals.judge_without_incidents
     n_answered = totals.items - totals.incidents
     rate = format_rate_without_incidents(*counts, n_answered)
-    if is_short and n_answered:
-        rate = rate.partition(" (")[0]
-    word = "w/o" if is_short else "without"
-    text = f" {symbols().separator} {word} {format_count(totals.incidents, 'incident')} "
-    return ((text, "dim"), (rate, "warn" if not n_answered else "strong"))
+    word = "without"
+    if _Shortening.INCIDENTS in shortenings:
+        word = "w/o"
+        if n_answered:
+            rate, _, _ = rate.partition(" (")
+    text = f" {symbols().separator} {word} {incidents} "
+    return ((text, "dim"), (rate, "strong" if n_answered else "warn"))
 
 
-def _format_disagreement_variants(count: int, adjudicate_key: str) -> tuple[Line, Line]:
-    """Return a long and a short text about the open disagreements, both empty if there are none."""
+def _format_disagreements(count: int, adjudicate_key: str, *, is_short: bool) -> Line:
+    """Return `   3 disagreements: press x` or `   3 unresolved`. Empty if there are none."""
     if not count:
-        return (), ()
-    long: Line = (COLUMN_GAP, (format_count(count, "disagreement"), "disputed"))
-    hint: Line = ((": press ", "dim"), (adjudicate_key, "key")) if adjudicate_key else ()
-    return (*long, *hint), (COLUMN_GAP, (f"{count:,} unresolved", "disputed"))
+        return BLANK_LINE
+    if is_short:
+        return (COLUMN_GAP, (f"{count:,} unresolved", "disputed"))
+    line = LineBuilder()
+    line.add(*COLUMN_GAP)
+    line.add(format_count(count, "disagreement"), "disputed")
+    if adjudicate_key:
+        line.add(": press ", "dim")
+        line.add(adjudicate_key, "key")
+    return line.build()
 
 
 def _list_warning_variants(totals: RunTotals, *, lacks_dataset: bool) -> list[str]:
     """Return texts about a missing dataset or import issues, the longest first."""
     n_issues = totals.issues - totals.notices
-    issues = [format_count(n_issues, "import issue")] if n_issues else []
-    if not lacks_dataset:
-        notice = format_count(totals.notices, "notice") if totals.notices else ""
-        return [*issues, format_count(n_issues, "issue")] if issues else [notice]
-    return [
-        *(", ".join([text, *issues]) for text in (NO_DATASET_MESSAGE, NO_DATASET_SHORT)),
-        NO_DATASET_SHORT,
-        "no dataset",
-    ]
+    issues = format_count(n_issues, "import issue")
+    if lacks_dataset:
+        variants = [NO_DATASET_MESSAGE, NO_DATASET_SHORT]
+        if n_issues:
+            variants = [f"{text}, {issues}" for text in variants]
+        return [*variants, NO_DATASET_SHORT, "no dataset"]
+    if n_issues:
+        return [issues, format_count(n_issues, "issue")]
+    if totals.notices:
+        return [format_count(totals.notices, "notice")]
+    return [""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,35 +522,87 @@ def format_queue_facts(
     If there is no room, omit the benchmark, then the order. If there is still no room, return only
     the position with the run name or, if `cursor` has none, with the shortened filter.
     """
-    position, total = cursor.position, cursor.total
-    selection = [f"selected {format_count(len(view.items), 'item')}"] if view.items else []
-    selection += [f"filter {sanitize(filter_text)}"] if filter_text else []
-    selection += [f"search {sanitize(search_text)}"] if search_text else []
-    if not selection:
-        partial = view.queue if view.queue == SUSPECTS_QUEUE else f"{view.queue} items"
-        items = f"{partial} only" if view.queue in PARTIAL_QUEUES else "all items"
-        selection = ["your items" if view.share else items]
-    is_named = selection[0].endswith(" only")
-    if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
-        is_named, strong = True, f"suspects, {_format_strong_suspects(cursor)}"
-        selection = [strong] if selection[0].endswith(" only") else [*selection, strong]
-    order = () if is_named else (_describe_order(view),)
-    counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
     separator = f" {symbols().separator} "
-    n_benchmarks = len({run.info.benchmark for run in runs or ()})
-    titles = (
-        [join_run_titles(runs) if n_benchmarks == 1 else format_count(n_benchmarks, "benchmark")]
-        if runs
-        else []
-    )
-    end = separator.join(["", *counts])
-    room = max(width - display_width(end), 1)
-    run_name = [truncate_middle(sanitize(cursor.run_name), room)] if cursor.run_name else []
-    for parts in ([*titles, *selection, *order], [*selection, *order], selection):
-        text = separator.join([*parts, *run_name]) + end
+    position = _format_cursor_position(cursor)
+    ending = separator + position if position else ""
+    room = max(width - display_width(ending), 1)
+    run_name = truncate_middle(sanitize(cursor.run_name), room) if cursor.run_name else ""
+
+    titles = _list_run_titles(runs or ())
+    selection = _list_selection(view, filter_text, search_text, cursor.n_strong)
+    order = [_describe_order(view)]
+    if selection.names_order:
+        order = []
+    for parts in (
+        titles + selection.parts + order,
+        selection.parts + order,
+        selection.parts,
+    ):
+        if run_name:
+            parts = [*parts, run_name]
+        text = separator.join(parts) + ending
         if display_width(text) <= width:
             return text
-    return (*run_name, truncate(separator.join(selection), room))[0] + end
+    return (run_name or truncate(separator.join(selection.parts), room)) + ending
+
+
+def _format_cursor_position(cursor: QueueCursor) -> str:
+    """Return `12/640`, or `640` if no item is under the cursor. Empty until the items are
+    counted.
+    """
+    if cursor.total is None:
+        return ""
+    if not cursor.position:
+        return f"{cursor.total:,}"
+    return f"{cursor.position:,}/{cursor.total:,}"
+
+
+def _list_run_titles(runs: Sequence[RunRow]) -> list[str]:
+    """Return the title of the runs, or the number of benchmarks if there are several. Empty
+    without runs.
+    """
+    if not runs:
+        return []
+    n_benchmarks = len({run.info.benchmark for run in runs})
+    if n_benchmarks == 1:
+        return [join_run_titles(runs)]
+    return [format_count(n_benchmarks, "benchmark")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """Description of the items in the queue."""
+
+    parts: list[str]
+    names_order: bool = False
+    """Whether the parts also name the order, such as `suspects only`."""
+
+
+def _list_selection(
+    view: View, filter_text: str, search_text: str, n_strong: int | None
+) -> _Selection:
+    """Describe the selected items, the filter, the search and the suspects, else the items of
+    the queue.
+    """
+    parts = []
+    if view.items:
+        parts.append(f"selected {format_count(len(view.items), 'item')}")
+    if filter_text:
+        parts.append(f"filter {sanitize(filter_text)}")
+    if search_text:
+        parts.append(f"search {sanitize(search_text)}")
+    if not parts and view.share:
+        parts.append("your items")
+
+    if view.queue == SUSPECTS_QUEUE and n_strong is not None:
+        return _Selection([*parts, f"suspects, {n_strong:,} strong"], names_order=True)
+    if parts:
+        return _Selection(parts)
+    if view.queue == SUSPECTS_QUEUE:
+        return _Selection(["suspects only"], names_order=True)
+    if view.queue in PARTIAL_QUEUES:
+        return _Selection([f"{view.queue} items only"], names_order=True)
+    return _Selection(["all items"])
 
 
 def _format_strong_suspects(cursor: QueueCursor) -> str:
@@ -460,12 +616,12 @@ def _format_strong_suspects(cursor: QueueCursor) -> str:
 def describe_loading(state: QueueState, runs: Sequence[RunRow] | None) -> str:
     """Describe what the queue is loading: `searching 8,282 items`, `loading suspects`."""
     if state.where or state.search:
-        return (
-            f"searching {format_count(sum_run_counts(runs).items, 'item')}" if runs else "searching"
-        )
-    return (
-        f"loading {state.queue}" if state.queue in ("failures", SUSPECTS_QUEUE) else "loading items"
-    )
+        if not runs:
+            return "searching"
+        return f"searching {format_count(sum_run_counts(runs).items, 'item')}"
+    if state.queue in ("failures", SUSPECTS_QUEUE):
+        return f"loading {state.queue}"
+    return "loading items"
 
 
 def store_loading_line(seconds: float = 0) -> Line:
@@ -476,34 +632,33 @@ def store_loading_line(seconds: float = 0) -> Line:
 
 
 def empty_queue_line(filter_text: str, search_text: str, n_reviewed: int) -> Line:
-    """Return the line that an empty list shows.
-
-    `n_reviewed`: number of items reviewed in this session.
+    """Return the line that an empty list shows. `n_reviewed`: number of items reviewed in this
+    session.
     """
-    if n_reviewed and any(term in filter_text.split() for term in UNREVIEWED_TERMS):
-        text = (
-            f"Queue complete: {format_count(n_reviewed, 'item')} reviewed. Run fcreview export or"
-            " fcreview report"
-        )
-        return ((f" {text}", "good"),)
+    shows_only_unreviewed = any(term in filter_text.split() for term in UNREVIEWED_TERMS)
+    if n_reviewed and shows_only_unreviewed:
+        items = format_count(n_reviewed, "item")
+        text = f" Queue complete: {items} reviewed. Run fcreview export or fcreview report"
+        return make_line(text, "good")
     if search_text and filter_text:
-        return ((" no item matches the search and the filter", "warn"),)
-    return (
-        (" no item matches the search" if search_text else " no item matches the filter", "warn"),
-    )
+        return make_line(" no item matches the search and the filter", "warn")
+    if search_text:
+        return make_line(" no item matches the search", "warn")
+    return make_line(" no item matches the filter", "warn")
 
 
 def _describe_order(view: View) -> str:
     """Return the view's queue file or order: `queue pilot`, `failures first`, `order random
     (seed 3)`.
     """
+    name = _shorten_queue_name(view)
     if view.queue_file:
-        return f"queue {_shorten_queue_name(view)}"
+        return f"queue {name}"
     if view.queue in ("failures", "unreviewed"):
         return f"{view.queue} first"
-    return f"order {_shorten_queue_name(view)}" + (
-        f" (seed {view.seed})" if view.queue in SHUFFLED else ""
-    )
+    if view.queue in SHUFFLED:
+        return f"order {name} (seed {view.seed})"
+    return f"order {name}"
 
 
 def _shorten_queue_name(view: View) -> str:

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NamedTuple,
+)
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
 from fcreview.model.run_check import RunCheck, summarize_problems
@@ -30,12 +35,18 @@ from fcreview.tui.queue.header import (
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.graphics import heat_cell, progress_bar_line, share_bar
 from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    CELL_GAP,
+    FixedColumn,
     Line,
     StyledText,
+    fixed_columns_width,
     format_pass_rate,
     justify_line,
+    lay_out_fixed_columns,
     line_width,
     make_line,
+    plain_text,
     truncate,
 )
 from fcreview.tui.text.run_names import format_run_names
@@ -45,12 +56,16 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
     from fcreview.store.store import Store
 
-MIN_NAME_CELLS, MAX_NAME_CELLS = 12, 34
-RATE_CELLS, RATE_BAR_CELLS = 8, 14
-MIN_CATEGORY_CELLS, MAX_CATEGORY_CELLS = 8, 18
+MIN_NAME_CELLS = 12
+MAX_NAME_CELLS = 34
+RATE_CELLS = 8
+RATE_BAR_CELLS = 14
+MIN_CATEGORY_CELLS = 8
+MAX_CATEGORY_CELLS = 18
 """Minimum and maximum width of the column of a category, in cells."""
 MIN_INTERVAL_CELLS = 8
-SCORE_CELLS, ESTIMATE_CELLS = 10, 24
+SCORE_CELLS = 10
+ESTIMATE_CELLS = 24
 """Width of a column of scores, and of the column of estimates, in cells."""
 
 
@@ -104,8 +119,10 @@ class Overview:
     @property
     def own_unfinished_queue(self) -> QueueProgress | None:
         """The first queue file in which the annotator has items left, or None."""
-        own = (each for each in self.queues or () if each.share.annotator == self.annotator)
-        return next((each for each in own if each.n_reviews_left), None)
+        for progress in self.queues or ():
+            if progress.share.annotator == self.annotator and progress.n_reviews_left:
+                return progress
+        return None
 
 
 OverviewReader = Callable[[Overview, View, "Store"], Overview]
@@ -124,30 +141,40 @@ def add_queue_progress(overview: Overview, view: View, store: Store) -> Overview
     """Add the progress of all annotators in the queue files, and the number of open disagreements.
     In blind mode, add only the annotator's own progress.
     """
+    only_annotator = overview.annotator if overview.blind else None
     queues: list[QueueProgress] = []
-    sampled: set[tuple[str, ...]] = set()
+    sampled_keys: set[RunKey] = set()
     for name in list_queue_names(store.workspace):
         try:
-            shares = store.measure_queue_progress(
-                name, overview.annotator if overview.blind else None
-            )
+            shares = store.measure_queue_progress(name, only_annotator)
             design = read_queue(store.workspace, name).design
         except QueueError:
             continue
         queues += [QueueProgress(name, share) for share in shares]
-        sampled |= {tuple(str(run.get(name, "")) for name in RUN_KEY_FIELDS) for run in design.runs}
-    disagreements = None if overview.blind else len(store.analysis.fetch_disagreements(view))
-    runs = (
-        run
-        for run in overview.runs
-        if tuple(getattr(run.info, name) for name in RUN_KEY_FIELDS) in sampled
-    )
+        sampled_keys.update(_run_key_from_json(fields) for fields in design.runs)
+
+    n_disagreements = None
+    if not overview.blind:
+        n_disagreements = len(store.analysis.fetch_disagreements(view))
+    sampled_runs = [run.run for run in overview.runs if _run_key(run) in sampled_keys]
     return replace(
         overview,
         queues=queues,
-        n_disagreements=disagreements,
-        sampled_runs=frozenset(run.run for run in runs),
+        n_disagreements=n_disagreements,
+        sampled_runs=frozenset(sampled_runs),
     )
+
+
+RunKey = tuple[str, ...]
+"""Values of `RUN_KEY_FIELDS`, which identify a run in queue files."""
+
+
+def _run_key(run: RunRow) -> RunKey:
+    return tuple(getattr(run.info, name) for name in RUN_KEY_FIELDS)
+
+
+def _run_key_from_json(fields: Mapping[str, Any]) -> RunKey:
+    return tuple(str(fields.get(name, "")) for name in RUN_KEY_FIELDS)
 
 
 def add_suspect_counts(
@@ -169,7 +196,8 @@ def list_categories_by_size(runs: Sequence[RunRow]) -> list[str]:
     """Return the categories of the runs. The categories with the most items come first."""
     sizes: Counter[str] = Counter()
     for run in runs:
-        sizes.update({row["category"]: row["n"] for row in run.categories})
+        for category in run.categories:
+            sizes[category["category"]] += category["n"]
     return [name for name, _ in sizes.most_common()]
 
 
@@ -179,8 +207,9 @@ def _count_overall_passes(run: RunRow) -> PassCounts:
     """
     if run.has_only_judge_verdicts:
         return PassCounts(run.judge_pass, run.judge_known)
-    official = PassCounts(run.official_pass, run.official_known)
-    return official if official.n_with_verdict else PassCounts(run.rule_pass, run.rule_known)
+    if run.official_known:
+        return PassCounts(run.official_pass, run.official_known)
+    return PassCounts(run.rule_pass, run.rule_known)
 
 
 def _format_overall_pass_rate(run: RunRow) -> str:
@@ -192,28 +221,38 @@ def _find_category_pass_rate(run: RunRow, category: str) -> float | None:
     """Return the pass rate of a category (0 to 1) by the first source with a verdict on every
     item, or None.
     """
-    row = next(
-        (each for each in run.categories if each["category"] == category and each["n"]), None
-    )
-    for source in ("official", "rule", *(("judge",) if run.has_only_judge_verdicts else ())):
-        if row is not None and row[f"{source}_known"] == row["n"]:
-            return float(row[f"{source}_pass"] / row["n"])
+    sources = ["official", "rule"]
+    if run.has_only_judge_verdicts:
+        sources.append("judge")
+    for counts in run.categories:
+        n_items = counts["n"]
+        if counts["category"] != category or not n_items:
+            continue
+        for source in sources:
+            if counts[f"{source}_known"] == n_items:
+                return float(counts[f"{source}_pass"] / n_items)
+        return None
     return None
 
 
 def sort_runs_by_pass_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
-    """Return the runs, highest overall pass rate first.
-
-    In blind mode, sort the runs by model instead.
+    """Return the runs, highest overall pass rate first. In blind mode, sort the runs by model
+    instead.
     """
     if blind:
         return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
-    counts = {run.run: _count_overall_passes(run) for run in runs}
-    rates = {
-        run: each.n_passing / each.n_with_verdict if each.n_with_verdict else -1
-        for run, each in counts.items()
-    }
-    return move_unfinished_runs_to_end(sorted(runs, key=lambda run: -rates[run.run]))
+    by_rate = sorted(runs, key=_overall_pass_rate, reverse=True)
+    return move_unfinished_runs_to_end(by_rate)
+
+
+def _overall_pass_rate(run: RunRow) -> float:
+    """Return the overall pass rate (0 to 1), or -1 without verdicts, so that such runs come
+    last.
+    """
+    counts = _count_overall_passes(run)
+    if not counts.n_with_verdict:
+        return -1
+    return counts.n_passing / counts.n_with_verdict
 
 
 def move_unfinished_runs_to_end(runs: Sequence[RunRow]) -> list[RunRow]:
@@ -239,28 +278,29 @@ class RunArrangement:
 
     def select_next_order(self) -> None:
         orders = BLIND_ORDERS if self.blind else ORDERS
-        self.order = orders[(orders.index(self.order or orders[0]) + 1) % len(orders)]
+        current_index = orders.index(self.order or orders[0])
+        self.order = orders[(current_index + 1) % len(orders)]
 
     def filter_and_sort_runs(self, runs: Sequence[RunRow]) -> list[RunRow]:
         """Return the runs that match the search, in the selected order."""
-        found = search_runs(runs, self.search)
+        matching = search_runs(runs, self.search)
         if self.order in RATE_ORDERS:
-            return move_unfinished_runs_to_end(sort_runs(found, self.order))
+            return move_unfinished_runs_to_end(sort_runs(matching, self.order))
         if self.order in SORT_KEYS:
-            return sort_runs(found, self.order)
-        return sort_runs_by_pass_rate(found, blind=self.blind)
+            return sort_runs(matching, self.order)
+        return sort_runs_by_pass_rate(matching, blind=self.blind)
 
     @property
     def order_description(self) -> str:
-        """Order and search as text, such as `by corrected`.
-
-        Empty for the default order without search.
+        """Order and search as text, such as `by corrected`. Empty for the default order without
+        search.
         """
-        parts = [
-            f"by {self.order}" if self.order else "",
-            f"search {sanitize(self.search)}" if self.search else "",
-        ]
-        return f" {symbols().separator} ".join(filter(None, parts))
+        parts = []
+        if self.order:
+            parts.append(f"by {self.order}")
+        if self.search:
+            parts.append(f"search {sanitize(self.search)}")
+        return f" {symbols().separator} ".join(parts)
 
 
 class RunTable(NamedTuple):
@@ -270,81 +310,86 @@ class RunTable(NamedTuple):
     """Number of categories to the right that do not fit."""
 
 
+WIDE_TABLE_CELLS = 100
+"""Width, in cells, from which the table of runs has bars and long names."""
+MAX_NARROW_NAME_CELLS = 30
+BLIND_PROGRESS_TITLE = "reviewed by you"
+BLIND_PROGRESS_CELLS = 24
+
+
 def build_run_table(
     overview: Overview, runs: Sequence[RunRow], cells: int, first_category_index: int
 ) -> RunTable:
-    """Lay out the runs as a table.
-
-    `first_category_index`: index of the first visible category, by size.
+    """Lay out the runs as a table. `first_category_index`: index of the first visible category,
+    by size.
     """
     labels = format_run_names(overview.runs)
-    longest = max((display_width(labels[run.run]) for run in runs), default=0)
+    longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
-        size = max(MIN_NAME_CELLS, min(longest, cells - 24))
-        names = _pad_run_names(labels, runs, size)
-        lines: list[Line] = [
-            ((f"{name}  ", ""), (f"{run.yours:,} of {run.n_items:,}", "dim"))
-            for name, run in zip(names, runs, strict=True)
-        ]
-        return RunTable(
-            make_line(pad("run", size) + "  reviewed by you", "dim"),
-            lines=lines,
-            n_hidden_categories=0,
+        name_cells = max(MIN_NAME_CELLS, min(longest_name, cells - BLIND_PROGRESS_CELLS))
+        table = lay_out_fixed_columns(
+            [_name_column(labels, runs, name_cells), _own_progress_column()], runs
         )
+        return RunTable(table.heading, table.rows, 0)
+
+    max_name = MAX_NAME_CELLS if cells >= WIDE_TABLE_CELLS else MAX_NARROW_NAME_CELLS
+    name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
+    columns = [
+        _name_column(labels, runs, name_cells, style="strong"),
+        _overall_rate_column(runs),
+        _overall_bar_column(RATE_BAR_CELLS if cells >= WIDE_TABLE_CELLS else 0),
+        *_list_extra_columns(runs),
+    ]
     categories = list_categories_by_size(runs)[first_category_index:]
-    size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 30))
-    names = _pad_run_names(labels, runs, size)
-    bar_cells = RATE_BAR_CELLS if cells >= 100 else 0
-    extra_columns = _list_extra_columns(runs)
-    rates = [_format_overall_pass_rate(run) for run in runs]
-    rate_cells = max([RATE_CELLS, *map(display_width, rates)])
-    room = (
-        cells
-        - size
-        - rate_cells
-        - bar_cells
-        - 4
-        - sum(column.width + 2 for column in extra_columns)
-    )
-    shown = _fit_category_columns(categories, room)
-    heading: list[StyledText] = [
-        (f"{pad('run', size)} {'overall':>{rate_cells}}{'':{bar_cells + 2}}", "dim")
-    ]
-    heading += [(f"{column.title:>{column.width}}  ", "dim") for column in extra_columns]
-    titles = shorten_ids(list(shown), MAX_CATEGORY_CELLS)
-    heading += [
-        (" " + titles.get(name, sanitize(name)).center(width), "dim")
-        for name, width in shown.items()
-    ]
-    lines = []
-    for name, rate, run in zip(names, rates, runs, strict=True):
-        passes, known = _count_overall_passes(run)
-        line: list[StyledText] = [(name, "strong")]
-        line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
-        line += [
-            (" ", ""),
-            *(share_bar(passes / known if known else 0, bar_cells) if bar_cells else ()),
-            (" ", ""),
-        ]
-        for column in extra_columns:
-            text, style = column.format_cell(run)
-            line.append((f"{text:>{column.width}}  ", style))
-        for category, width in shown.items():
-            line += [(" ", ""), heat_cell(_find_category_pass_rate(run, category), width)]
-        lines.append(tuple(line))
-    return RunTable(tuple(heading), lines=lines, n_hidden_categories=len(categories) - len(shown))
+    room = cells - fixed_columns_width(columns) - 1
+    category_columns = _list_category_columns(categories, room)
+
+    table = lay_out_fixed_columns(columns + category_columns, runs)
+    n_hidden_categories = len(categories) - len(category_columns)
+    return RunTable(table.heading, table.rows, n_hidden_categories)
 
 
-@dataclass(frozen=True, slots=True)
-class _ExtraColumn:
-    """Column between the overall rate and the categories, which exists only if a run needs it."""
-
-    title: str
-    width: int
-    format_cell: Callable[[RunRow], StyledText]
+def _name_column(
+    labels: Mapping[int, str], runs: Sequence[RunRow], cells: int, style: str = ""
+) -> FixedColumn[RunRow]:
+    short_names = _shorten_names_of_runs(labels, runs, cells)
+    return FixedColumn("run", cells, lambda run: make_line(short_names[run.run], style), gap="")
 
 
-def _list_extra_columns(runs: Sequence[RunRow]) -> list[_ExtraColumn]:
+def _own_progress_column() -> FixedColumn[RunRow]:
+    def make_cell(run: RunRow) -> Line:
+        return make_line(f"{run.yours:,} of {run.n_items:,}", "dim")
+
+    return FixedColumn(BLIND_PROGRESS_TITLE, len(BLIND_PROGRESS_TITLE), make_cell)
+
+
+def _overall_rate_column(runs: Sequence[RunRow]) -> FixedColumn[RunRow]:
+    def make_cell(run: RunRow) -> Line:
+        covers_all_items = _count_overall_passes(run).n_with_verdict == run.n_items
+        return make_line(_format_overall_pass_rate(run), "strong" if covers_all_items else "dim")
+
+    widths = [display_width(_format_overall_pass_rate(run)) for run in runs]
+    cells = max([RATE_CELLS, *widths])
+    return FixedColumn("overall", cells, make_cell, align_right=True, gap=" ")
+
+
+def _overall_bar_column(bar_cells: int) -> FixedColumn[RunRow]:
+    """Return the column of the bars, with a blank after the bar. Without room for a bar, it is
+    only blank.
+    """
+
+    def make_cell(run: RunRow) -> Line:
+        if not bar_cells:
+            return BLANK_LINE
+        counts = _count_overall_passes(run)
+        if not counts.n_with_verdict:
+            return share_bar(0, bar_cells)
+        return share_bar(counts.n_passing / counts.n_with_verdict, bar_cells)
+
+    return FixedColumn("", bar_cells + 1, make_cell, gap=" ")
+
+
+def _list_extra_columns(runs: Sequence[RunRow]) -> list[FixedColumn[RunRow]]:
     """Return the rates without incidents, if a run has incidents, and the numbers of items, if a
     run lacks items.
     """
@@ -358,9 +403,21 @@ def _list_extra_columns(runs: Sequence[RunRow]) -> list[_ExtraColumn]:
 
 def _make_extra_column(
     title: str, runs: Sequence[RunRow], format_cell: Callable[[RunRow], StyledText]
-) -> _ExtraColumn:
-    width = max([display_width(title), *(display_width(format_cell(run)[0]) for run in runs)])
-    return _ExtraColumn(title, width=width, format_cell=format_cell)
+) -> FixedColumn[RunRow]:
+    """Return a column between the overall rate and the categories. Its texts are aligned to the
+    right, with two blanks after them.
+    """
+    widths = [display_width(title)]
+    for run in runs:
+        text, _ = format_cell(run)
+        widths.append(display_width(text))
+    text_cells = max(widths)
+
+    def make_cell(run: RunRow) -> Line:
+        text, style = format_cell(run)
+        return make_line(text.rjust(text_cells) + CELL_GAP, style)
+
+    return FixedColumn(title.rjust(text_cells), text_cells + len(CELL_GAP), make_cell, gap="")
 
 
 def _without_incidents_cell(run: RunRow) -> StyledText:
@@ -373,38 +430,63 @@ def _items_cell(run: RunRow) -> StyledText:
     return run.items_text, "warn" if run.is_unfinished else "dim"
 
 
-def _fit_category_columns(categories: Sequence[str], max_width: int) -> dict[str, int]:
-    """Return the column widths of the first categories, as many as fit into `max_width`, by
-    category.
-    """
+def _list_category_columns(categories: Sequence[str], max_width: int) -> list[FixedColumn[RunRow]]:
+    """Return a column for each of the first categories, as many as fit into `max_width`."""
     widths: dict[str, int] = {}
+    room = max_width
     for name in categories:
-        width = min(max(display_width(sanitize(name)), MIN_CATEGORY_CELLS), MAX_CATEGORY_CELLS)
-        max_width -= width + 1
-        if max_width < 0:
+        needed = max(display_width(sanitize(name)), MIN_CATEGORY_CELLS)
+        width = min(needed, MAX_CATEGORY_CELLS)
+        room -= width + 1
+        if room < 0:
             break
         widths[name] = width
-    return widths
+
+    short_names = shorten_ids(list(widths), MAX_CATEGORY_CELLS)
+    columns = []
+    for name, width in widths.items():
+        title = short_names.get(name, sanitize(name)).center(width)
+        columns.append(FixedColumn(title, width, partial(_category_cell, name, width), gap=" "))
+    return columns
 
 
-def _pad_run_names(labels: Mapping[int, str], runs: Sequence[RunRow], width: int) -> list[str]:
-    shortened = shorten_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), width)
-    return [pad(shortened.get(labels[run.run], labels[run.run]), width) for run in runs]
+def _category_cell(category: str, width: int, run: RunRow) -> Line:
+    return (heat_cell(_find_category_pass_rate(run, category), width),)
+
+
+def _shorten_names_of_runs(
+    labels: Mapping[int, str], runs: Sequence[RunRow], width: int
+) -> dict[int, str]:
+    """Return the name of each run in at most `width` cells, by run number."""
+    distinct_labels = list(dict.fromkeys(labels[run.run] for run in runs))
+    short_labels = shorten_run_names(distinct_labels, width)
+    short_names = {}
+    for run in runs:
+        label = labels[run.run]
+        short_names[run.run] = pad(short_labels.get(label, label), width)
+    return short_names
+
+
+MAX_TITLES_CELLS = 40
 
 
 def format_run_facts(overview: Overview, n_hidden_categories: int) -> str:
     """Return `4 runs · 8,282 items · BFCL V4 · 2 more categories →`."""
     runs = overview.runs
+    facts = [
+        format_count(len(runs), "run"),
+        format_count(sum_run_counts(runs).items, "item"),
+    ]
     titles = join_run_titles(runs)
-    parts = [format_count(len(runs), "run"), format_count(sum_run_counts(runs).items, "item")]
-    n_benchmarks = len({run.info.benchmark for run in runs})
-    parts.append(titles if display_width(titles) <= 40 else format_count(n_benchmarks, "benchmark"))
+    if display_width(titles) <= MAX_TITLES_CELLS:
+        facts.append(titles)
+    else:
+        n_benchmarks = len({run.info.benchmark for run in runs})
+        facts.append(format_count(n_benchmarks, "benchmark"))
     if n_hidden_categories:
-        parts.append(
-            f"{format_count(n_hidden_categories, 'more category', 'more categories')}"
-            f" {symbols().arrow}"
-        )
-    return f" {symbols().separator} ".join(parts)
+        more = format_count(n_hidden_categories, "more category", "more categories")
+        facts.append(f"{more} {symbols().arrow}")
+    return f" {symbols().separator} ".join(facts)
 
 
 # -- failures, reviews and scores
@@ -416,93 +498,126 @@ def format_failure_facts(overview: Overview) -> str:
         return "reading"
     if overview.missing_verdict_reason:
         return "no verdicts"
-    failures = format_count(overview.n_failures or 0, "failure")
-    scope = f"all runs {symbols().separator} " if len(overview.runs) > 1 else ""
-    return (
-        f"{scope}{failures} {symbols().separator}"
-        f" {format_count(len(overview.reasons), 'error type')}"
-    )
+    facts = [
+        format_count(overview.n_failures or 0, "failure"),
+        format_count(len(overview.reasons), "error type"),
+    ]
+    if len(overview.runs) > 1:
+        facts.insert(0, "all runs")
+    return f" {symbols().separator} ".join(facts)
 
 
 def review_progress_lines(overview: Overview, width: int) -> list[Line]:
     """Return the progress in each queue file and in all items, and the number of open
     disagreements.
     """
-    total = sum_run_counts(overview.runs)
-    lines = [queue_progress_line(each, width) for each in overview.queues or ()]
-    label, n_reviewed = (
-        ("reviewed by you", total.yours) if overview.blind else ("reviewed", total.reviewed)
-    )
-    lines.append(progress_bar_line(label, n_reviewed, total.items, width))
+    lines = [queue_progress_line(progress, width) for progress in overview.queues or ()]
+    totals = sum_run_counts(overview.runs)
+    if overview.blind:
+        lines.append(progress_bar_line("reviewed by you", totals.yours, totals.items, width))
+    else:
+        lines.append(progress_bar_line("reviewed", totals.reviewed, totals.items, width))
     if overview.n_disagreements:
-        lines.append(
-            make_line(format_count(overview.n_disagreements, "open disagreement"), "disputed")
-        )
+        disagreements = format_count(overview.n_disagreements, "open disagreement")
+        lines.append(make_line(disagreements, "disputed"))
     return lines
 
 
 def format_label_progress(overview: Overview) -> str:
-    """Return the number of recorded labels in all queue files: `31 of 50 labels`.
-
-    Empty without queue files.
+    """Return the number of recorded labels in all queue files: `31 of 50 labels`. Empty without
+    queue files.
     """
-    shares = [each.share for each in overview.queues or ()]
-    done, total = sum(share.done for share in shares), sum(share.total for share in shares)
-    return f"{done:,} of {format_count(total, 'label')}" if shares else ""
+    if not overview.queues:
+        return ""
+    n_done = sum(progress.share.done for progress in overview.queues)
+    n_labels = sum(progress.share.total for progress in overview.queues)
+    return f"{n_done:,} of {format_count(n_labels, 'label')}"
 
 
 def format_completed_queues(overview: Overview) -> str:
-    """Return the number of completed queue files: `1 of 2 queues complete`.
-
-    Empty without queue files.
+    """Return the number of completed queue files: `1 of 2 queues complete`. Empty without queue
+    files.
     """
-    queues = overview.queues or ()
-    names = {each.queue for each in queues}
-    open_names = {each.queue for each in queues if each.n_reviews_left}
-    return (
-        f"{len(names - open_names)} of {format_count(len(names), 'queue')} complete"
-        if names
-        else ""
-    )
+    if not overview.queues:
+        return ""
+    names = {progress.queue for progress in overview.queues}
+    open_names = {progress.queue for progress in overview.queues if progress.n_reviews_left}
+    n_complete = len(names - open_names)
+    return f"{n_complete} of {format_count(len(names), 'queue')} complete"
 
 
 def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[Line]:
     """Return a heading and a line for each run with its official score, corrected score, and
     estimate with interval. If there is no room, the corrected score is omitted.
     """
+    labels = format_run_names(overview.runs)
     has_estimates = bool(overview.sampled_runs)
     estimate_cells = ESTIMATE_CELLS if has_estimates else 0
-    has_corrected = width > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells
-    fixed = SCORE_CELLS * (1 + has_corrected) + estimate_cells + 1
-    labels = format_run_names(overview.runs)
-    longest = max((display_width(labels[run.run]) for run in runs), default=0)
-    size = max(MIN_NAME_CELLS, min(34, longest, width - fixed))
-    bar_cells = max(width - size - fixed + 1, 0) if has_estimates else 0
-    titles = [
-        f"{title:>{SCORE_CELLS}}"
-        for title in ("official", *(["corrected"] if has_corrected else []))
-    ]
-    heading = pad("run", size) + "".join(titles) + ("  estimated" if has_estimates else "")
-    lines = [make_line(truncate(heading, width), "dim")]
-    for name, run in zip(_pad_run_names(labels, runs, size), runs, strict=True):
-        official = _format_rate_if_complete(run.official_pass, run.official_known, run.n_items)
-        corrected = _format_rate_if_complete(run.effective_pass, run.effective_known, run.n_items)
-        line: list[StyledText] = [(name, ""), (official.rjust(SCORE_CELLS), "")]
-        line += [(corrected.rjust(SCORE_CELLS), "strong")] if has_corrected else []
-        if (estimate := overview.estimates.get(run.run)) is not None:
-            line.append((f"  {format_rate_and_interval(estimate)}".ljust(ESTIMATE_CELLS), "strong"))
-            if bar_cells > MIN_INTERVAL_CELLS:
-                line += [(" ", ""), *estimate_bar(estimate, run, bar_cells - 1)]
-        elif run.run in overview.sampled_runs:
-            is_read = run.run in overview.estimates
-            line.append((f"  {symbols().none if is_read else symbols().ellipsis}", "dim"))
-        lines.append(tuple(line))
-    return lines
+    columns = [_score_column("official", _official_score)]
+    if width > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells:
+        columns.append(_score_column("corrected", _corrected_score, style="strong"))
+    if has_estimates:
+        columns.append(_estimate_column(overview))
+
+    room_for_name = width - fixed_columns_width(columns) - 1
+    longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
+    name_cells = max(MIN_NAME_CELLS, min(longest_name, MAX_NAME_CELLS, room_for_name))
+    columns.insert(0, _name_column(labels, runs, name_cells))
+    bar_cells = width - fixed_columns_width(columns)
+    if has_estimates and bar_cells > MIN_INTERVAL_CELLS:
+        columns.append(_estimate_bar_column(overview, bar_cells - 1))
+
+    table = lay_out_fixed_columns(columns, runs)
+    heading = plain_text(table.heading).rstrip()
+    return [make_line(truncate(heading, width), "dim"), *table.rows]
+
+
+def _score_column(
+    title: str, format_score: Callable[[RunRow], str], style: str = ""
+) -> FixedColumn[RunRow]:
+    return FixedColumn(
+        title,
+        SCORE_CELLS,
+        lambda run: make_line(format_score(run), style),
+        align_right=True,
+        gap="",
+    )
+
+
+def _official_score(run: RunRow) -> str:
+    return _format_rate_if_complete(run.official_pass, run.official_known, run.n_items)
+
+
+def _corrected_score(run: RunRow) -> str:
+    return _format_rate_if_complete(run.effective_pass, run.effective_known, run.n_items)
+
+
+def _estimate_column(overview: Overview) -> FixedColumn[RunRow]:
+    def make_cell(run: RunRow) -> Line:
+        estimate = overview.estimates.get(run.run)
+        if estimate is not None:
+            return make_line(format_rate_and_interval(estimate), "strong")
+        if run.run not in overview.sampled_runs:
+            return BLANK_LINE
+        is_read = run.run in overview.estimates
+        return make_line(symbols().none if is_read else symbols().ellipsis, "dim")
+
+    return FixedColumn("estimated", ESTIMATE_CELLS - len(CELL_GAP), make_cell)
+
+
+def _estimate_bar_column(overview: Overview, cells: int) -> FixedColumn[RunRow]:
+    def make_cell(run: RunRow) -> Line:
+        estimate = overview.estimates.get(run.run)
+        return BLANK_LINE if estimate is None else estimate_bar(estimate, run, cells)
+
+    return FixedColumn("", cells, make_cell, gap=" ")
 
 
 def _format_rate_if_complete(n_passing: int, n_with_verdict: int, n_items: int) -> str:
     """Return the pass rate, or a dash unless every item has a verdict."""
-    return f"{100 * n_passing / n_items:.1f} %" if n_with_verdict == n_items > 0 else symbols().none
+    if n_items == 0 or n_with_verdict != n_items:
+        return symbols().none
+    return f"{100 * n_passing / n_items:.1f} %"
 
 
 # -- next actions
@@ -511,71 +626,80 @@ def _format_rate_if_complete(n_passing: int, n_with_verdict: int, n_items: int) 
 def list_next_actions(overview: Overview) -> list[NextAction]:
     """Return the next actions, the most useful first."""
     actions: list[NextAction] = []
-    if problems := summarize_problems(overview.checks or ()):
+    problems = summarize_problems(overview.checks or ())
+    if problems:
         actions.append(
-            NextAction(
-                "overview.check", text="Check the scores", facts=problems, facts_style="warn"
-            )
+            NextAction("overview.check", "Check the scores", facts=problems, facts_style="warn")
         )
     if overview.n_disagreements:
-        text = f"Resolve {format_count(overview.n_disagreements, 'disagreement')}"
-        actions.append(NextAction("overview.adjudicate", text))
-    if (own := overview.own_unfinished_queue) is not None:
-        text = f"Review {format_count(own.n_reviews_left, 'item')} of {sanitize(own.queue)}"
-        actions.append(
-            NextAction(
-                "overview.queue",
-                text=text,
-                facts=sanitize(overview.annotator),
-                facts_style="people",
-            )
-        )
-    count = overview.n_failures
-    failures = (
-        "items"
-        if overview.blind
-        else "failures"
-        if count is None
-        else format_count(count, "failure")
-    )
-    if overview.missing_verdict_reason:
-        failures = "items"
-    actions.append(NextAction("overview.failures", f"Review {failures}"))
+        disagreements = format_count(overview.n_disagreements, "disagreement")
+        actions.append(NextAction("overview.adjudicate", f"Resolve {disagreements}"))
+    own = overview.own_unfinished_queue
+    if own is not None:
+        actions.append(_suggest_own_queue_action(own))
+
+    actions.append(NextAction("overview.failures", f"Review {_name_reviewed_items(overview)}"))
     if overview.queues is not None and not overview.blind:
         actions.append(_suggest_estimate_action(overview))
     if overview.n_suspects:
-        n_weak = overview.n_suspects - overview.n_strong_suspects
-        text = (
-            f"Check {format_count(overview.n_strong_suspects or n_weak, 'suspect golden answer')}"
-        )
-        weak = f"{n_weak:,} weak" if overview.n_strong_suspects else "weak evidence"
-        actions.append(NextAction("overview.suspects", text=text, facts=weak if n_weak else ""))
+        actions.append(_suggest_suspects_action(overview.n_suspects, overview.n_strong_suspects))
     if len(overview.runs) > 1 and not overview.blind:
         actions.append(NextAction("overview.compare", "Compare two runs"))
     return actions
 
 
-def _suggest_estimate_action(overview: Overview) -> NextAction:
-    estimates = [each for each in overview.estimates.values() if each is not None]
-    needed = max((each.needed or 0 for each in estimates), default=0)
-    if not overview.sampled_runs:
-        return NextAction("overview.estimates", text="Draw a sample", facts="to estimate accuracy")
-    if needed and not any(each.n_reviews_left for each in overview.queues or ()):
-        facts = f"{format_count(needed, 'more label')} for {symbols().plus_minus} 2 points"
-        return NextAction("overview.estimates", text="See estimated accuracy", facts=facts)
+def _suggest_own_queue_action(own: QueueProgress) -> NextAction:
+    items = format_count(own.n_reviews_left, "item")
     return NextAction(
-        "overview.estimates",
-        text="See estimated accuracy",
-        facts=format_count(len(overview.sampled_runs), "run"),
+        "overview.queue",
+        f"Review {items} of {sanitize(own.queue)}",
+        facts=sanitize(own.share.annotator),
+        facts_style="people",
     )
+
+
+def _name_reviewed_items(overview: Overview) -> str:
+    """Return `312 failures` or, if failures are hidden or there are no verdicts, `items`."""
+    if overview.missing_verdict_reason or overview.blind:
+        return "items"
+    if overview.n_failures is None:
+        return "failures"
+    return format_count(overview.n_failures, "failure")
+
+
+def _suggest_suspects_action(n_suspects: int, n_strong: int) -> NextAction:
+    n_weak = n_suspects - n_strong
+    facts = ""
+    if n_weak:
+        facts = f"{n_weak:,} weak" if n_strong else "weak evidence"
+    suspects = format_count(n_strong or n_weak, "suspect golden answer")
+    return NextAction("overview.suspects", f"Check {suspects}", facts=facts)
+
+
+def _suggest_estimate_action(overview: Overview) -> NextAction:
+    if not overview.sampled_runs:
+        return NextAction("overview.estimates", "Draw a sample", facts="to estimate accuracy")
+
+    n_needed = 0
+    for estimate in overview.estimates.values():
+        if estimate is not None:
+            n_needed = max(n_needed, estimate.needed or 0)
+    is_sample_reviewed = all(progress.n_reviews_left == 0 for progress in overview.queues or ())
+    facts = format_count(len(overview.sampled_runs), "run")
+    if n_needed and is_sample_reviewed:
+        labels = format_count(n_needed, "more label")
+        facts = f"{labels} for {symbols().plus_minus} 2 points"
+    return NextAction("overview.estimates", "See estimated accuracy", facts=facts)
 
 
 def next_action_lines(overview: Overview, key_names: dict[str, str], width: int) -> list[Line]:
     """Return a line for each next action. `key_names`: displayed key names by action id."""
     lines: list[Line] = []
     for action in list_next_actions(overview):
-        left: Line = ((f"{key_names.get(action.action_id, ' ')} ", "key"), (action.text, ""))
-        right: Line = ((action.facts, action.facts_style),) if action.facts else ()
-        fits = line_width(left) + line_width(right) + 1 <= width
-        lines.append(justify_line(left, right if fits else (), width))
+        key = key_names.get(action.action_id, " ")
+        left: Line = ((f"{key} ", "key"), (action.text, ""))
+        right = make_line(action.facts, action.facts_style) if action.facts else BLANK_LINE
+        if line_width(left) + line_width(right) + 1 > width:
+            right = BLANK_LINE
+        lines.append(justify_line(left, right, width))
     return lines

@@ -5,10 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NamedTuple,
+    assert_never,
+)
 
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count, format_metric_value, format_verdict
@@ -41,6 +52,7 @@ from fcreview.tui.text.graphics import heat_cell, interval_bar, join_boxes
 from fcreview.tui.text.lines import (
     ChoiceTable,
     Line,
+    LineBuilder,
     StyledText,
     TableLines,
     TextColumn,
@@ -61,6 +73,7 @@ if TYPE_CHECKING:
         MeasureName,
         SelectionMethod,
     )
+    from fcreview.stats.conventions import ConventionRow
 
 
 EMPTY_CELL: StyledText = ("", "")
@@ -83,7 +96,9 @@ class StatisticsRow:
     """Cell of the confusion matrix to which the row belongs, if any."""
 
 
-WHISKER_CELLS = (12, 60)
+MIN_INTERVAL_CELLS = 12
+MAX_INTERVAL_CELLS = 60
+"""Widths, in cells, of the drawn intervals."""
 """Minimum and maximum width, in cells, of the drawn intervals."""
 
 
@@ -97,30 +112,40 @@ class StatisticsTable(ChoiceTable[tuple[int, ...]]):
     intervals: Sequence[Interval | None] = ()
 
     def lines(self, cells: int) -> TableLines:
-        heading, lines = ChoiceTable.lines(self, cells)
-        used = max(map(line_width, (heading, *lines))) + 2
-        width = min(cells - used - 1, WHISKER_CELLS[1])
-        if not any(self.intervals) or width < WHISKER_CELLS[0]:
-            return TableLines(heading, lines)
-        lowest = min(0.0, *(each[0] for each in self.intervals if each))
-        scale = f"{lowest:.1f}".rstrip("0").rstrip(".")
-        titles: Line = (
-            (" " * (used - line_width(heading)) + scale + "1".rjust(width - len(scale)), "dim"),
-        )
-        drawn: list[Line] = []
-        for line, interval in zip(lines, self.intervals, strict=True):
-            bar = interval_bar(*interval, (lowest, 1.0), width) if interval else ()
-            drawn.append((*line, (" " * (used - line_width(line) - 1), ""), *bar))
-        return TableLines((*heading, *titles), drawn)
+        table = ChoiceTable.lines(self, cells)
+        table_width = max(line_width(line) for line in (table.heading, *table.rows))
+        interval_start = table_width + 2
+        interval_cells = min(cells - interval_start - 1, MAX_INTERVAL_CELLS)
+        if not any(self.intervals) or interval_cells < MIN_INTERVAL_CELLS:
+            return table
+
+        lowest = min(0.0, *(interval[0] for interval in self.intervals if interval))
+        heading = LineBuilder()
+        heading.add_line(table.heading)
+        heading.pad_to(interval_start)
+        lowest_text = f"{lowest:.1f}".rstrip("0").rstrip(".")
+        heading.add(lowest_text + "1".rjust(interval_cells - len(lowest_text)), "dim")
+
+        rows = []
+        for row, interval in zip(table.rows, self.intervals, strict=True):
+            line = LineBuilder()
+            line.add_line(row)
+            line.pad_to(interval_start - 1)
+            if interval is not None:
+                low, value, high = interval
+                bar = interval_bar(low, value, high, scale=(lowest, 1.0), cells=interval_cells)
+                line.add_line(bar)
+            rows.append(line.build())
+        return TableLines(heading.build(), rows)
 
 
 def make_complete_interval(
     low: float | None, value: float | None, high: float | None
 ) -> Interval | None:
     """Return an interval, or None if a part is missing."""
-    return (
-        (low, value, high) if low is not None and value is not None and high is not None else None
-    )
+    if low is None or value is None or high is None:
+        return None
+    return low, value, high
 
 
 BLINDNESS_LABELS: dict[BlindStatus, str] = {
@@ -159,44 +184,65 @@ def choose_agreement_columns(width: int) -> list[TextColumn]:
         TextColumn("[95 %]", min_width=16),
         TextColumn("units", align_right=True),
     ]
-    return (
-        [*columns, TextColumn("labels", align_right=True)] if width >= LABELS_MIN_CELLS else columns
-    )
+    if width >= LABELS_MIN_CELLS:
+        columns.append(TextColumn("labels", align_right=True))
+    return columns
+
+
+def _make_heading_cells(text: str, n_columns: int) -> list[StyledText]:
+    """Return the cells of a row that has only a heading in its first column."""
+    return [(text, "strong"), *[EMPTY_CELL] * (n_columns - 1)]
 
 
 def build_agreement_rows(
     statistics: Sequence[AgreementStatistic], width: int
 ) -> list[StatisticsRow]:
     """Return the rows of each group: a row that opens its items, and a row for each coefficient."""
-    separator = f" {symbols().separator} "
+    all_coefficients = [statistic.coefficient for statistic in statistics]
     rows: list[StatisticsRow] = []
-    coefficients = [each.coefficient for each in statistics]
-    for at, members in enumerate(group_agreement_statistics(statistics)):
-        given = members[0].coefficient.given
-        names = [BLINDNESS_LABELS[given], *format_group_cells(coefficients, members[0].coefficient)]
-        annotators = max((each.coefficient.annotators for each in members), key=len)
-        heading = [
-            (separator.join(names), "strong"),
-            *[EMPTY_CELL] * (len(choose_agreement_columns(width)) - 1),
-        ]
-        counts = (
-            f"{format_count(len(members[0].items), 'item')} with labels from at least two"
-            " annotators"
-        )
-        rows.append(StatisticsRow(heading, members[0].items, explanation=counts, group=at))
-        for each in members:
-            figure = each.coefficient
-            interval = make_complete_interval(figure.low, figure.value, figure.high)
-            cells = _make_coefficient_cells(figure, annotators, width)
-            meaning = COEFFICIENT_MEANINGS[figure.metric]
-            if figure.interval_note:
-                meaning += f"; no interval: {figure.interval_note}"
-            rows.append(
-                StatisticsRow(
-                    cells, items=each.items, interval=interval, explanation=meaning, group=at
-                )
-            )
+    for group, members in enumerate(group_agreement_statistics(statistics)):
+        heading = _agreement_heading_row(members, all_coefficients, width)
+        rows.append(replace(heading, group=group))
+        all_annotators = max((each.coefficient.annotators for each in members), key=len)
+        for member in members:
+            row = _agreement_coefficient_row(member, all_annotators, width)
+            rows.append(replace(row, group=group))
     return rows
+
+
+def _agreement_heading_row(
+    members: Sequence[AgreementStatistic],
+    all_coefficients: Sequence[AgreementCoefficient],
+    width: int,
+) -> StatisticsRow:
+    first = members[0]
+    names = [
+        BLINDNESS_LABELS[first.coefficient.given],
+        *format_group_cells(all_coefficients, first.coefficient),
+    ]
+    title = f" {symbols().separator} ".join(names)
+    n_columns = len(choose_agreement_columns(width))
+    items = format_count(len(first.items), "item")
+    return StatisticsRow(
+        _make_heading_cells(title, n_columns),
+        first.items,
+        explanation=f"{items} with labels from at least two annotators",
+    )
+
+
+def _agreement_coefficient_row(
+    statistic: AgreementStatistic, annotators_of_group: tuple[str, ...], width: int
+) -> StatisticsRow:
+    coefficient = statistic.coefficient
+    explanation = COEFFICIENT_MEANINGS[coefficient.metric]
+    if coefficient.interval_note:
+        explanation += f"; no interval: {coefficient.interval_note}"
+    return StatisticsRow(
+        _make_coefficient_cells(coefficient, annotators_of_group, width),
+        statistic.items,
+        interval=make_complete_interval(coefficient.low, coefficient.value, coefficient.high),
+        explanation=explanation,
+    )
 
 
 def group_agreement_statistics(
@@ -212,18 +258,25 @@ def group_agreement_statistics(
 def _make_coefficient_cells(
     coefficient: AgreementCoefficient, annotators_of_group: tuple[str, ...], width: int
 ) -> list[StyledText]:
-    names_annotators = (
-        coefficient.metric in PAIR_COEFFICIENTS or coefficient.annotators != annotators_of_group
-    )
-    prefix = f"  {sanitize(', '.join(coefficient.annotators))}: " if names_annotators else "  "
-    value, interval = map(replace_missing_value_sign, format_value_and_interval(coefficient))
-    row: list[StyledText] = [
-        (prefix + format_coefficient_name(coefficient), ""),
-        (value, "strong"),
-        (interval, "dim"),
+    """Return the cells of a coefficient. Its annotators are named if they are not all of the
+    group, or a pair.
+    """
+    name = f"  {format_coefficient_name(coefficient)}"
+    is_of_pair = coefficient.metric in PAIR_COEFFICIENTS
+    if is_of_pair or coefficient.annotators != annotators_of_group:
+        annotators = sanitize(", ".join(coefficient.annotators))
+        name = f"  {annotators}: {format_coefficient_name(coefficient)}"
+
+    value, interval = format_value_and_interval(coefficient)
+    cells: list[StyledText] = [
+        (name, ""),
+        (replace_missing_value_sign(value), "strong"),
+        (replace_missing_value_sign(interval), "dim"),
         (f"{coefficient.n_units:,}", ""),
     ]
-    return [*row, (f"{coefficient.n_labels:,}", "dim")] if width >= LABELS_MIN_CELLS else row
+    if width >= LABELS_MIN_CELLS:
+        cells.append((f"{coefficient.n_labels:,}", "dim"))
+    return cells
 
 
 CALIBRATION_COLUMNS = [
@@ -256,7 +309,12 @@ def list_useful_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
     names: dict[CalibrationScope, set[str | None]] = {scope: set() for scope in CALIBRATION_SCOPES}
     for group in group_verdict_pairs(pairs, CALIBRATION_SCOPES):
         names[group.scope].add(group.name)
-    return [scope for scope in CALIBRATION_SCOPES if scope == "overall" or len(names[scope]) > 1]
+
+    useful: list[CalibrationScope] = []
+    for scope in CALIBRATION_SCOPES:
+        if scope == "overall" or len(names[scope]) > 1:
+            useful.append(scope)
+    return useful
 
 
 def compute_calibration_groups(
@@ -264,21 +322,25 @@ def compute_calibration_groups(
 ) -> list[CalibrationGroup]:
     from fcreview.stats.calibration import calibrate_group
 
-    return [
-        CalibrationGroup(calibrate_group(group), group.pairs)
-        for group in group_verdict_pairs(pairs, (scope,))
-    ]
+    groups = []
+    for group in group_verdict_pairs(pairs, (scope,)):
+        groups.append(CalibrationGroup(calibrate_group(group), group.pairs))
+    return groups
 
 
 def build_calibration_rows(groups: Sequence[CalibrationGroup]) -> list[StatisticsRow]:
     """Return the rows of each group: its items, the cells of its confusion matrix, and its
     measures.
     """
-    return [
-        replace(row, group=at)
-        for at, group in enumerate(groups)
-        for row in _build_group_rows(group)
-    ]
+    rows = []
+    for index, group in enumerate(groups):
+        group_rows = [
+            _calibration_heading_row(group),
+            *_build_matrix_cell_rows(group.calibration),
+            *_build_measure_rows(group),
+        ]
+        rows += [replace(row, group=index) for row in group_rows]
+    return rows
 
 
 SELECTION_MEANINGS: dict[SelectionMethod, str] = {
@@ -288,86 +350,118 @@ SELECTION_MEANINGS: dict[SelectionMethod, str] = {
 }
 
 
-def _build_group_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
+def _calibration_heading_row(group: CalibrationGroup) -> StatisticsRow:
     calibration = group.calibration
-    names = [] if calibration.name is None else [sanitize(calibration.name)]
-    names += [*format_source_and_criterion(calibration), format_selection_method(calibration)]
-    heading = f" {symbols().separator} ".join(names)
+    names = [*format_source_and_criterion(calibration), format_selection_method(calibration)]
+    if calibration.name is not None:
+        names.insert(0, sanitize(calibration.name))
     row = _make_calibration_row(
-        heading, _list_unique_items(group.pairs), n_pairs=calibration.n, style="strong"
+        f" {symbols().separator} ".join(names),
+        _list_unique_items(group.pairs),
+        n_pairs=calibration.n,
+        style="strong",
     )
-    yield replace(row, explanation=SELECTION_MEANINGS[calibration.chosen])
-    source = format_source_and_criterion(calibration)[0]
+    return replace(row, explanation=SELECTION_MEANINGS[calibration.chosen])
+
+
+def _build_matrix_cell_rows(calibration: Calibration) -> Iterator[StatisticsRow]:
+    """Yield a row for each combination of automatic and human verdict."""
+    source, *_ = format_source_and_criterion(calibration)
     for cell in calibration.cells:
-        automatic, human = (
-            format_verdict(each, calibration.criterion) for each in (cell.automatic, cell.human)
-        )
-        style = "" if automatic == human else "fail"
+        automatic = format_verdict(cell.automatic, calibration.criterion)
+        human = format_verdict(cell.human, calibration.criterion)
         row = _make_calibration_row(
-            f"  automatic {automatic}, human {human}", cell.items, n_pairs=cell.n, style=style
+            f"  automatic {automatic}, human {human}",
+            cell.items,
+            n_pairs=cell.n,
+            style="" if automatic == human else "fail",
         )
-        meaning = (
-            f"{source} verdict {automatic}, human verdict {human}: {cell.n:,} of {calibration.n:,}"
-            " pairs"
-        )
-        yield replace(row, cell=cell, explanation=meaning)
-    for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)):
-        value, interval = map(replace_missing_value_sign, format_measure(rate))
-        items = _list_unique_items(
-            pair for pair in group.pairs if _is_in_denominator(pair, rate.metric)
-        )
+        verdicts = f"{source} verdict {automatic}, human verdict {human}"
+        explanation = f"{verdicts}: {cell.n:,} of {calibration.n:,} pairs"
+        yield replace(row, cell=cell, explanation=explanation)
+
+
+def _build_measure_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
+    """Yield a row for each measure, in the order of `MEASURE_LABELS`."""
+    calibration = group.calibration
+    source, *_ = format_source_and_criterion(calibration)
+    order = list(MEASURE_LABELS)
+    for rate in sorted(calibration.rates, key=lambda rate: order.index(rate.metric)):
+        value, interval = format_measure(rate)
+        pairs = [pair for pair in group.pairs if _is_in_denominator(pair, rate.metric)]
         row = _make_calibration_row(
-            f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n_pairs=rate.n
+            f"  {MEASURE_LABELS[rate.metric]}",
+            _list_unique_items(pairs),
+            replace_missing_value_sign(value),
+            replace_missing_value_sign(interval),
+            n_pairs=rate.n,
         )
-        meaning = _explain_measure(calibration, rate.metric, source)
         yield replace(
             row,
             interval=make_complete_interval(rate.low, rate.value, rate.high),
-            explanation=meaning,
+            explanation=_explain_measure(calibration, rate.metric, source),
         )
 
 
 def _explain_measure(calibration: Calibration, measure: MeasureName, source_name: str) -> str:
     """Explain a measure with its numbers of verdict pairs."""
+    passed = format_verdict(True, calibration.criterion)
+    failed = format_verdict(False, calibration.criterion)
+    match measure:
+        case "tpr":
+            return _explain_detection(calibration, True, source_name)
+        case "tnr":
+            return _explain_detection(calibration, False, source_name)
+        case "precision":
+            n_right = _count_pairs(calibration, automatic=True, human=True)
+            n_passed = _count_pairs(calibration, automatic=True)
+            return (
+                f"human verdict is {passed} on {n_right:,} of the {n_passed:,} pairs"
+                f" with {source_name} verdict {passed}"
+            )
+        case "wrong_fails":
+            n_wrong = _count_pairs(calibration, automatic=False, human=True)
+            n_failed = _count_pairs(calibration, automatic=False)
+            return (
+                f"human verdict is {passed} on {n_wrong:,} of the {n_failed:,} pairs"
+                f" with {source_name} verdict {failed}"
+            )
+        case "agreement":
+            n_equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
+            return (
+                f"{source_name} and human verdict are equal"
+                f" in {n_equal:,} of {calibration.n:,} pairs"
+            )
+        case "f1":
+            return "harmonic mean of TPR and precision"
+        case "kappa":
+            return f"agreement beyond chance: {CHANCE}"
+        case _:
+            assert_never(measure)
 
-    def count_pairs(automatic: bool | None, human: bool | None) -> int:
-        return sum(
-            cell.n
-            for cell in calibration.cells
-            if automatic in (None, cell.automatic) and human in (None, cell.human)
-        )
 
-    value = measure != "tnr"
+def _explain_detection(calibration: Calibration, value: bool, source_name: str) -> str:
+    """Explain the share of human verdicts `value` that the source finds."""
     word = format_verdict(value, calibration.criterion)
-    equal = count_pairs(value, value)
-    if measure in ("tpr", "tnr"):
-        total = count_pairs(None, value)
-        return (
-            f"{source_name} verdict is {word} on {equal:,} of the {total:,} pairs with human"
-            f" verdict {word}"
-        )
-    if measure == "precision":
-        total = count_pairs(True, None)
-        return (
-            f"human verdict is {word} on {equal:,} of the {total:,} pairs with {source_name}"
-            f" verdict {word}"
-        )
-    if measure == "wrong_fails":
-        wrong = count_pairs(False, True)
-        total = count_pairs(False, None)
-        fail, passed = (format_verdict(each, calibration.criterion) for each in (False, True))
-        return (
-            f"human verdict is {passed} on {wrong:,} of the {total:,} pairs with {source_name}"
-            f" verdict {fail}"
-        )
-    if measure == "agreement":
-        equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
-        return f"{source_name} and human verdict are equal in {equal:,} of {calibration.n:,} pairs"
+    n_found = _count_pairs(calibration, automatic=value, human=value)
+    n_human = _count_pairs(calibration, human=value)
     return (
-        "harmonic mean of TPR and precision"
-        if measure == "f1"
-        else f"agreement beyond chance: {CHANCE}"
+        f"{source_name} verdict is {word} on {n_found:,} of the {n_human:,} pairs"
+        f" with human verdict {word}"
     )
+
+
+def _count_pairs(
+    calibration: Calibration, *, automatic: bool | None = None, human: bool | None = None
+) -> int:
+    """Count the pairs with these verdicts. None stands for any verdict."""
+    count = 0
+    for cell in calibration.cells:
+        has_automatic = automatic is None or cell.automatic == automatic
+        has_human = human is None or cell.human == human
+        if has_automatic and has_human:
+            count += cell.n
+    return count
 
 
 def _make_calibration_row(
@@ -379,17 +473,25 @@ def _make_calibration_row(
     n_pairs: int,
     style: str = "",
 ) -> StatisticsRow:
-    return StatisticsRow(
-        [(name, style), (value, "strong"), (interval, "dim"), (f"{n_pairs:,}", "")], item_numbers
-    )
+    cells = [(name, style), (value, "strong"), (interval, "dim"), (f"{n_pairs:,}", "")]
+    return StatisticsRow(cells, item_numbers)
 
 
 def _is_in_denominator(pair: VerdictPair, measure: MeasureName) -> bool:
-    if measure in ("tpr", "tnr"):
-        return pair.human is (measure == "tpr")
-    if measure == "wrong_fails":
-        return pair.automatic is False
-    return measure != "precision" or pair.automatic is True
+    """Whether a measure is a share of pairs such as this one."""
+    match measure:
+        case "tpr":
+            return pair.human is True
+        case "tnr":
+            return pair.human is False
+        case "precision":
+            return pair.automatic is True
+        case "wrong_fails":
+            return pair.automatic is False
+        case "agreement" | "f1" | "kappa":
+            return True
+        case _:
+            assert_never(measure)
 
 
 def _list_unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
@@ -402,27 +504,28 @@ def build_error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[Statistics
     """
     rows: list[StatisticsRow] = []
     for names, group in groupby(error_groups, format_source_and_criterion):
-        kinds = sorted(group, key=lambda kind: -kind.wrong)
-        items = tuple(dict.fromkeys(item for kind in kinds for item in kind.items))
-        heading = f" {symbols().separator} ".join(names)
-        rows.append(
-            StatisticsRow(
-                [(heading, "strong"), *[EMPTY_CELL] * (len(ERROR_KIND_COLUMNS) - 1)], items
-            )
-        )
+        kinds = sorted(group, key=lambda kind: kind.wrong, reverse=True)
+        items: dict[int, None] = {}
         for kind in kinds:
-            low, high = compute_wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
-            cells: list[StyledText] = [
-                (f"  {kind.by} {sanitize(kind.name)}", ""),
-                (format_error(kind), ""),
-                (format_metric_value(kind.wrong / kind.of, "share"), "strong"),
-                (f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
-                (f"{kind.wrong:,} of {kind.of:,}", ""),
-            ]
-            rows.append(
-                StatisticsRow(cells, items=kind.items, interval=(low, kind.wrong / kind.of, high))
-            )
+            items |= dict.fromkeys(kind.items)
+        title = f" {symbols().separator} ".join(names)
+        heading = _make_heading_cells(title, len(ERROR_KIND_COLUMNS))
+        rows.append(StatisticsRow(heading, tuple(items)))
+        rows += [_error_kind_row(kind) for kind in kinds]
     return rows
+
+
+def _error_kind_row(kind: ErrorGroup) -> StatisticsRow:
+    share = kind.wrong / kind.of
+    low, high = compute_wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
+    cells: list[StyledText] = [
+        (f"  {kind.by} {sanitize(kind.name)}", ""),
+        (format_error(kind), ""),
+        (format_metric_value(share, "share"), "strong"),
+        (f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
+        (f"{kind.wrong:,} of {kind.of:,}", ""),
+    ]
+    return StatisticsRow(cells, kind.items, interval=(low, share, high))
 
 
 MATRIX_CELLS = 14
@@ -439,25 +542,28 @@ def confusion_matrix_lines(
     """Return the confusion matrix of the row's group and, if there is room, those of groups with
     the same name beside it. Empty if there is no room.
     """
-    here = groups[row.group]
-    matrices = [
-        _draw_confusion_matrix(
-            here.calibration, row.cell, has_tall_cells=has_tall_cells, has_cursor=True
+    current = groups[row.group]
+    matrix = _draw_confusion_matrix(
+        current.calibration, row.cell, has_tall_cells=has_tall_cells, has_cursor=True
+    )
+    if line_width(matrix[0]) > width:
+        return []
+
+    # The matrices stay in the order of the groups.
+    before: list[list[Line]] = []
+    after: list[list[Line]] = []
+    used = line_width(matrix[0]) + GAP
+    for index, group in enumerate(groups):
+        if group is current or group.calibration.name != current.calibration.name:
+            continue
+        other = _draw_confusion_matrix(
+            group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False
         )
-    ]
-    for group in groups:
-        if group is not here and group.calibration.name == here.calibration.name:
-            other = _draw_confusion_matrix(
-                group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False
-            )
-            fits = (
-                sum(line_width(each[0]) + GAP for each in matrices) + line_width(other[0]) <= width
-            )
-            if fits and len(other) == len(matrices[0]):
-                matrices.insert(
-                    len(matrices) if groups.index(group) > row.group else len(matrices) - 1, other
-                )
-    return join_boxes(matrices) if line_width(matrices[0][0]) <= width else []
+        if used + line_width(other[0]) > width or len(other) != len(matrix):
+            continue
+        used += line_width(other[0]) + GAP
+        (after if index > row.group else before).append(other)
+    return join_boxes([*before, matrix, *after])
 
 
 def _draw_confusion_matrix(
@@ -470,53 +576,102 @@ def _draw_confusion_matrix(
     """Return a confusion matrix. Each row is an automatic verdict and each column a human verdict.
     A cell shows its count and its share of the column. `cursor_cell`: cell under the cursor.
     """
-    values: list[Any] = [True, False]
-    if not calibration.binary:
-        different = {
-            repr(value): value
-            for cell in calibration.cells
-            for value in (cell.automatic, cell.human)
-        }
-        values = sorted(
-            different.values(),
-            key=lambda each: (0, each) if isinstance(each, (int, float)) else (1, repr(each)),
-        )
+    values = _list_matrix_values(calibration)
     texts = [
         truncate(format_verdict(value, calibration.criterion), LABEL_CELLS) for value in values
     ]
-    left = max(map(display_width, texts)) + 1
-    heads = "".join(pad(f"human {text}", MATRIX_CELLS) for text in texts)
+    label_cells = max(display_width(text) for text in texts) + 1
+    width = label_cells + len(values) * MATRIX_CELLS
+
     title = f" {symbols().separator} ".join(format_source_and_criterion(calibration))
-    size = left + len(values) * MATRIX_CELLS
-    lines: list[Line] = [
-        make_line(pad(truncate(title, size), size), "strong" if has_cursor else "dim")
+    column_titles = "".join(pad(f"human {text}", MATRIX_CELLS) for text in texts)
+    lines = [
+        make_line(pad(truncate(title, width), width), "strong" if has_cursor else "dim"),
+        make_line(" " * label_cells + column_titles, "dim"),
     ]
-    lines.append(make_line(" " * left + heads, "dim"))
-    totals = [sum(cell.n for cell in calibration.cells if cell.human == human) for human in values]
     for automatic, text in zip(values, texts, strict=True):
-        body: list[StyledText] = [(pad(text, left), "dim")]
-        blank: list[StyledText] = [(" " * left, "")]
-        for human, total in zip(values, totals, strict=True):
-            cell = next(
-                (c for c in calibration.cells if (c.automatic, c.human) == (automatic, human)), None
-            )
-            inner, style = _format_matrix_cell(cell, total, verdicts_agree=automatic == human)
-            mark = symbols().cursor if cell is not None and cell is cursor_cell else " "
-            body += [(mark + inner, style), (" ", "")]
-            blank += [(" " * (MATRIX_CELLS - 1), style if cell is not None else ""), (" ", "")]
-        lines += [tuple(blank), tuple(body), tuple(blank)] if has_tall_cells else [tuple(body)]
+        row = _MatrixRow(calibration, automatic, values)
+        cells_line = row.build_line(pad(text, label_cells), cursor_cell)
+        if has_tall_cells:
+            blank_line = row.build_blank_line(label_cells)
+            lines += [blank_line, cells_line, blank_line]
+        else:
+            lines.append(cells_line)
     return lines
+
+
+def _list_matrix_values(calibration: Calibration) -> list[Any]:
+    """Return the verdicts of the rows and columns: true and false, else all verdicts, the
+    numbers first.
+    """
+    if calibration.binary:
+        return [True, False]
+    values_by_text: dict[str, Any] = {}
+    for cell in calibration.cells:
+        for value in (cell.automatic, cell.human):
+            values_by_text[repr(value)] = value
+    numbers = [value for value in values_by_text.values() if isinstance(value, (int, float))]
+    others = [value for value in values_by_text.values() if not isinstance(value, (int, float))]
+    return sorted(numbers) + sorted(others, key=repr)
+
+
+@dataclass(frozen=True, slots=True)
+class _MatrixRow:
+    """Row of a confusion matrix."""
+
+    calibration: Calibration
+    automatic: Any
+    human_values: Sequence[Any]
+
+    def build_line(self, label: str, cursor_cell: ConfusionCell | None) -> Line:
+        line = LineBuilder()
+        line.add(label, "dim")
+        for human in self.human_values:
+            cell = self._find_cell(human)
+            is_at_cursor = cell is not None and cell is cursor_cell
+            text, style = self._format_cell(human)
+            line.add((symbols().cursor if is_at_cursor else " ") + text, style)
+            line.add(" ")
+        return line.build()
+
+    def build_blank_line(self, label_cells: int) -> Line:
+        """Return a line with only the backgrounds of the cells."""
+        line = LineBuilder()
+        line.add(" " * label_cells)
+        for human in self.human_values:
+            _, style = self._format_cell(human)
+            has_background = self._find_cell(human) is not None
+            line.add(" " * (MATRIX_CELLS - 1), style if has_background else "")
+            line.add(" ")
+        return line.build()
+
+    def _find_cell(self, human: Any) -> ConfusionCell | None:
+        for cell in self.calibration.cells:
+            if cell.automatic == self.automatic and cell.human == human:
+                return cell
+        return None
+
+    def _format_cell(self, human: Any) -> StyledText:
+        column_total = sum(cell.n for cell in self.calibration.cells if cell.human == human)
+        verdicts_agree = self.automatic == human
+        return _format_matrix_cell(
+            self._find_cell(human), column_total, verdicts_agree=verdicts_agree
+        )
 
 
 def _format_matrix_cell(
     cell: ConfusionCell | None, column_total: int, *, verdicts_agree: bool
 ) -> StyledText:
+    """Return the count and the share of the column in percent. The background is greener the
+    more verdicts agree.
+    """
     sign = symbols().equal if verdicts_agree else symbols().differs
     if cell is None:
         return pad(f"{sign}{0:>4}", MATRIX_CELLS - 2), "dim"
     share = cell.n / column_total
-    heat = round(50 + 50 * share if verdicts_agree else 50 - 50 * share)
-    return pad(f"{sign}{cell.n:>4,} {100 * share:5.1f}", MATRIX_CELLS - 2), f"{HEAT}{heat}"
+    heat = 50 + 50 * share if verdicts_agree else 50 - 50 * share
+    text = f"{sign}{cell.n:>4,} {100 * share:5.1f}"
+    return pad(text, MATRIX_CELLS - 2), f"{HEAT}{round(heat)}"
 
 
 class HeatMaps(NamedTuple):
@@ -531,43 +686,84 @@ def pairwise_heat_maps(
     statistics: Sequence[AgreementStatistic], width: int, max_lines: int
 ) -> HeatMaps:
     """Draw the matrices of a group of statistics in at most `max_lines` lines."""
-    pairs = [each.coefficient for each in statistics if len(each.coefficient.annotators) == 2]
-    names = sorted({name for each in pairs for name in each.annotators})
-    left = min(max(display_width(sanitize(name)) for name in ("equal %", *names)), LABEL_CELLS) + 1
-    n = min(len(names), max_lines - 1, (width - left) // PAIR_CELLS)
-    if n < 2:
+    coefficients = [statistic.coefficient for statistic in statistics]
+    pairs = [coefficient for coefficient in coefficients if len(coefficient.annotators) == 2]
+    names: set[str] = set()
+    for coefficient in pairs:
+        names.update(coefficient.annotators)
+
+    label_texts = [EQUAL_TITLE, *(sanitize(name) for name in names)]
+    longest_label = max(display_width(text) for text in label_texts)
+    label_cells = min(longest_label, LABEL_CELLS) + 1
+    n_fitting = min(max_lines - 1, (width - label_cells) // PAIR_CELLS)
+    shown_names = sorted(names)[: max(n_fitting, 0)]
+    if len(shown_names) < 2:
         return HeatMaps([], 0)
-    maps = []
-    for metric, title in (("percent", "equal %"), ("cohen", "kappa")):
-        values = {frozenset(each.annotators): each.value for each in pairs if each.metric == metric}
-        maps.append(_draw_heat_map(title, names[:n], values, left))
-    shown = maps if 2 * line_width(maps[0][0]) + GAP <= width else maps[:1]
-    return HeatMaps(join_boxes(shown), n)
+
+    equal = _draw_heat_map(
+        EQUAL_TITLE, shown_names, _values_by_pair(pairs, "percent"), label_cells, _percent_cell
+    )
+    kappa = _draw_heat_map(
+        KAPPA_TITLE, shown_names, _values_by_pair(pairs, "cohen"), label_cells, _kappa_cell
+    )
+    has_room_for_both = 2 * line_width(equal[0]) + GAP <= width
+    maps = [equal, kappa] if has_room_for_both else [equal]
+    return HeatMaps(join_boxes(maps), len(shown_names))
+
+
+EQUAL_TITLE = "equal %"
+KAPPA_TITLE = "kappa"
+ValueByPair = Mapping[frozenset[str], float | None]
+"""Agreement coefficient of each pair of annotators."""
+
+
+def _values_by_pair(
+    coefficients: Sequence[AgreementCoefficient], metric: CoefficientName
+) -> ValueByPair:
+    return {
+        frozenset(coefficient.annotators): coefficient.value
+        for coefficient in coefficients
+        if coefficient.metric == metric
+    }
+
+
+def _percent_cell(value: float | None) -> StyledText:
+    return heat_cell(value, PAIR_CELLS - 1)
+
+
+def _kappa_cell(value: float | None) -> StyledText:
+    if value is None:
+        return heat_cell(None, PAIR_CELLS - 1)
+    percent = round(100 * max(value, 0.0))
+    return f"{value:.2f}".center(PAIR_CELLS - 1), f"{HEAT}{percent}"
 
 
 def _draw_heat_map(
     title: str,
     annotators: Sequence[str],
-    value_by_pair: Mapping[frozenset[str], float | None],
+    value_by_pair: ValueByPair,
     label_cells: int,
+    make_cell: Callable[[float | None], StyledText],
 ) -> list[Line]:
-    texts = [sanitize(name) for name in annotators]
-    heads = "".join(pad(truncate(text, PAIR_CELLS - 1), PAIR_CELLS) for text in texts)
-    lines: list[Line] = [
-        ((pad(truncate(title, label_cells - 1), label_cells), "strong"), (heads, "dim"))
-    ]
-    for name, text in zip(annotators, texts, strict=True):
-        line: list[StyledText] = [(pad(truncate(text, label_cells - 1), label_cells), "dim")]
+    """Return a matrix with a row and a column for each annotator."""
+
+    def pad_label(text: str) -> str:
+        return pad(truncate(text, label_cells - 1), label_cells)
+
+    heading = LineBuilder()
+    heading.add(pad_label(title), "strong")
+    for name in annotators:
+        heading.add(pad(truncate(sanitize(name), PAIR_CELLS - 1), PAIR_CELLS), "dim")
+
+    lines = [heading.build()]
+    for name in annotators:
+        line = LineBuilder()
+        line.add(pad_label(sanitize(name)), "dim")
         for other in annotators:
             value = None if other == name else value_by_pair.get(frozenset((name, other)))
-            cell = heat_cell(value, PAIR_CELLS - 1)
-            if value is not None and title == "kappa":
-                cell = (
-                    f"{value:.2f}".center(PAIR_CELLS - 1),
-                    f"{HEAT}{round(100 * max(value, 0.0))}",
-                )
-            line += [cell, (" ", "")]
-        lines.append(tuple(line))
+            line.add(*make_cell(value))
+            line.add(" ")
+        lines.append(line.build())
     return lines
 
 
@@ -575,9 +771,8 @@ NOTE_MIN_CELLS = 100
 
 
 def choose_convention_columns(width: int, runs: Sequence[RunConventions] = ()) -> list[TextColumn]:
-    """Return the columns.
-
-    The values without incidents have a column if one of the runs has an incident.
+    """Return the columns. The values without incidents have a column if one of the runs has an
+    incident.
     """
     columns = [
         TextColumn("run, metric and convention", truncate=truncate_middle, min_width=20),
@@ -585,54 +780,65 @@ def choose_convention_columns(width: int, runs: Sequence[RunConventions] = ()) -
     ]
     if _has_incidents(runs):
         columns.append(TextColumn("w/o incidents", align_right=True))
-    columns += [
-        TextColumn("trials", align_right=True),
-        TextColumn("items", align_right=True),
-    ]
-    return [*columns, TextColumn("note")] if width >= NOTE_MIN_CELLS else columns
+    columns.append(TextColumn("trials", align_right=True))
+    columns.append(TextColumn("items", align_right=True))
+    if width >= NOTE_MIN_CELLS:
+        columns.append(TextColumn("note"))
+    return columns
 
 
 def _has_incidents(runs: Sequence[RunConventions]) -> bool:
-    return any(row.incidents for run in runs for row in run.rows)
+    return any(_has_incident(run) for run in runs)
+
+
+def _has_incident(run: RunConventions) -> bool:
+    return any(row.incidents for row in run.rows)
+
+
+MIN_DIFFERENCE_POINTS = 1e-7
+"""Difference of values, in percentage points, below which it is only a rounding error."""
 
 
 def build_convention_rows(runs: Sequence[RunConventions], width: int) -> list[StatisticsRow]:
     """Return a heading for each figure, then a row for each convention that opens the items it
     counts differently.
     """
-    n_columns, separator = len(choose_convention_columns(width, runs)), f" {symbols().separator} "
+    n_columns = len(choose_convention_columns(width, runs))
     has_incidents = _has_incidents(runs)
     rows: list[StatisticsRow] = []
     for run in runs:
-        ranges = {spread.figure: spread.high - spread.low for spread in find_spreads(run.rows)}
-        last = ""
-        for each in run.rows:
-            if each.figure != last:
-                last = each.figure
-                points = 100 * ranges.get(last, 0.0)
-                difference = [f"values differ by {points:.1f} points"] if points > 1e-7 else []
-                parts = [sanitize(run.name), last, *difference]
-                rows.append(
-                    StatisticsRow(
-                        [(separator.join(parts), "strong"), *[EMPTY_CELL] * (n_columns - 1)], ()
-                    )
-                )
-            value = (
-                symbols().none
-                if each.value is None
-                else format_metric_value(each.value, "share", 2)
-            )
-            items = run.find_item_numbers(each)
-            cells: list[StyledText] = [
-                (f"  {'*' if each.is_own else ' '} {each.convention}", ""),
-                (value, "strong"),
-            ]
-            if has_incidents:
-                cells.append((format_convention_without_incidents(each), ""))
-            cells += [
-                (f"{each.n:,}", ""),
-                (f"{len(items):,}" if items else "", ""),
-                (sanitize(each.note or each.rule), "dim"),
-            ]
-            rows.append(StatisticsRow(cells[:n_columns], items))
+        for figure, conventions in groupby(run.rows, lambda row: row.figure):
+            title = _name_figure(run, figure)
+            rows.append(StatisticsRow(_make_heading_cells(title, n_columns), ()))
+            for convention in conventions:
+                items = run.find_item_numbers(convention)
+                cells = _make_convention_cells(convention, len(items), has_incidents=has_incidents)
+                # The note is the last column, which a narrow table does not have.
+                rows.append(StatisticsRow(cells[:n_columns], items))
     return rows
+
+
+def _name_figure(run: RunConventions, figure: str) -> str:
+    """Return the names of the run and the figure, and how far the conventions differ."""
+    parts = [sanitize(run.name), figure]
+    for spread in find_spreads(run.rows):
+        points = 100 * (spread.high - spread.low)
+        if spread.figure == figure and points > MIN_DIFFERENCE_POINTS:
+            parts.append(f"values differ by {points:.1f} points")
+    return f" {symbols().separator} ".join(parts)
+
+
+def _make_convention_cells(
+    row: ConventionRow, n_items: int, *, has_incidents: bool
+) -> list[StyledText]:
+    mark = "*" if row.is_own else " "
+    value = symbols().none
+    if row.value is not None:
+        value = format_metric_value(row.value, "share", 2)
+    cells: list[StyledText] = [(f"  {mark} {row.convention}", ""), (value, "strong")]
+    if has_incidents:
+        cells.append((format_convention_without_incidents(row), ""))
+    cells.append((f"{row.n:,}", ""))
+    cells.append((f"{n_items:,}" if n_items else "", ""))
+    cells.append((sanitize(row.note or row.rule), "dim"))
+    return cells

@@ -4,6 +4,7 @@ HTML or Markdown.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -49,12 +50,17 @@ from fcreview.store.rows import View
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.errata import Errata
+    from fcreview.golden_audit.score import Suspect
+    from fcreview.matching.clusters import Cluster
     from fcreview.model.item import Run
     from fcreview.model.run_check import RunCheck
     from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow
 
+INDENT = "  "
+MAX_COLUMN_CELLS = 44
+"""Width limit of the columns of a text table, except the last one."""
 MAX_RANKED_RUNS = 30
 """Number of runs of a dataset up to which the report searches for ties."""
 ItemsBySource = dict[MetricSource, list[ScoredItem]]
@@ -87,28 +93,29 @@ def compute_report_parts(
     """
     from fcreview.importers.registry import find_importer
 
-    runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
     errata = load_workspace_errata(session.workspace)
-    selected = session.select_runs(run)
-    checks = {check.run: check for check in session.store.check_runs(selected)}
-    for part in load_scored_runs(session.store.analysis, selected, errata, quiet=quiet):
-        row = part.row
-        fields = build_run_fields(row) | {"problems": checks[row.run].summary}
-        yield ReportPart(
-            fields,
-            metrics=compute_run_metrics(part.items, row.info),
-            row=row,
-            check=checks[row.run],
-        )
-        importer = find_importer(row.info.benchmark)
+    selected_runs = session.select_runs(run)
+    checks = {check.run: check for check in session.store.check_runs(selected_runs)}
+    runs_by_model: defaultdict[tuple[str, str, str], list[ScoredRun]] = defaultdict(list)
+    for scored in load_scored_runs(session.store.analysis, selected_runs, errata, quiet=quiet):
+        info = scored.row.info
+        yield _make_run_part(scored, checks[scored.row.run])
+        importer = find_importer(info.benchmark)
         if importer is not None and importer.combines_runs:
-            runs_by_model.setdefault(
-                (row.info.benchmark, row.info.generation, row.info.model), []
-            ).append(part)
-    for parts in runs_by_model.values():
-        if lines := compute_combined_metrics(parts):
-            rows = [part.row for part in parts]
-            yield ReportPart(_build_combined_fields(rows), lines, combined_runs=rows)
+            runs_by_model[info.benchmark, info.generation, info.model].append(scored)
+
+    for scored_runs in runs_by_model.values():
+        metrics = compute_combined_metrics(scored_runs)
+        if metrics:
+            rows = [scored.row for scored in scored_runs]
+            yield ReportPart(_build_combined_fields(rows), metrics, combined_runs=rows)
+
+
+def _make_run_part(scored: ScoredRun, check: RunCheck) -> ReportPart:
+    fields = build_run_fields(scored.row)
+    fields["problems"] = check.summary
+    metrics = compute_run_metrics(scored.items, scored.row.info)
+    return ReportPart(fields, metrics, row=scored.row, check=check)
 
 
 def load_scored_runs(
@@ -124,31 +131,32 @@ def load_scored_runs(
     """
     from fcreview.importers.registry import importer_for
 
-    total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
-    corrected = {each for each in benchmarks if select_errata(errata, each)}
-    aggregated = {
+    corrected_benchmarks = {
+        benchmark for benchmark in benchmarks if select_errata(errata, benchmark)
+    }
+    # Items are combined where no figure and no erratum needs each of them.
+    combined_runs = [
         row.run
         for row in runs
-        if importer_for(row.info).aggregates_rows and row.info.benchmark not in corrected
-    }
-    counted = analysis.fetch_combined_scored_items(
-        [row.run for row in runs if row.run in aggregated],
-        {row.run for row in runs if importer_for(row.info).needs_part_verdicts},
-    )
+        if importer_for(row.info).aggregates_rows and row.info.benchmark not in corrected_benchmarks
+    ]
+    runs_with_parts = {row.run for row in runs if importer_for(row.info).needs_part_verdicts}
+    combined_items = analysis.fetch_combined_scored_items(combined_runs, runs_with_parts)
+
+    n_items = sum(row.n_items for row in runs)
+    n_done = 0
     with Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet) as progress:
         for row in runs:
-            progress(row.run_name, done, total)
-            rows = (
-                next(counted)[1]
-                if row.run in aggregated
-                else analysis.fetch_scored_items(
-                    row.run, with_errata=row.info.benchmark in corrected
-                )
-            )
+            progress(row.run_name, n_done, n_items)
+            if row.run in combined_runs:
+                _, items = next(combined_items)
+            else:
+                has_errata = row.info.benchmark in corrected_benchmarks
+                items = analysis.fetch_scored_items(row.run, with_errata=has_errata)
             progress.erase()
-            yield ScoredRun(row, rows)
-            done += row.n_items
+            yield ScoredRun(row, items)
+            n_done += row.n_items
 
 
 def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRow]:
@@ -156,7 +164,9 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
     from fcreview.importers.registry import compute_metrics
 
     metrics = summary.collect_metric_rows(lambda source: compute_metrics(items[source], run), items)
-    if n_incidents := count_incidents(items["official"]):
+    n_incidents = count_incidents(items["official"])
+    if n_incidents:
+        # A stated accuracy is of all items, so that it says nothing about the others.
         run_without_stated = omit_stated_accuracies(run, items["official"])
         summary.add_values_without_incidents(
             metrics,
@@ -164,9 +174,10 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
             items,
             n_incidents,
         )
-    return _add_disagreement_bounds(
+    _set_disagreement_bounds(
         metrics, [items["corrected"]], lambda runs: compute_metrics(runs[0], run)
     )
+    return metrics
 
 
 def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
@@ -177,39 +188,39 @@ def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
     from fcreview.importers.registry import compute_combined_metrics
 
     def compute_metrics(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
-        return compute_combined_metrics(
-            [RunItems(run.row.info, items) for run, items in zip(runs, items_by_run, strict=True)]
-        )
+        run_items = [
+            RunItems(run.row.info, items) for run, items in zip(runs, items_by_run, strict=True)
+        ]
+        return compute_combined_metrics(run_items)
 
     metrics = summary.collect_metric_rows(
         lambda source: compute_metrics([run.items[source] for run in runs]), runs[0].items
     )
-    if n_incidents := sum(count_incidents(run.items["official"]) for run in runs):
+    n_incidents = sum(count_incidents(run.items["official"]) for run in runs)
+    if n_incidents:
         summary.add_values_without_incidents(
             metrics,
             lambda source: compute_metrics([omit_incidents(run.items[source]) for run in runs]),
             runs[0].items,
             n_incidents,
         )
-    return _add_disagreement_bounds(
-        metrics, [run.items["corrected"] for run in runs], compute_metrics
-    )
+    _set_disagreement_bounds(metrics, [run.items["corrected"] for run in runs], compute_metrics)
+    return metrics
 
 
-def _add_disagreement_bounds(
+def _set_disagreement_bounds(
     metrics: list[summary.MetricRow],
     items_by_run: Sequence[Sequence[ScoredItem]],
     compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
-) -> list[summary.MetricRow]:
-    bounds = compute_disagreement_bounds(items_by_run, compute_metrics)
+) -> None:
+    """Set the range of each corrected value that depends on open disagreements."""
+    bounds_by_metric = compute_disagreement_bounds(items_by_run, compute_metrics)
     for metric in metrics:
-        if found := bounds.get(metric.key):
-            metric.open_disagreements, metric.corrected_low, metric.corrected_high = (
-                found.n,
-                found.low,
-                found.high,
-            )
-    return metrics
+        bounds = bounds_by_metric.get(metric.key)
+        if bounds:
+            metric.open_disagreements = bounds.n
+            metric.corrected_low = bounds.low
+            metric.corrected_high = bounds.high
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
@@ -217,10 +228,18 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
     not_run, expected_items, and reviewed (number of items with a review of the item or of a part).
     """
     info = row.info
-    names = {name: getattr(info, name) for name in ("benchmark", "generation", "language", "model")}
-    counts = {name: getattr(row, name) for name in ("n_items", "not_run", "expected_items")}
-    reviewed = row.reviewed + row.in_part
-    return {"run": row.run, "run_name": row.run_name, **names, **counts, "reviewed": reviewed}
+    return {
+        "run": row.run,
+        "run_name": row.run_name,
+        "benchmark": info.benchmark,
+        "generation": info.generation,
+        "language": info.language,
+        "model": info.model,
+        "n_items": row.n_items,
+        "not_run": row.not_run,
+        "expected_items": row.expected_items,
+        "reviewed": row.reviewed + row.in_part,
+    }
 
 
 def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
@@ -255,12 +274,10 @@ def format_part_heading(run_fields: dict[str, Any]) -> str:
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "tier", "error")
 SOURCES_NOTE = (
     "Each metric has up to three values. The official value comes from the benchmark's score files."
-    " fcreview computes "
-    "the recomputed value with the benchmark's rules. The corrected value replaces automatic"
-    " verdicts by reviewed "
-    "verdicts. A recomputed value is omitted if only some of its items can be recomputed, because"
-    " these items are not "
-    "a random sample. The estimated accuracy comes from random samples."
+    " fcreview computes the recomputed value with the benchmark's rules. The corrected value"
+    " replaces automatic verdicts by reviewed verdicts. A recomputed value is omitted if only some"
+    " of its items can be recomputed, because these items are not a random sample. The estimated"
+    " accuracy comes from random samples."
 )
 
 WITHOUT_INCIDENTS_HEADING = "{source} w/o incidents"
@@ -273,75 +290,80 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     Raises StoreError if blind.
     """
     parts = list(compute_report_parts(session, run))
-    rows = [each.row for each in parts if each.row is not None]
+    rows = [part.row for part in parts if part.row is not None]
     view = session.build_view(queue="dataset", run=run)
     queues = describe_queue_samples(session)
-    tied_runs = _find_tied_runs(session, rows)
-    counts = []
-    for row in rows:
-        run_counts = _count_passes(session, row, has_queues=bool(queues))
-        counts.append(replace(run_counts, is_tied=row.run in tied_runs))
+    counts = _count_passes_of_runs(session, rows, has_queues=bool(queues))
     failures = _collect_failures_by_dataset(session, view, rows)
     suspects = fetch_ranked_suspects(session, run=run)
-    found = [each for each in suspects if each.reasons]
-    n_confirmed = count_questions(
-        each for each in found if is_benchmark_at_fault(each.question) is True
-    )
-    strong = [each for each in found if each.is_strong]
-    suspect_counts = summary.SuspectCounts(
-        count_questions(found), n_confirmed, count_questions(strong)
-    )
-    estimates = [estimate_part_metrics(session, each, has_queues=bool(queues)) for each in parts]
-    metrics = list(map(_build_metrics_section, parts, estimates))
-    disagreements = len(session.store.analysis.fetch_disagreements(view))
-    progress = [
-        sections.RunReviewProgress(
-            f"run {row.run}: {row.run_name}", row.n_items, row.reviewed, row.in_part
-        )
-        for row in rows
-    ]
+    n_disagreements = len(session.store.analysis.fetch_disagreements(view))
+
+    datasets = ", ".join(dict.fromkeys(run_counts.kind for run_counts in counts))
     return sections.ReportPage(
-        f"{session.workspace.parent_folder.name}/ ·"
-        f" {', '.join(dict.fromkeys(each.kind for each in counts))}",
-        [_describe_report(session, view, rows)],
-        summary.build_summary_cards(counts, disagreements, suspect_counts),
-        [
+        title=f"{session.workspace.parent_folder.name}/ · {datasets}",
+        lead=[_describe_report(session, view, rows)],
+        cards=summary.build_summary_cards(counts, n_disagreements, _count_suspects(suspects)),
+        summary=[
             summary.build_category_section(counts),
             summary.build_failure_reasons_section(failures),
             summary.build_score_section(counts),
         ],
-        [
+        details=[
             sections.build_check_section([part.check for part in parts if part.check is not None]),
-            sections.Section(
-                "Metrics of each run",
-                [sections.Paragraph(SOURCES_NOTE)],
-                metrics,
-                is_folded=len(metrics) > MAX_UNFOLDED_RUNS,
-            ),
+            _build_metrics_of_runs_section(session, parts, has_queues=bool(queues)),
             sections.build_failures_section(failures),
             sections.build_suspects_section(suspects),
             _build_calibration_section(session, view),
             _build_agreement_section(session, view),
-            sections.build_progress_section(progress, queues),
+            sections.build_progress_section(_list_review_progress(rows), queues),
             sections.build_item_selection_section(queues),
         ],
     )
+
+
+def _count_suspects(suspects: Sequence[Suspect]) -> summary.SuspectCounts:
+    with_reasons = [suspect for suspect in suspects if suspect.reasons]
+    confirmed = [
+        suspect for suspect in with_reasons if is_benchmark_at_fault(suspect.question) is True
+    ]
+    strong = [suspect for suspect in with_reasons if suspect.is_strong]
+    return summary.SuspectCounts(
+        count_questions(with_reasons),
+        confirmed=count_questions(confirmed),
+        strong=count_questions(strong),
+    )
+
+
+def _list_review_progress(rows: Sequence[RunRow]) -> list[sections.RunReviewProgress]:
+    return [
+        sections.RunReviewProgress(
+            f"run {row.run}: {row.run_name}",
+            items=row.n_items,
+            reviewed=row.reviewed,
+            partly_reviewed=row.in_part,
+        )
+        for row in rows
+    ]
 
 
 def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> str:
     """Describe what the report covers: `4 runs · 8,282 items · 160 reviewed by 3 annotators · 22
     November 2026`.
     """
+    n_items = sum(row.n_items for row in rows)
     reviewed = f"{sum(row.reviewed for row in rows):,} reviewed"
-    if annotators := {rating.annotator for rating in session.store.analysis.fetch_ratings(view)}:
+    annotators = {rating.annotator for rating in session.store.analysis.fetch_ratings(view)}
+    if annotators:
         reviewed += f" by {format_count(len(annotators), 'annotator')}"
     now = datetime.now(UTC)
+
     parts = [
         format_count(len(rows), "run"),
-        format_count(sum(row.n_items for row in rows), "item"),
+        format_count(n_items, "item"),
         reviewed,
+        f"{now.day} {now:%B %Y, %H:%M} UTC",
+        f"fcreview {__version__}",
     ]
-    parts += [f"{now.day} {now:%B %Y, %H:%M} UTC", f"fcreview {__version__}"]
     if session.policy != UNANIMOUS:
         parts.append(
             f"policy {session.policy}: if annotators disagree, the majority verdict counts"
@@ -371,55 +393,81 @@ def estimate_part_metrics(
     else:
         sample_status = session.store.analysis.fetch_sample_status(part.row.run)
         estimates = estimate_run_metrics(session, part.row, sample_status, settings)
-    return {one.key: one for one in estimates if None not in (one.estimated, one.low, one.high)}
+    return {
+        estimate.key: estimate
+        for estimate in estimates
+        if None not in (estimate.estimated, estimate.low, estimate.high)
+    }
+
+
+def _build_metrics_of_runs_section(
+    session: WorkspaceSession, parts: Sequence[ReportPart], *, has_queues: bool
+) -> sections.Section:
+    metrics_sections = []
+    for part in parts:
+        estimates = estimate_part_metrics(session, part, has_queues=has_queues)
+        metrics_sections.append(_build_metrics_section(part, estimates))
+    return sections.Section(
+        "Metrics of each run",
+        blocks=[sections.Paragraph(SOURCES_NOTE)],
+        sections=metrics_sections,
+        is_folded=len(metrics_sections) > MAX_UNFOLDED_RUNS,
+    )
 
 
 def _build_metrics_section(
     part: ReportPart, estimates: summary.EstimateByMetric
 ) -> sections.Section:
-    dataset = format_dataset_name(
-        *(part.fields[name] for name in ("benchmark", "generation", "language"))
-    )
-    count = format_count(part.fields["n_items"], "item")
-    if part.fields["not_run"]:
-        count = format_not_run(part.fields["n_items"], part.fields["expected_items"])
+    fields = part.fields
+    dataset = format_dataset_name(fields["benchmark"], fields["generation"], fields["language"])
+    count = format_count(fields["n_items"], "item")
+    if fields["not_run"]:
+        count = format_not_run(fields["n_items"], fields["expected_items"])
+
     blocks: list[Any] = [sections.Paragraph(f"{dataset}, {count}")]
     if part.row is not None and part.row.info.lacks_dataset:
         blocks.append(sections.Paragraph(NO_DATASET_MESSAGE))
-    if any(line.open_disagreements for line in part.metrics):
+    if any(metric.open_disagreements for metric in part.metrics):
         blocks.append(sections.Paragraph(summary.DISAGREEMENTS_NOTE))
-    for title, lines in group_by_table(part.metrics).items():
-        blocks.append(summary.build_metric_table(title, lines, estimates))
-    name = f"run {part.fields['run']}" if part.row is not None else "combined"
-    return sections.Section(f"{name}: {part.fields['run_name']}", blocks)
+    for title, metrics in group_by_table(part.metrics).items():
+        blocks.append(summary.build_metric_table(title, metrics, estimates))
+
+    name = "combined" if part.row is None else f"run {fields['run']}"
+    return sections.Section(f"{name}: {fields['run_name']}", blocks)
 
 
 def _collect_failures_by_dataset(
     session: WorkspaceSession, view: View, rows: Sequence[RunRow]
 ) -> list[sections.DatasetFailures]:
-    datasets: dict[str, list[RunRow]] = {}
-    for row in rows:
-        datasets.setdefault(row.info.full_title, []).append(row)
     failures = []
-    for kind, group in datasets.items():
-        runs = tuple(row.run for row in group)
+    for dataset, rows_of_dataset in _group_by_dataset(rows).items():
+        runs = tuple(row.run for row in rows_of_dataset)
         clusters = session.store.fetch_clusters(replace(view, runs=runs))
-        firsts = [
-            each.first_item
-            for each in clusters[: sections.MAX_CLUSTERS]
-            if each.first_item is not None
-        ]
-        first_rows = session.store.fetch_rows(firsts)
-        examples = [
-            sections.ClusterExample(row.id, row.question, row.first_difference)
-            for row in first_rows
-        ]
         failures.append(
             sections.DatasetFailures(
-                f"{kind}, {format_count(len(group), 'run')}", clusters, examples
+                f"{dataset}, {format_count(len(runs), 'run')}",
+                clusters=clusters,
+                examples=_fetch_examples(session, clusters[: sections.MAX_CLUSTERS]),
             )
         )
     return failures
+
+
+def _fetch_examples(
+    session: WorkspaceSession, clusters: Sequence[Cluster]
+) -> list[sections.ClusterExample]:
+    first_items = [cluster.first_item for cluster in clusters if cluster.first_item is not None]
+    return [
+        sections.ClusterExample(row.id, question=row.question, difference=row.first_difference)
+        for row in session.store.fetch_rows(first_items)
+    ]
+
+
+def _group_by_dataset(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
+    rows_by_dataset: dict[str, list[RunRow]] = {}
+    for row in rows:
+        rows_by_dataset.setdefault(row.info.full_title, []).append(row)
+    return rows_by_dataset
 
 
 def _build_calibration_section(session: WorkspaceSession, view: View) -> sections.Section:
@@ -428,27 +476,38 @@ def _build_calibration_section(session: WorkspaceSession, view: View) -> section
         return sections.build_calibration_section(sections.CalibrationResult())
     from fcreview.stats.calibration import compute_calibrations, find_error_groups  # imports numpy
 
-    calibrations = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
     return sections.build_calibration_section(
         sections.CalibrationResult(
-            describe_selection(cases),
-            calibrations,
-            list(find_error_groups(cases)),
-            CALIBRATION_SCOPES,
+            basis=describe_selection(cases),
+            calibrations=list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES))),
+            error_groups=list(find_error_groups(cases)),
+            scopes=CALIBRATION_SCOPES,
         )
     )
 
 
 def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.Section:
     ratings = session.store.analysis.fetch_ratings(view)
-    if len({rating.annotator for rating in ratings}) < 2:
+    annotators = {rating.annotator for rating in ratings}
+    if len(annotators) < 2:
         return sections.build_agreement_section({})
     from fcreview.stats.agreement import compute_agreement  # imports numpy
 
-    pools = split_by_blind_status(ratings).items()
-    return sections.build_agreement_section(
-        {how: list(compute_agreement(pool, ["overall"], how)) for how, pool in pools}
-    )
+    coefficients = {}
+    for blind_status, pool in split_by_blind_status(ratings).items():
+        coefficients[blind_status] = list(compute_agreement(pool, ["overall"], blind_status))
+    return sections.build_agreement_section(coefficients)
+
+
+def _count_passes_of_runs(
+    session: WorkspaceSession, rows: Sequence[RunRow], *, has_queues: bool
+) -> list[summary.RunPassCounts]:
+    tied_runs = _find_tied_runs(session, rows)
+    counts = []
+    for row in rows:
+        run_counts = _count_passes(session, row, has_queues=has_queues)
+        counts.append(replace(run_counts, is_tied=row.run in tied_runs))
+    return counts
 
 
 def _find_tied_runs(session: WorkspaceSession, rows: Sequence[RunRow]) -> set[int]:
@@ -456,16 +515,13 @@ def _find_tied_runs(session: WorkspaceSession, rows: Sequence[RunRow]) -> set[in
 
     Datasets with very many runs are not searched.
     """
-    rows_by_dataset: dict[str, list[RunRow]] = {}
-    for row in rows:
-        rows_by_dataset.setdefault(row.info.full_title, []).append(row)
-
     tied_runs: set[int] = set()
-    for group in rows_by_dataset.values():
-        source = _choose_common_source(group)
-        if source is None or not 1 < len(group) <= MAX_RANKED_RUNS:
+    for rows_of_dataset in _group_by_dataset(rows).values():
+        source = _choose_common_source(rows_of_dataset)
+        is_searched = 1 < len(rows_of_dataset) <= MAX_RANKED_RUNS
+        if source is None or not is_searched:
             continue
-        numbers = [row.run for row in group]
+        numbers = [row.run for row in rows_of_dataset]
         outcomes = session.store.analysis.fetch_outcomes_without_details(View(), numbers, source)
         matrix = build_run_matrix([outcomes[number] for number in numbers])
         tied_runs.update(numbers[ranked.run] for ranked in matrix.ranking if ranked.is_tied)
@@ -488,19 +544,20 @@ def _count_passes(
 
     With queues, also estimate the pass rate.
     """
+    categories = {}
+    for category in row.categories:
+        pass_rate = _compute_category_pass_rate(category)
+        categories[category["category"]] = (category["n"], pass_rate)
     counts = summary.RunPassCounts(
         row.run_name,
-        row.info.full_title,
-        row.n_items,
-        (row.official_pass, row.official_known),
-        (row.rule_pass, row.rule_known),
-        (row.effective_pass, row.effective_known),
-        (row.stated_pass, row.stated_of),
-        row.disputed,
-        {
-            category["category"]: (category["n"], _compute_category_pass_rate(category))
-            for category in row.categories
-        },
+        kind=row.info.full_title,
+        items=row.n_items,
+        official=(row.official_pass, row.official_known),
+        rule=(row.rule_pass, row.rule_known),
+        corrected=(row.effective_pass, row.effective_known),
+        stated=(row.stated_pass, row.stated_of),
+        disputed=row.disputed,
+        categories=categories,
         expected_items=row.expected_items if row.not_run else None,
         is_unfinished=row.is_unfinished,
         incidents=row.incidents,
@@ -508,8 +565,12 @@ def _count_passes(
         lacks_dataset=row.info.lacks_dataset,
         reviewed=row.reviewed + row.in_part,
     )
-    if not has_queues:
-        return counts
+    return _add_pass_rate_estimate(session, row, counts) if has_queues else counts
+
+
+def _add_pass_rate_estimate(
+    session: WorkspaceSession, row: RunRow, counts: summary.RunPassCounts
+) -> summary.RunPassCounts:
     from fcreview.cli.commands.estimate import HALF_WIDTH
     from fcreview.stats.estimation import estimate_pass_rate  # imports numpy
 
@@ -542,13 +603,19 @@ def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSamp
         if isinstance(queue, QueueError):
             print_message(f"fcreview: {queue}")
             continue
-        design = queue.design
-        done = {
-            each.annotator: each.summary
-            for each in session.store.measure_queue_progress(queue.name)
-        }
-        sampling = (design.size, design.population, design.where, design.stratify, design.seed)
-        samples.append(sections.QueueSample(queue.name, queue.created, *sampling, done))
+        progress = session.store.measure_queue_progress(queue.name)
+        samples.append(
+            sections.QueueSample(
+                queue.name,
+                created=queue.created,
+                size=queue.design.size,
+                population=queue.design.population,
+                where=queue.design.where,
+                stratify=queue.design.stratify,
+                seed=queue.design.seed,
+                progress_by_annotator={part.annotator: part.summary for part in progress},
+            )
+        )
     return samples
 
 
@@ -565,65 +632,83 @@ def format_metric_lines(
     if run_fields["reviewed"]:
         reviewed = format_count(run_fields["reviewed"], "item")
         yield f"corrected: reviews of {reviewed} replace automatic verdicts"
-    if any(line.open_disagreements for line in metrics):
+    if any(metric.open_disagreements for metric in metrics):
         yield summary.DISAGREEMENTS_NOTE
+
     sources = summary.select_metric_sources(metrics)
-    incident_source = summary.find_incident_source(metrics)
-    for table, part in group_by_table(metrics).items():
-        found = {line.key: estimates[line.key] for line in part if line.key in estimates}
-        disputed = any(line.open_disagreements for line in part)
-        cells = [
-            [
-                "  " * line.level + format_cell(line.name),
-                *(
-                    format_metric_value(
-                        summary.get_displayed_value(line, source), line.unit, line.digits
-                    )
-                    for source in sources
-                ),
-                *(
-                    [summary.format_value_without_incidents(line, incident_source)]
-                    if incident_source
-                    else []
-                ),
-                *([summary.format_open_disagreements(line)] if disputed else []),
-                *(
-                    [
-                        summary.format_estimate(found[line.key], line)
-                        if line.key in found
-                        else NO_VALUE
-                    ]
-                    if found
-                    else []
-                ),
-                _format_metric_remarks(line, found.get(line.key)),
-            ]
-            for line in part
-        ]
-        heads = [
-            format_cell(table),
-            *("recomp." if source == "rule" else source for source in sources),
-        ]
-        if incident_source is not None:
-            heads.append(WITHOUT_INCIDENTS_HEADING.format(source=get_source_name(incident_source)))
-        heads += [summary.OPEN_DISAGREEMENTS] if disputed else []
-        heads += [summary.ESTIMATE_HEADING, ""] if found else [""]
+    for table, rows in group_by_table(metrics).items():
+        columns = _choose_columns(table, rows, metrics, estimates)
         yield ""
         yield from format_table(
-            heads,
-            cells,
+            [column.heading for column in columns],
+            [[column.format_cell(row) for column in columns] for row in rows],
             right_aligned=range(1, len(sources) + 1),
-            max_width=44,
+            max_width=MAX_COLUMN_CELLS,
             page_width=page_width,
         )
     yield ""
 
 
-def _format_metric_remarks(metric: summary.MetricRow, interval: MetricEstimate | None) -> str:
-    sample = summary.format_sample_and_bounds(interval, metric) if interval is not None else ""
-    return "; ".join(
-        filter(None, (summary.format_denominator(metric), format_cell(metric.note), sample))
-    )
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Column of the table of metrics."""
+
+    heading: str
+    format_cell: Callable[[summary.MetricRow], str]
+
+
+def _choose_columns(
+    table: str,
+    rows: Sequence[summary.MetricRow],
+    all_rows: Sequence[summary.MetricRow],
+    estimates: summary.EstimateByMetric,
+) -> list[_Column]:
+    """Return the columns of a table of metrics. The tables of a run have the same value columns."""
+    columns = [_Column(format_cell(table), _format_metric_name)]
+    columns += [_make_value_column(source) for source in summary.select_metric_sources(all_rows)]
+
+    incident_source = summary.find_incident_source(all_rows)
+    if incident_source is not None:
+        heading = WITHOUT_INCIDENTS_HEADING.format(source=get_source_name(incident_source))
+        columns.append(
+            _Column(
+                heading, lambda row: summary.format_value_without_incidents(row, incident_source)
+            )
+        )
+    if any(row.open_disagreements for row in rows):
+        columns.append(_Column(summary.OPEN_DISAGREEMENTS, summary.format_open_disagreements))
+    if any(row.key in estimates for row in rows):
+        columns.append(
+            _Column(
+                summary.ESTIMATE_HEADING,
+                lambda row: _format_estimate(row, estimates.get(row.key)),
+            )
+        )
+    columns.append(_Column("", lambda row: _format_metric_remarks(row, estimates.get(row.key))))
+    return columns
+
+
+def _make_value_column(source: MetricSource) -> _Column:
+    def format_value(row: summary.MetricRow) -> str:
+        value = summary.get_displayed_value(row, source)
+        return format_metric_value(value, row.unit, row.digits)
+
+    return _Column("recomp." if source == "rule" else source, format_value)
+
+
+def _format_metric_name(row: summary.MetricRow) -> str:
+    return INDENT * row.level + format_cell(row.name)
+
+
+def _format_estimate(row: summary.MetricRow, estimate: MetricEstimate | None) -> str:
+    return NO_VALUE if estimate is None else summary.format_estimate(estimate, row)
+
+
+def _format_metric_remarks(row: summary.MetricRow, estimate: MetricEstimate | None) -> str:
+    remarks = [summary.format_denominator(row), format_cell(row.note)]
+    if estimate is not None:
+        remarks.append(summary.format_sample_and_bounds(estimate, row))
+    return "; ".join(remark for remark in remarks if remark)
 
 
 def build_report_text(

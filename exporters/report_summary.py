@@ -7,8 +7,8 @@ The module also builds the tables of a benchmark's metrics, with a column for ea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fcreview.exporters.report_sections import (
@@ -22,7 +22,7 @@ from fcreview.exporters.report_sections import (
     TableRow,
     Whisker,
 )
-from fcreview.matching.clusters import BY_ERROR_TYPE, group_clusters
+from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
 from fcreview.model.metric import (
     METRIC_SOURCES,
     METRIC_SOURCES_WITH_ERRATA,
@@ -203,47 +203,61 @@ def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     """
     # The rate of an unfinished run says little about the dataset, so it is shown only if no run is
     # finished.
-    runs = [run for run in runs if not run.is_unfinished] or runs
-    sizes = Counter((run.kind, run.items) for run in runs)
-    if not sizes:
+    shown_runs = [run for run in runs if not run.is_unfinished] or runs
+    group = _find_largest_group(shown_runs)
+    if not group:
         return []
-    kind, items = max(sizes, key=lambda key: (sizes[key], key[1]))
-    best = max(
-        (run for run in runs if (run.kind, run.items) == (kind, items)),
-        key=lambda run: _sort_key(run.pass_rate),
-    )
+
+    best = max(group, key=lambda run: _sort_key(run.pass_rate))
     source = "official" if best.official[1] or best.stated[1] else "recomputed"
-    label = (
-        f"Best of {sizes[kind, items]:,} runs, {source}"
-        if sizes[kind, items] > 1
-        else f"Pass rate, {source}"
-    )
+    label = f"Pass rate, {source}"
+    if len(group) > 1:
+        label = f"Best of {len(group):,} runs, {source}"
     rate = NO_VALUE if best.pass_rate is None else f"{100 * best.pass_rate:.1f} %"
-    part = f"{best.n_automatic_verdicts:,} of " if 0 < best.n_automatic_verdicts < items else ""
-    notes = [best.name, kind, f"{part}{format_count(items, 'item')}"]
-    if best.is_unfinished:
-        notes[-1] = f"{best.items_text} items"
-    if best.incidents:
-        notes.append(
-            f"without {format_count(best.incidents, 'incident')}: {best.without_incidents}"
-        )
-    n_tied = sum(run.is_tied for run in runs if (run.kind, run.items) == (kind, items))
-    if n_tied:
-        notes.append(f"not clearly better than {format_count(n_tied, 'other run')}")
-    note = " · ".join(notes)
+    n_tied = sum(run.is_tied for run in group)
+    note = " · ".join(_list_best_run_notes(best, n_tied))
     return [Card(label, value=rate, note=note), _build_estimate_card(best)]
 
 
+def _find_largest_group(runs: Sequence[RunPassCounts]) -> list[RunPassCounts]:
+    """Return the largest group of runs with the same dataset and number of items. Of several,
+    return the one with the most items.
+    """
+    groups: dict[tuple[str, int], list[RunPassCounts]] = {}
+    for run in runs:
+        groups.setdefault((run.kind, run.items), []).append(run)
+    return max(groups.values(), key=lambda group: (len(group), group[0].items), default=[])
+
+
+def _list_best_run_notes(best: RunPassCounts, n_tied: int) -> Iterator[str]:
+    yield best.name
+    yield best.kind
+    if best.is_unfinished:
+        yield f"{best.items_text} items"
+    elif 0 < best.n_automatic_verdicts < best.items:
+        yield f"{best.n_automatic_verdicts:,} of {format_count(best.items, 'item')}"
+    else:
+        yield format_count(best.items, "item")
+    if best.incidents:
+        incidents = format_count(best.incidents, "incident")
+        yield f"without {incidents}: {best.without_incidents}"
+    if n_tied:
+        yield f"not clearly better than {format_count(n_tied, 'other run')}"
+
+
 def _build_estimate_card(run: RunPassCounts) -> Card:
-    title, estimate = "Estimated accuracy of this run", run.estimate
+    title = "Estimated accuracy of this run"
+    estimate = run.estimate
     if estimate is None:
         return Card(title, value=NO_VALUE, note="no reviewed random sample")
+
     sampled = format_count(run.n_sampled, "sampled item")
     if estimate.is_bounds_headline:
         undecided = format_count(estimate.n_undecided, "undecided item")
         note = f"depends on {undecided} (unsure or disputed); {sampled} decided"
         return Card(title, value=format_pass_rate_estimate(estimate), note=note)
-    value = f"{100 * estimate.estimated:.1f} % ± {50 * (estimate.high - estimate.low):.1f}"
+    half_width = (estimate.high - estimate.low) / 2
+    value = f"{100 * estimate.estimated:.1f} % ± {100 * half_width:.1f}"
     interval = f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"
     return Card(title, value=value, note=f"95 % interval {interval}, from {sampled}")
 
@@ -260,49 +274,88 @@ def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
     return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
+@dataclass(frozen=True, slots=True)
+class _RunColumn:
+    """Column of a table with one row for each run."""
+
+    heading: str
+    format_cell: Callable[[RunPassCounts], str]
+
+
+def _build_run_table(columns: Sequence[_RunColumn], runs: Sequence[RunPassCounts]) -> Table:
+    """Build a table whose first column is the run's name. All other columns are numbers."""
+    return Table(
+        [column.heading for column in columns],
+        rows=[TableRow([column.format_cell(run) for column in columns]) for run in runs],
+        right=frozenset(range(1, len(columns))),
+    )
+
+
+def _group_by_dataset(
+    runs: Sequence[RunPassCounts], get_rate: Callable[[RunPassCounts], float | None]
+) -> dict[str, list[RunPassCounts]]:
+    """Group runs by dataset, those with the highest rate first and unfinished ones last."""
+    runs_by_dataset: dict[str, list[RunPassCounts]] = {}
+    for run in runs:
+        runs_by_dataset.setdefault(run.kind, []).append(run)
+    for group in runs_by_dataset.values():
+        group.sort(key=lambda run: (not run.is_unfinished, _sort_key(get_rate(run))), reverse=True)
+    return runs_by_dataset
+
+
 def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
     """Return the section with pass rates by category: a table for each dataset, with the best
     run first.
     """
-    note = f"{RATES_NOTE} {TIE_NOTE}" if any(run.is_tied for run in runs) else RATES_NOTE
+    note = RATES_NOTE
+    if any(run.is_tied for run in runs):
+        note = f"{RATES_NOTE} {TIE_NOTE}"
     blocks: list[Paragraph | Table] = [Paragraph(note)]
-    for kind in dict.fromkeys(run.kind for run in runs):
-        of = [run for run in runs if run.kind == kind]
-        of.sort(key=lambda run: (not run.is_unfinished, _sort_key(run.pass_rate)), reverse=True)
-        sizes: Counter[str] = Counter()
-        for run in of:
-            sizes.update({name: n for name, (n, _) in run.categories.items()})
-        largest = {name for name, _ in sizes.most_common(MAX_CATEGORIES)}
-        names = [name for name in sizes if name in largest]
-        has_incidents = any(run.incidents for run in of)
-        heads = [kind, "items", "overall", *([WITHOUT_INCIDENTS] if has_incidents else []), *names]
-        rows = [
-            TableRow(_format_category_cells(run, names, has_incidents=has_incidents)) for run in of
-        ]
-        blocks.append(
-            Table(
-                heads,
-                rows=rows,
-                right=frozenset(range(1, len(heads))),
-                heat_from=len(heads) - len(names),
-            )
-        )
-        if len(sizes) > len(names):
-            more = format_count(len(sizes) - len(names), "smaller category", "smaller categories")
-            blocks.append(Paragraph(f"{more} not shown."))
+    for dataset, group in _group_by_dataset(runs, lambda run: run.pass_rate).items():
+        blocks.extend(_build_category_blocks(dataset, group))
     return Section("Pass rate by category", blocks)
 
 
-def _format_category_cells(
-    run: RunPassCounts, category_names: Sequence[str], *, has_incidents: bool
-) -> list[str]:
-    overall = NO_VALUE if run.pass_rate is None else f"{100 * run.pass_rate:.1f}"
+def _build_category_blocks(
+    dataset: str, runs: Sequence[RunPassCounts]
+) -> Iterator[Paragraph | Table]:
+    n_items_by_category: Counter[str] = Counter()
+    for run in runs:
+        for name, (n_items, _) in run.categories.items():
+            n_items_by_category[name] += n_items
+    largest = {name for name, _ in n_items_by_category.most_common(MAX_CATEGORIES)}
+    shown_names = [name for name in n_items_by_category if name in largest]
+
+    columns = [
+        _RunColumn(dataset, lambda run: run.marked_name),
+        _RunColumn("items", lambda run: run.items_text),
+        _RunColumn("overall", _format_overall_rate),
+    ]
+    if any(run.incidents for run in runs):
+        columns.append(_RunColumn(WITHOUT_INCIDENTS, lambda run: run.without_incidents))
+    n_columns_without_heat = len(columns)
+    columns += [_make_category_column(name) for name in shown_names]
+    yield replace(_build_run_table(columns, runs), heat_from=n_columns_without_heat)
+
+    n_more = len(n_items_by_category) - len(shown_names)
+    if n_more:
+        more = format_count(n_more, "smaller category", "smaller categories")
+        yield Paragraph(f"{more} not shown.")
+
+
+def _format_overall_rate(run: RunPassCounts) -> str:
+    rate = NO_VALUE if run.pass_rate is None else f"{100 * run.pass_rate:.1f}"
     if 0 < run.n_automatic_verdicts < run.items:
-        overall += f" of {run.n_automatic_verdicts:,}"
-    shares = (run.categories.get(name, (0, None))[1] for name in category_names)
-    rates = [NO_VALUE if share is None else f"{100 * share:.1f}" for share in shares]
-    without_incidents = [run.without_incidents] if has_incidents else []
-    return [run.marked_name, run.items_text, overall, *without_incidents, *rates]
+        return f"{rate} of {run.n_automatic_verdicts:,}"
+    return rate
+
+
+def _make_category_column(name: str) -> _RunColumn:
+    def format_rate(run: RunPassCounts) -> str:
+        _, rate = run.categories.get(name, (0, None))
+        return NO_VALUE if rate is None else f"{100 * rate:.1f}"
+
+    return _RunColumn(name, format_rate)
 
 
 def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Section:
@@ -315,91 +368,102 @@ def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Sectio
 
 def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
     groups = group_clusters(dataset.clusters, BY_ERROR_TYPE)
-    total, largest = sum(group.count for group in groups), max(group.count for group in groups)
-    rows = []
-    for group in groups[:MAX_REASONS]:
-        code = group.name or NO_ERROR_TYPE
-        meaning = describe_error_type(code)
-        sentence, code = (meaning[0].upper() + meaning[1:], code) if meaning else (code, "")
-        rows.append(
-            TableRow([f"{group.count:,}", sentence, code], graphic=Bar(group.count / largest))
-        )
-    if rest := groups[MAX_REASONS:]:
-        n = sum(group.count for group in rest)
-        text = format_count(len(rest), "other error type")
-        rows.append(TableRow([f"{n:,}", text, ""]))
-    head = f"{dataset.title}: {format_count(total, 'failing item')} after reviews"
-    return Table(["items", head, "error type"], rows=rows, right=frozenset({0}), graphic_at=1)
+    n_failing = sum(group.count for group in groups)
+    largest = max(group.count for group in groups)
+    rows = [_build_reason_row(group, largest) for group in groups[:MAX_REASONS]]
+    rare_groups = groups[MAX_REASONS:]
+    if rare_groups:
+        n_rare = sum(group.count for group in rare_groups)
+        text = format_count(len(rare_groups), "other error type")
+        rows.append(TableRow([f"{n_rare:,}", text, ""]))
+    heading = f"{dataset.title}: {format_count(n_failing, 'failing item')} after reviews"
+    return Table(["items", heading, "error type"], rows=rows, right=frozenset({0}), graphic_at=1)
+
+
+def _build_reason_row(group: ClusterGroup, largest: int) -> TableRow:
+    """Build the row of an error type. Without a known meaning, the type itself is the reason."""
+    error_type = group.name or NO_ERROR_TYPE
+    meaning = describe_error_type(error_type)
+    if meaning:
+        sentence = meaning[0].upper() + meaning[1:]
+        cells = [f"{group.count:,}", sentence, error_type]
+    else:
+        cells = [f"{group.count:,}", error_type, ""]
+    return TableRow(cells, graphic=Bar(group.count / largest))
 
 
 def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
     """Return the section with official, recomputed, corrected and estimated pass rates: a table for
     each dataset, with the highest corrected rate first.
     """
-    note = WHISKER_NOTE if any(run.estimate is not None for run in runs) else NO_SAMPLE_NOTE
+    has_estimates = any(run.estimate is not None for run in runs)
+    note = WHISKER_NOTE if has_estimates else NO_SAMPLE_NOTE
     blocks: list[Paragraph | Table] = [Paragraph(f"{SCORES_NOTE} {note}")]
-    heads = ["items", "official", "recomputed", "corrected"]
-    more = ["estimated, 95 % CI", "labels for ±2"]
-    for kind in dict.fromkeys(run.kind for run in runs):
-        of = [run for run in runs if run.kind == kind]
-        of.sort(
-            key=lambda run: (not run.is_unfinished, _sort_key(run.corrected_pass_rate)),
-            reverse=True,
-        )
-        has_estimates = any(run.estimate is not None for run in of)
-        has_incidents = any(run.incidents for run in of)
-        shown = [kind, *heads]
-        if has_incidents:
-            shown.insert(shown.index("official") + 1, WITHOUT_INCIDENTS)
-        has_reviews = any(run.reviewed for run in of)
-        if has_reviews:
-            shown.append("reviewed")
-        graphic_at = len(shown) + 1 if has_estimates else 0
-        if has_estimates:
-            shown += more
-        rows = [
-            _build_score_row(
-                run,
-                has_estimates=has_estimates,
-                has_incidents=has_incidents,
-                has_reviews=has_reviews,
-            )
-            for run in of
-        ]
-        blocks.append(
-            Table(shown, rows=rows, right=frozenset(range(1, len(shown))), graphic_at=graphic_at)
-        )
+    for dataset, group in _group_by_dataset(runs, lambda run: run.corrected_pass_rate).items():
+        blocks.append(_build_score_table(dataset, group))
     return Section("Scores", blocks)
 
 
-def _build_score_row(
-    run: RunPassCounts, *, has_estimates: bool, has_incidents: bool, has_reviews: bool
-) -> TableRow:
-    passed, of = run.stated
-    estimate = run.estimate
-    cells = [
-        run.name,
-        run.items_text,
-        format_official_rate(*run.official, run.items, stated_pass=passed, stated_of=of),
-        *([run.without_incidents] if has_incidents else []),
-        format_recomputed_rate(*run.rule, run.items, NO_VALUE, lacks_dataset=run.lacks_dataset),
-        format_corrected_rate(*run.corrected, run.items, run.disputed),
+def _build_score_table(dataset: str, runs: Sequence[RunPassCounts]) -> Table:
+    columns = [
+        _RunColumn(dataset, lambda run: run.name),
+        _RunColumn("items", lambda run: run.items_text),
+        _RunColumn("official", _format_official_rate),
     ]
-    if has_reviews:
-        cells.append(f"{run.reviewed:,}")
-    if has_estimates:
-        needed = NO_VALUE if estimate is None or estimate.needed is None else f"{estimate.needed:,}"
-        cells += [format_pass_rate_estimate(estimate), needed]
+    if any(run.incidents for run in runs):
+        columns.append(_RunColumn(WITHOUT_INCIDENTS, lambda run: run.without_incidents))
+    columns.append(_RunColumn("recomputed", _format_recomputed_rate))
+    columns.append(_RunColumn("corrected", _format_corrected_rate))
+    if any(run.reviewed for run in runs):
+        columns.append(_RunColumn("reviewed", lambda run: f"{run.reviewed:,}"))
+    if all(run.estimate is None for run in runs):
+        return _build_run_table(columns, runs)
+
+    # The graphic of the estimate stands after its interval.
+    graphic_position = len(columns) + 1
+    columns.append(
+        _RunColumn("estimated, 95 % CI", lambda run: format_pass_rate_estimate(run.estimate))
+    )
+    columns.append(_RunColumn("labels for ±2", _format_needed_labels))
+    table = _build_run_table(columns, runs)
+    rows = [
+        replace(row, graphic=_build_whisker(run)) for row, run in zip(table.rows, runs, strict=True)
+    ]
+    return replace(table, rows=rows, graphic_at=graphic_position)
+
+
+def _format_official_rate(run: RunPassCounts) -> str:
+    n_stated_passed, n_stated = run.stated
+    return format_official_rate(
+        *run.official, run.items, stated_pass=n_stated_passed, stated_of=n_stated
+    )
+
+
+def _format_recomputed_rate(run: RunPassCounts) -> str:
+    return format_recomputed_rate(*run.rule, run.items, NO_VALUE, lacks_dataset=run.lacks_dataset)
+
+
+def _format_corrected_rate(run: RunPassCounts) -> str:
+    return format_corrected_rate(*run.corrected, run.items, run.disputed)
+
+
+def _format_needed_labels(run: RunPassCounts) -> str:
+    if run.estimate is None or run.estimate.needed is None:
+        return NO_VALUE
+    return f"{run.estimate.needed:,}"
+
+
+def _build_whisker(run: RunPassCounts) -> Whisker | None:
+    """Draw the estimate and its range, and the official rate if it is of all items."""
+    estimate = run.estimate
     if estimate is None:
-        return TableRow(cells)
-    low, high = (estimate.bounds if estimate.is_bounds_headline else None) or (
-        estimate.low,
-        estimate.high,
-    )
-    official = run.official[0] / run.items if 0 < run.official[1] == run.items else None
-    return TableRow(
-        cells, graphic=Whisker(low, value=estimate.estimated, high=high, official=official)
-    )
+        return None
+    low, high = estimate.low, estimate.high
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        low, high = estimate.bounds
+    n_passed, n_known = run.official
+    official = n_passed / run.items if 0 < n_known == run.items else None
+    return Whisker(low, value=estimate.estimated, high=high, official=official)
 
 
 OPEN_DISAGREEMENTS = "open disagreements"

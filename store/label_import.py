@@ -10,7 +10,7 @@ target are skipped too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -92,45 +92,61 @@ def parse_review(
     `check_scale`: the verdict must then be a value on the scale of the criterion, or a word for
     such a value (`pass`). Raises ValueError for an invalid record.
     """
-    for name in (*ItemKey._fields, "target", "criterion"):
-        if not isinstance(label.get(name, ""), str):
-            raise ValueError(f"`{name}` is not a string")
-    if not label.get("id"):
-        raise ValueError("`id` is missing")
-    target, criterion = label.get("target", ITEM), label.get("criterion", CORRECT)
+    _check_label_fields(label)
+    target = label.get("target", ITEM)
+    criterion = label.get("criterion", CORRECT)
     if not is_address(target):
         raise ValueError(f"invalid target {target!r}: use {ADDRESS_FORMS}")
-    values = {
-        name: opinion.get(VERDICT_KEY if name == "verdict" else name) for name in ANNOTATION_FIELDS
-    }
-    if (
-        check_scale
-        and isinstance(values["verdict"], str)
-        and describe_scale_error(criterion, values["verdict"])
-    ):
-        values["verdict"] = parse_answer(criterion, values["verdict"])
-    for name, value in values.items():
-        wrong = None if value is None else describe_field_error(name, value)
-        if check_scale and not wrong and name == "verdict" and value is not None:
-            wrong = describe_scale_error(criterion, value)
-        if wrong:
-            raise ValueError(wrong.replace("verdict is", f"{VERDICT_KEY} is"))
     act = opinion.get("act", "review")
+    values = _read_annotation_fields(opinion, criterion, check_scale=check_scale)
     if act not in ("review", "adjudicate"):
         raise ValueError(f"invalid `act` {act!r}: use review or adjudicate")
+
+    blind = opinion.get("blind")
     return ImportedReview(
         line_number,
         key_fields={name: label[name] for name in ItemKey._fields if label.get(name)},
         annotation=Annotation(act=act, target=target, criterion=criterion, **values),
         annotator=_get_optional_text(opinion, "annotator") or None,
         time=normalize_time(_get_optional_text(opinion, "time")),
-        blind=opinion.get("blind") if isinstance(opinion.get("blind"), bool) else None,
+        blind=blind if isinstance(blind, bool) else None,
         bulk=_get_optional_text(opinion, "bulk") or None,
         prediction_hash=_get_optional_text(opinion, "prediction_hash")
         or _get_optional_text(label, "prediction_hash"),
         golden_hash=_get_optional_text(opinion, "golden_hash")
         or _get_optional_text(label, "golden_hash"),
     )
+
+
+def _check_label_fields(label: Mapping[str, Any]) -> None:
+    for name in (*ItemKey._fields, "target", "criterion"):
+        if not isinstance(label.get(name, ""), str):
+            raise ValueError(f"`{name}` is not a string")
+    if not label.get("id"):
+        raise ValueError("`id` is missing")
+
+
+def _read_annotation_fields(
+    opinion: Mapping[str, Any], criterion: str, *, check_scale: bool
+) -> dict[str, Any]:
+    """Return the fields of an annotation. Raises ValueError for an invalid value."""
+    values = {}
+    for name in ANNOTATION_FIELDS:
+        values[name] = opinion.get(VERDICT_KEY if name == "verdict" else name)
+    verdict = values["verdict"]
+    # A person can write the word for a verdict, such as `pass`.
+    if check_scale and isinstance(verdict, str) and describe_scale_error(criterion, verdict):
+        values["verdict"] = parse_answer(criterion, verdict)
+
+    for name, value in values.items():
+        if value is None:
+            continue
+        problem = describe_field_error(name, value)
+        if not problem and check_scale and name == "verdict":
+            problem = describe_scale_error(criterion, value)
+        if problem:
+            raise ValueError(problem.replace("verdict is", f"{VERDICT_KEY} is"))
+    return values
 
 
 def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
@@ -222,37 +238,50 @@ def import_reviews(
     no review is by this annotator; nothing has been written then.
     """
     name = annotator_in_file or journal.annotator
-    reviews = [
-        each
-        for each in file.records
-        if isinstance(each, ImportedReview) and each.annotator in (None, name)
-    ]
-    invalid = [each for each in file.records if isinstance(each, InvalidRecord)]
+    invalid = [record for record in file.records if isinstance(record, InvalidRecord)]
     raise_for_invalid_records(file.name, invalid, file.unit)
+    reviews = []
+    for record in file.records:
+        if isinstance(record, ImportedReview) and record.annotator in (None, name):
+            reviews.append(record)
     if not reviews:
         raise LabelImportError(_no_reviews_message(file, name))
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
     with store.lock:
         store.refresh_reviews()
-        finder = _ItemFinder(store, {each.key_fields["id"] for each in reviews}, file)
-        located: list[tuple[ImportedReview, _StoredItem]] = []
-        for each in reviews:
-            try:
-                located.append((each, finder.find_reviewed_item(each)))
-            except ValueError as error:
-                invalid.append(InvalidRecord(each.line, str(error)))
-        events: list[tuple[ImportedReview, Event]] = []
-        for each, item in _add_overridden_verdicts(store, located):
-            try:
-                events.append((each, _build_event(each, item, journal.annotator, now)))
-            except LineError as error:
-                invalid.append(InvalidRecord(each.line, str(error)))
-        raise_for_invalid_records(file.name, sorted(invalid, key=lambda each: each.line), file.unit)
+        events, invalid = _build_events(store, journal.annotator, reviews, file)
+        raise_for_invalid_records(file.name, invalid, file.unit)
         result = _select_new_events(store, events)
     result.written = journal.extend(result.written)
     with store.lock:
         store.reviews.add_new_journal_events()
     return result
+
+
+def _build_events(
+    store: Store, annotator: str, reviews: Sequence[ImportedReview], file: ReviewFile
+) -> tuple[list[tuple[ImportedReview, Event]], list[InvalidRecord]]:
+    """Build the event of each review. Return the reviews without an item, or with values that a
+    journal cannot hold, as invalid records, in the order of the file.
+    """
+    finder = _ItemFinder(store, {review.key_fields["id"] for review in reviews}, file)
+    invalid = []
+    located: list[tuple[ImportedReview, _StoredItem]] = []
+    for review in reviews:
+        try:
+            located.append((review, finder.find_reviewed_item(review)))
+        except ValueError as error:
+            invalid.append(InvalidRecord(review.line, str(error)))
+
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    events: list[tuple[ImportedReview, Event]] = []
+    for review, item in _add_overridden_verdicts(store, located):
+        try:
+            events.append((review, _build_event(review, item, annotator, now)))
+        except LineError as error:
+            invalid.append(InvalidRecord(review.line, str(error)))
+    invalid.sort(key=lambda record: record.line)
+    return events, invalid
 
 
 def _select_new_events(
@@ -379,30 +408,38 @@ class _ItemFinder:
         return item
 
     def _find_item_by_key(self, review: ImportedReview) -> _StoredItem:
-        wanted, item_id = review.key_fields.items(), review.key_fields["id"]
-        found = [
-            each for each in self._by_id.get(item_id, []) if wanted <= each.key._asdict().items()
-        ]
-        if len({each.key for each in found}) > 1:
-            found = [each for each in found if each.run in self._scope] or found
-        keys = {each.key for each in found}
-        if not found:
-            raise ValueError(
-                f"item not found: {', '.join(f'{name} {value}' for name, value in wanted)}"
-            )
+        item_id = review.key_fields["id"]
+        wanted = review.key_fields.items()
+        matching = []
+        for item in self._by_id.get(item_id, []):
+            if wanted <= item.key._asdict().items():
+                matching.append(item)
+        if not matching:
+            listed = ", ".join(f"{name} {value}" for name, value in wanted)
+            raise ValueError(f"item not found: {listed}")
+
+        keys = {item.key for item in matching}
         if len(keys) > 1:
-            ambiguous = [
-                name
-                for at, name in enumerate(ItemKey._fields)
-                if len({key[at] for key in keys}) > 1
-            ]
-            raise ValueError(
-                f"{item_id} matches {len(keys)} items: add {' and '.join(ambiguous)} to the record"
-            )
+            matching = [item for item in matching if item.run in self._scope] or matching
+            keys = {item.key for item in matching}
+        if len(keys) > 1:
+            names = " and ".join(_list_differing_fields(keys))
+            raise ValueError(f"{item_id} matches {len(keys)} items: add {names} to the record")
+
+        # Several runs of a model can have different answers to the same item.
         hashes = (review.prediction_hash, review.golden_hash)
-        return next(
-            (each for each in found if (each.prediction_hash, each.golden_hash) == hashes), found[0]
-        )
+        for item in matching:
+            if (item.prediction_hash, item.golden_hash) == hashes:
+                return item
+        return matching[0]
+
+
+def _list_differing_fields(keys: Collection[ItemKey]) -> list[str]:
+    names = []
+    for name in ItemKey._fields:
+        if len({getattr(key, name) for key in keys}) > 1:
+            names.append(name)
+    return names
 
 
 @dataclass(frozen=True, slots=True)

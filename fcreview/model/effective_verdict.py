@@ -9,7 +9,8 @@ the annotator's verdicts on parts of the item (`roll_up_parts`) or on other crit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -181,25 +182,40 @@ def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None
     if not any(isinstance(verdict, bool) for verdict in overriding.values()):
         return None
     if context.needs is None:
-        failed = {
-            get_enclosing_call_address(address)
-            for address, verdict in overriding.items()
-            if verdict is False
-        }
-        passed = {
-            address: True
-            for address, verdict in benchmark.items()
-            if verdict is True and address not in failed
-        }
-        return roll_up_if_all_must_pass({**passed, **overriding}, context.n_pairs)
+        verdicts_on_parts = {**_select_confirmed_passes(benchmark, overriding), **overriding}
+        return roll_up_if_all_must_pass(verdicts_on_parts, context.n_pairs)
+
     if overriding.get(RESPONSE) is False:
         return False
-    if all(
-        any(_is_part_passing(address, overriding, benchmark) for address in group)
-        for group in context.needs
-    ):
+    if _is_each_need_met(context.needs, overriding, benchmark):
         return True
     return False if False in overriding.values() else None
+
+
+def _select_confirmed_passes(benchmark: PartVerdicts, overriding: PartVerdicts) -> dict[str, bool]:
+    """Return the parts that pass by the benchmark's verdict, without calls of which an annotator
+    failed a part.
+    """
+    failed_calls = {
+        get_enclosing_call_address(address)
+        for address, verdict in overriding.items()
+        if verdict is False
+    }
+    return {
+        address: True
+        for address, verdict in benchmark.items()
+        if verdict is True and address not in failed_calls
+    }
+
+
+def _is_each_need_met(
+    needs: Iterable[Iterable[str]], overriding: PartVerdicts, benchmark: PartVerdicts
+) -> bool:
+    """Whether at least one part of each group passes."""
+    for group in needs:
+        if not any(_is_part_passing(address, overriding, benchmark) for address in group):
+            return False
+    return True
 
 
 def roll_up_benchmark_verdicts(context: RollUpContext) -> bool | None:
@@ -369,31 +385,38 @@ def _add_verdicts_from_parts(
     only confirms the benchmark's verdicts gets no item verdict, unless another annotator overrides
     one of these verdicts. The item verdict is then the benchmark's verdict on the item.
     """
-    adjudicated = _collect_part_verdicts([o for o in part_opinions if o.is_adjudication])
+    adjudications = [opinion for opinion in part_opinions if opinion.is_adjudication]
+    adjudicated = _collect_part_verdicts(adjudications)
     if item_verdicts.adjudication is None:
         item_verdicts.adjudication = roll_up_parts(adjudicated, context)
-    names = dict.fromkeys(o.annotator for o in part_opinions if not o.is_adjudication)
-    own = {
-        name: _collect_part_verdicts(
-            [o for o in part_opinions if o.annotator == name and is_current_review(o)]
-        )
-        for name in names
-    }
-    combined = {name: {**verdicts, **adjudicated} for name, verdicts in own.items()}
-    rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in combined.items()}
+
+    own_verdicts: dict[str, PartVerdicts] = {}
+    combined: dict[str, PartVerdicts] = {}
+    rolled_up: dict[str, bool | None] = {}
+    for name in dict.fromkeys(o.annotator for o in part_opinions if not o.is_adjudication):
+        own_opinions = [
+            opinion
+            for opinion in part_opinions
+            if opinion.annotator == name and is_current_review(opinion)
+        ]
+        own_verdicts[name] = _collect_part_verdicts(own_opinions)
+        combined[name] = {**own_verdicts[name], **adjudicated}
+        rolled_up[name] = roll_up_parts(combined[name], context)
+
     overriding = [combined[name] for name, verdict in rolled_up.items() if verdict is not None]
-    for name in names:
-        verdict = rolled_up[name]
-        if verdict is None and any(
-            has_contradiction(combined[name], other) for other in overriding
-        ):
+    for name, verdict in rolled_up.items():
+        if verdict is None and _contradicts_any(combined[name], overriding):
             verdict = roll_up_benchmark_verdicts(context)
         if verdict is not None and not is_definite(item_verdicts.verdicts.get(name)):
             item_verdicts.verdicts[name] = verdict
             item_verdicts.has_derived = True
-        own_verdict = roll_up_parts(own[name], context)
-        if own_verdict is not None and not is_definite(item_verdicts.independent.get(name)):
-            item_verdicts.independent[name] = own_verdict
+        independent = roll_up_parts(own_verdicts[name], context)
+        if independent is not None and not is_definite(item_verdicts.independent.get(name)):
+            item_verdicts.independent[name] = independent
+
+
+def _contradicts_any(verdicts: PartVerdicts, others: Iterable[PartVerdicts]) -> bool:
+    return any(has_contradiction(verdicts, other) for other in others)
 
 
 def _add_verdicts_from_criteria(
@@ -405,43 +428,64 @@ def _add_verdicts_from_criteria(
     and criterion without a review, derived verdicts are added only if they differ and follow from
     undisputed verdicts.
     """
-    given: dict[str, dict[TargetCriterion, Any]] = {}
-    adjudicated: dict[TargetCriterion, Any] = {}
-    for opinion in sorted(opinions, key=lambda o: o.time):
-        if is_definite(opinion.verdict) and not opinion.stale:
-            verdicts = (
-                adjudicated if opinion.is_adjudication else given.setdefault(opinion.annotator, {})
-            )
-            verdicts[opinion.target, opinion.criterion] = opinion.verdict
-    if len(given) < 2:
+    by_annotator, adjudicated = _collect_definite_verdicts(opinions)
+    if len(by_annotator) < 2:
         return
-    disputed = {
-        target_criterion
-        for target_criterion, each in collected.items()
-        if each.adjudication is None and find_agreed_verdict(each.verdicts.values()) == DISPUTED
-    }
-    combined = {name: {**own, **adjudicated} for name, own in given.items()}
-    for target_criterion in {
-        target_criterion: None for own in given.values() for target_criterion in own
-    }:
-        about = collected[target_criterion]
-        for name, derived in _derive_verdict_by_annotator(
-            target_criterion, combined, context
-        ).items():
+    disputed = _find_disputed_targets(collected)
+    combined = {name: {**own, **adjudicated} for name, own in by_annotator.items()}
+    reviewed = dict.fromkeys(itertools.chain.from_iterable(by_annotator.values()))
+    for target_criterion in reviewed:
+        verdicts = collected[target_criterion]
+        derived = _derive_verdict_by_annotator(target_criterion, combined, context)
+        for name, verdict in derived.items():
             # An annotator who is unsure about a criterion leaves the verdict on it to the others.
-            if name not in about.verdicts:
-                about.verdicts[name] = derived
-                about.has_derived = True
+            if name not in verdicts.verdicts:
+                verdicts.verdicts[name] = verdict
+                verdicts.has_derived = True
+
+    undisputed = {name: _omit_keys(verdicts, disputed) for name, verdicts in combined.items()}
     for target_criterion in find_derived_targets(context.benchmark, collected):
-        resolved = {
-            name: {
-                source: verdict for source, verdict in verdicts.items() if source not in disputed
-            }
-            for name, verdicts in combined.items()
-        }
-        by_annotator = _derive_verdict_by_annotator(target_criterion, resolved, context)
-        if find_agreed_verdict(by_annotator.values()) == DISPUTED:
-            collected[target_criterion] = VerdictsByAnnotator(by_annotator, has_derived=True)
+        derived = _derive_verdict_by_annotator(target_criterion, undisputed, context)
+        if find_agreed_verdict(derived.values()) == DISPUTED:
+            collected[target_criterion] = VerdictsByAnnotator(derived, has_derived=True)
+
+
+_Verdicts = dict[TargetCriterion, Any]
+
+
+def _collect_definite_verdicts(
+    opinions: Iterable[Opinion],
+) -> tuple[dict[str, _Verdicts], _Verdicts]:
+    """Return the current definite verdicts of each annotator, and those of adjudicators. A later
+    verdict replaces an earlier one.
+    """
+    by_annotator: dict[str, _Verdicts] = {}
+    adjudicated: _Verdicts = {}
+    for opinion in sorted(opinions, key=lambda opinion: opinion.time):
+        if opinion.stale or not is_definite(opinion.verdict):
+            continue
+        if opinion.is_adjudication:
+            verdicts = adjudicated
+        else:
+            verdicts = by_annotator.setdefault(opinion.annotator, {})
+        verdicts[opinion.target, opinion.criterion] = opinion.verdict
+    return by_annotator, adjudicated
+
+
+def _find_disputed_targets(
+    collected: Mapping[TargetCriterion, VerdictsByAnnotator],
+) -> set[TargetCriterion]:
+    """Return the targets and criteria on which annotators disagree and nobody has adjudicated."""
+    disputed = set()
+    for target_criterion, verdicts in collected.items():
+        is_adjudicated = verdicts.adjudication is not None
+        if not is_adjudicated and find_agreed_verdict(verdicts.verdicts.values()) == DISPUTED:
+            disputed.add(target_criterion)
+    return disputed
+
+
+def _omit_keys(verdicts: _Verdicts, omitted: Collection[TargetCriterion]) -> _Verdicts:
+    return {key: verdict for key, verdict in verdicts.items() if key not in omitted}
 
 
 def _derive_verdict_by_annotator(
@@ -453,27 +497,41 @@ def _derive_verdict_by_annotator(
     that override automatic ones. An annotator who only confirms verdicts that others override gets
     the automatic verdict.
     """
-    given = {source: None for own in verdicts.values() for source in own}
-    sources = find_derivation_sources(context.benchmark, target_criterion, given)
+    reviewed = dict.fromkeys(itertools.chain.from_iterable(verdicts.values()))
+    sources = find_derivation_sources(context.benchmark, target_criterion, reviewed)
     overriding = {
-        name: {
-            source: own[source]
-            for source in sources
-            if source in own and not is_same_verdict(own[source], context.automatic.get(source))
-        }
-        for name, own in verdicts.items()
+        name: _select_overriding(own, sources, context.automatic) for name, own in verdicts.items()
     }
-    overridden = {source for own in overriding.values() for source in own}
-    derived = {
-        name: derive_verdict(
-            context.benchmark, target_criterion, own, context.metadata, context.automatic
-        )
-        for name, own in overriding.items()
-    }
+    overridden = set(itertools.chain.from_iterable(overriding.values()))
+
+    derived: dict[str, Any] = {}
     for name, own in verdicts.items():
-        if derived[name] is None and not overriding[name] and not overridden.isdisjoint(own):
-            derived[name] = context.automatic.get(target_criterion)
-    return {name: verdict for name, verdict in derived.items() if verdict is not None}
+        verdict = derive_verdict(
+            context.benchmark,
+            target_criterion,
+            overriding[name],
+            context.metadata,
+            context.automatic,
+        )
+        only_confirms = not overriding[name] and not overridden.isdisjoint(own)
+        if verdict is None and only_confirms:
+            verdict = context.automatic.get(target_criterion)
+        if verdict is not None:
+            derived[name] = verdict
+    return derived
+
+
+def _select_overriding(
+    verdicts: Mapping[TargetCriterion, Any],
+    sources: Iterable[TargetCriterion],
+    automatic: Mapping[TargetCriterion, Any],
+) -> _Verdicts:
+    """Return the verdicts on these sources that differ from the automatic verdicts."""
+    return {
+        source: verdicts[source]
+        for source in sources
+        if source in verdicts and not is_same_verdict(verdicts[source], automatic.get(source))
+    }
 
 
 def select_part_opinions(opinions: Iterable[Opinion]) -> list[Opinion]:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -199,47 +200,63 @@ class ImportPlanner:
     def _add_run_to_plan(
         self, import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun | None
     ) -> None:
+        """Decide whether to read a run, to keep its last import, or only to update its row."""
         row, plan = import_plan.summary_rows[job.run_number], job.plan
-        remembered = self._dataset_folders.get_dataset_folders(plan.run)
-        new_folders = set(select_folders_with_dataset(self._options.folders, plan)) - set(
-            remembered
-        )
-        lost = None
-        if self._options.forget or new_folders:
-            remembered = ()
-        elif stored_run:
-            lost = find_folder_of_lost_dataset(self._workspace, plan, stored_run, remembered)
-        missing = lost or find_folder_without_dataset(plan, remembered)
-        row["missing_dataset"] = str(missing) if missing else None
-        row["missing_scores"] = str(plan.lost_score_folder) if plan.lost_score_folder else None
-        if stored_run and (lost or plan.lost_score_folder):
-            lost_kinds = [
-                kind
-                for kind, folder in (("data", lost), ("score", plan.lost_score_folder))
-                if folder
-            ]
+        lost_dataset = self._note_missing_folders(row, plan, stored_run)
+        if stored_run is None:
+            import_plan.jobs.append(job)
+            return
+        if lost_dataset or plan.lost_score_folder:
+            lost_kinds = []
+            if lost_dataset:
+                lost_kinds.append("data")
+            if plan.lost_score_folder:
+                lost_kinds.append("score")
             is_unchanged = self._has_same_sources(job, stored_run, lost_kinds)
             row["status"] = "kept" if is_unchanged else "outdated"
             import_plan.skipped_plans.append(plan)
-        elif (
-            stored_run
-            and stored_run.import_fingerprint == plan.import_fingerprint
-            and is_content_unchanged(self._workspace, job.sources, stored_run.sources)
-        ):
+        elif self._is_up_to_date(job, stored_run):
             if _copy_hashes_if_mtimes_changed(job, stored_run):
                 import_plan.new_mtime_jobs.append(job)
         else:
             import_plan.jobs.append(job)
-            if stored_run and not plan.has_importer_version(stored_run.import_fingerprint):
+            if not plan.has_importer_version(stored_run.import_fingerprint):
                 import_plan.upgraded.add(job.run_number)
             return
-        row |= {
-            "items": stored_run.n_items,
-            "issues": stored_run.n_issues,
-            "dataset": stored_run.info.dataset,
-        }
+
+        row["items"] = stored_run.n_items
+        row["issues"] = stored_run.n_issues
+        row["dataset"] = stored_run.info.dataset
         if _has_new_name(plan.run, stored_run.info):
             import_plan.renamed[job.run_number] = plan.run
+
+    def _note_missing_folders(
+        self, row: dict[str, Any], plan: RunPlan, stored_run: StoredRun | None
+    ) -> Path | None:
+        """Set the missing folders of datasets and scores in a summary row. Return the folder of the
+        dataset with which the run was imported, if that dataset is lost.
+        """
+        remembered = self._dataset_folders.get_dataset_folders(plan.run)
+        named = select_folders_with_dataset(self._options.folders, plan)
+        has_new_folders = not set(named).issubset(remembered)
+        lost_dataset = None
+        if self._options.forget or has_new_folders:
+            remembered = ()
+        elif stored_run:
+            lost_dataset = find_folder_of_lost_dataset(
+                self._workspace, plan, stored_run, remembered
+            )
+        missing = lost_dataset or find_folder_without_dataset(plan, remembered)
+        row["missing_dataset"] = str(missing) if missing else None
+        row["missing_scores"] = str(plan.lost_score_folder) if plan.lost_score_folder else None
+        return lost_dataset
+
+    def _is_up_to_date(self, job: ReadJob, stored_run: StoredRun) -> bool:
+        """Whether the store has the run as the current files and options give it."""
+        has_same_options = stored_run.import_fingerprint == job.plan.import_fingerprint
+        return has_same_options and is_content_unchanged(
+            self._workspace, job.sources, stored_run.sources
+        )
 
     def _keep_run_without_results(
         self, import_plan: ImportPlan, plan: RunPlan, stored: StoredRun

@@ -441,24 +441,34 @@ def read_lake(files: LakeFiles) -> LakeContents:
         contents.problems.append(
             f"{files.location}/{link} is a symbolic link and is omitted. Replace it by a copy."
         )
-    folders = {name.rpartition("/")[0] for name in sizes if name.startswith("benchmark=")}
-    for folder in sorted(folders):
-        if problem := _add_run(contents, folder, sizes, texts.get(f"{folder}/{RUN_FILE}")):
+
+    run_folders = {name.rpartition("/")[0] for name in sizes if name.startswith("benchmark=")}
+    for folder in sorted(run_folders):
+        problem = _add_run(contents, folder, sizes, texts.get(f"{folder}/{RUN_FILE}"))
+        if problem is not None:
             contents.problems.append(f"{files.location}/{problem}. {RUN_ADVICE}")
-    for name in sorted(name for name in texts if name.endswith(f"/{INDEX_FILE}")):
-        if problem := _add_index(contents, name, sizes, texts[name]):
-            contents.problems.append(f"{files.location}/{problem}. {INDEX_ADVICE}")
-    for name in sorted(name for name in texts if name.startswith("_issues/")):
-        try:
-            issues = [dict(issue) for issue in orjson.loads(texts[name])]
-            if not all(_has_field_types(issue, _ISSUE_TYPES) for issue in issues):
-                raise ValueError("the import issue has missing or invalid fields")
-            contents.issues += issues
-        except (KeyError, TypeError, ValueError):
-            contents.problems.append(
-                f"{files.location}/{name} is damaged. Its import issues are omitted."
-            )
+    for name in sorted(texts):
+        if name.endswith(f"/{INDEX_FILE}"):
+            problem = _add_index(contents, name, sizes, texts[name])
+            if problem is not None:
+                contents.problems.append(f"{files.location}/{problem}. {INDEX_ADVICE}")
+        elif name.startswith("_issues/"):
+            try:
+                contents.issues += _parse_issues(texts[name])
+            except (KeyError, TypeError, ValueError):
+                contents.problems.append(
+                    f"{files.location}/{name} is damaged. Its import issues are omitted."
+                )
     return contents
+
+
+def _parse_issues(content: bytes) -> list[dict[str, Any]]:
+    """Parse a file of import issues. Raises KeyError, TypeError or ValueError if it is invalid."""
+    issues = [dict(issue) for issue in orjson.loads(content)]
+    for issue in issues:
+        if not _has_field_types(issue, _ISSUE_TYPES):
+            raise ValueError("the import issue has missing or invalid fields")
+    return issues
 
 
 def _parse_schema_version(lake_json: bytes) -> str:

@@ -15,7 +15,7 @@ follows it in the chain, so that the chain of the new event has no gap.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -213,45 +213,58 @@ def _add_lines_to_copy(
     own_lines: Sequence[JournalLine],
     copy: _JournalCopy,
 ) -> None:
-    """Add to `copy` the lines of new events, and the lines of known events that precede a new
-    event in the chain.
+    """Add to `copy` the lines of new events, and the lines of known events that precede a new event
+    in the chain.
     """
-    known = {
-        each.event.event: each.event
-        for each in own_lines
-        if each.event.annotator == copy.target.annotator
+    annotator = copy.target.annotator
+    events_by_id = {
+        line.event.event: line.event for line in own_lines if line.event.annotator == annotator
     }
-    hashes = {each.event.hash for each in own_lines}
-    candidates: dict[str, JournalLine] = {}
+    own_hashes = {line.event.hash for line in own_lines}
     lines_of_owner = _select_lines_of_owner(path, other_lines, copy)
-    copy.result.known = len(known.keys() & {each.event.event for each in lines_of_owner})
-    for each in lines_of_owner:
-        event = each.event
-        first = known.setdefault(event.event, event)
+    other_ids = {line.event.event for line in lines_of_owner}
+    copy.result.known = len(events_by_id.keys() & other_ids)
+
+    candidates: dict[str, JournalLine] = {}
+    for line in lines_of_owner:
+        event = line.event
+        first = events_by_id.setdefault(event.event, event)
         if not is_same_event(first, event):
-            place = f"{path.name} line {each.number}"
             copy.result.warnings.append(
-                f"{place}: another event has the id {event.event[:32]!a}, so this event was not"
-                " copied"
+                f"{path.name} line {line.number}: another event has the id {event.event[:32]!a}, so"
+                " this event was not copied"
             )
             continue
         if first is event:
             copy.new[event.hash] = event
-        if event.hash not in hashes:
-            candidates[event.hash] = each
-    needed: set[str] = set()
-    for name in copy.new:
-        while name in candidates and name not in needed:
-            needed.add(name)
-            name = candidates[name].event.previous
-    hashes |= needed
-    for name in filter(needed.__contains__, candidates):
-        line = candidates[name]
-        copy.lines[name] = line.line
-        if line.event.previous and line.event.previous not in hashes:
+        if event.hash not in own_hashes:
+            candidates[event.hash] = line
+
+    needed = _find_needed_lines(copy.new, candidates)
+    known_hashes = own_hashes | needed
+    for event_hash, line in candidates.items():
+        if event_hash not in needed:
+            continue
+        copy.lines[event_hash] = line.line
+        previous = line.event.previous
+        if previous and previous not in known_hashes:
             copy.result.warnings.append(
                 f"{path.name} line {line.number}: broken hash chain: the previous event is missing"
             )
+
+
+def _find_needed_lines(
+    new_hashes: Iterable[str], candidates: Mapping[str, JournalLine]
+) -> set[str]:
+    """Return the hashes of the candidates to copy: those of new events, and those of all events
+    before them in the chain.
+    """
+    needed: set[str] = set()
+    for event_hash in new_hashes:
+        while event_hash in candidates and event_hash not in needed:
+            needed.add(event_hash)
+            event_hash = candidates[event_hash].event.previous
+    return needed
 
 
 def _select_lines_of_owner(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -138,18 +138,11 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     are included. Raises FilterError if the filter is not valid, and EmptyValueError for a run with
     invalid items.
     """
-    selected = (
-        _fetch_selected_questions(connection, view) if view.where.strip() or view.items else None
-    )
+    selected = None
+    if view.where.strip() or view.items:
+        selected = _fetch_selected_questions(connection, view)
     runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)
-    rows_by_question: dict[int, list[_AnswerRow]] = {}
-    for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():
-        row = _AnswerRow(*values)
-        if row.damaged_run is not None:
-            raise EmptyValueError(row.damaged_run)
-        rows_by_question.setdefault(row.question, []).append(row)
-    answers = [_keep_answers_to_most_frequent_golden(rows) for rows in rows_by_question.values()]
-    del rows_by_question
+    answers = _fetch_answers(connection, runs)
     questions = _fetch_questions(connection, [rows[0].first_item for rows in answers])
     contents = _fetch_answer_contents(connection, list(zip(questions, answers, strict=True)))
     for question, rows in zip(questions, answers, strict=True):
@@ -168,6 +161,17 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     return AuditInput(
         questions, run_profiles=_fetch_run_profiles(connection, runs), selected_keys=selected
     )
+
+
+def _fetch_answers(connection: Connection, run_condition: str) -> list[list[_AnswerRow]]:
+    """Return the answers to each question that has the most frequent golden answer."""
+    rows_by_question: dict[int, list[_AnswerRow]] = {}
+    for values in connection.execute(_ANSWERS.format(runs=run_condition)).fetchall():
+        row = _AnswerRow(*values)
+        if row.damaged_run is not None:
+            raise EmptyValueError(row.damaged_run)
+        rows_by_question.setdefault(row.question, []).append(row)
+    return [_keep_answers_to_most_frequent_golden(rows) for rows in rows_by_question.values()]
 
 
 def _fetch_selected_questions(connection: Connection, view: View) -> frozenset[QuestionKey]:
@@ -196,39 +200,68 @@ def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> lis
 
     Equal function docs are in memory only once.
     """
-    items_by_run: defaultdict[int, list[int]] = defaultdict(list)
-    for item in item_numbers:
-        items_by_run[item >> 32].append(item)
-    rows = {}
-    for group in items_by_run.values():  # With a range of item numbers, DuckDB skips other runs.
-        for row in connection.execute(_QUESTIONS, [min(group), max(group), group]).fetchall():
-            rows[row[0]] = row
-    docs = fetch_function_docs(connection, {name for row in rows.values() for name in row[5] or ()})
-    docs = {name: doc for name, doc in docs.items() if isinstance(doc, dict)}
-    dataset_rows = connection.execute(
-        "SELECT run, benchmark, generation, language FROM runs"
-    ).fetchall()
-    datasets = {
-        run: (benchmark, generation, language)
-        for run, benchmark, generation, language in dataset_rows
+    rows = _fetch_question_rows(connection, item_numbers)
+    hashes = {name for row in rows.values() for name in row.functions or ()}
+    docs = {
+        name: doc
+        for name, doc in fetch_function_docs(connection, hashes).items()
+        if isinstance(doc, dict)
     }
+    datasets = _fetch_datasets(connection)
     faults = _count_faults_by_question(connection)
     questions = []
     for item in item_numbers:
-        _, category, item_id, text, golden, functions, group, is_self_contained = rows[item]
-        key = QuestionKey(*datasets[item >> 32], category, item_id)
+        row = rows[item]
+        key = QuestionKey(*datasets[item >> 32], row.category, row.id)
         questions.append(
             AuditedQuestion(
                 key,
-                text=text or "",
-                golden=[parse_call(call) for call in golden or ()],
-                functions=[docs[name] for name in functions or () if name in docs],
-                group=group,
-                is_self_contained=is_self_contained,
+                text=row.text or "",
+                golden=[parse_call(call) for call in row.golden or ()],
+                functions=[docs[name] for name in row.functions or () if name in docs],
+                group=row.group,
+                is_self_contained=row.is_self_contained,
                 faults=faults.get(key, Counter()),
             )
         )
     return questions
+
+
+@dataclass(frozen=True, slots=True)
+class _QuestionRow:
+    """A row of the query `_QUESTIONS`."""
+
+    item: int
+    category: str
+    id: str
+    text: str | None
+    golden: list[dict[str, Any]] | None
+    functions: list[str] | None  # hashes of function docs
+    group: str | None
+    is_self_contained: bool
+
+
+def _fetch_question_rows(
+    connection: Connection, item_numbers: Sequence[int]
+) -> dict[int, _QuestionRow]:
+    items_by_run: defaultdict[int, list[int]] = defaultdict(list)
+    for item in item_numbers:
+        items_by_run[item >> 32].append(item)
+
+    rows = {}
+    for items in items_by_run.values():
+        # With a range of item numbers, DuckDB skips other runs.
+        values = [min(items), max(items), items]
+        for row in connection.execute(_QUESTIONS, values).fetchall():
+            question = _QuestionRow(*row)
+            rows[question.item] = question
+    return rows
+
+
+def _fetch_datasets(connection: Connection) -> dict[int, tuple[str, str, str]]:
+    """Return the benchmark, version and language of each run."""
+    rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
+    return {run: (benchmark, generation, language) for run, benchmark, generation, language in rows}
 
 
 def _fetch_answer_contents(
@@ -237,29 +270,34 @@ def _fetch_answer_contents(
     """Return the differences between each answer and the golden answer, by the number of the
     answer's first item. Equal answers to a question are compared once.
     """
-    questions = {
-        row.first_item: question
-        for question, rows in answers
-        for row in rows
-        if row.prediction is not None
-    }
-    found: dict[int, _Content] = {}
-    by_content: dict[tuple[int, int], _Content] = {}
+    questions: dict[int, AuditedQuestion] = {}
+    for question, answer_rows in answers:
+        for row in answer_rows:
+            if row.prediction is not None:
+                questions[row.first_item] = question
+
+    contents: dict[int, _Content] = {}
+    by_question_and_answer: dict[tuple[int, int], _Content] = {}
     rows = connection.execute(_CONTENTS, [list(questions)])
     while batch := rows.fetchmany(ROWS_PER_FETCH):
         for item, calls, pairs in batch:
-            key = id(questions[item]), hash((calls, pairs))
-            if key not in by_content:
-                predicted = [Call(**call) for call in orjson.loads(calls or "[]")]
-                is_decoded = all(
-                    call.decode_error is None and call.arguments is not None for call in predicted
-                )
-                parsed = [parse_pair(pair) for pair in orjson.loads(pairs or "[]")]
-                by_content[key] = _Content(
-                    is_decoded, find_differences(questions[item].golden, predicted, parsed)
-                )
-            found[item] = by_content[key]
-    return found
+            question = questions[item]
+            key = id(question), hash((calls, pairs))
+            if key not in by_question_and_answer:
+                by_question_and_answer[key] = _compare_answer(question, calls, pairs)
+            contents[item] = by_question_and_answer[key]
+    return contents
+
+
+def _compare_answer(
+    question: AuditedQuestion, calls_json: str | None, pairs_json: str | None
+) -> _Content:
+    """Compare the predicted calls with the golden answer. Both texts are JSON lists."""
+    predicted = [Call(**call) for call in orjson.loads(calls_json or "[]")]
+    pairs = [parse_pair(pair) for pair in orjson.loads(pairs_json or "[]")]
+    is_decoded = all(call.decode_error is None and call.arguments is not None for call in predicted)
+    differences = find_differences(question.golden, predicted, pairs)
+    return _Content(is_decoded, differences=differences)
 
 
 def _count_faults_by_question(connection: Connection) -> dict[QuestionKey, Counter[str]]:
@@ -270,29 +308,39 @@ def _count_faults_by_question(connection: Connection) -> dict[QuestionKey, Count
 
 
 def _fetch_run_profiles(connection: Connection, run_condition: str) -> dict[int, RunProfile]:
-    counts: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
-    models: dict[int, str] = {}
-    conflicts: Counter[int] = Counter()
-    rows = connection.execute(_PASS_COUNTS.format(runs=run_condition)).fetchall()
-    for run, model, category, passed, known, contradicted in rows:
-        models[run] = model
-        counts[run][category] = (passed, known)
-        conflicts[run] += int(contradicted)
+    rows_by_run: dict[int, list[_PassCounts]] = {}
+    for run, *values in connection.execute(_PASS_COUNTS.format(runs=run_condition)).fetchall():
+        rows_by_run.setdefault(run, []).append(_PassCounts(*values))
+
     profiles = {}
-    for run, by_category in counts.items():
-        passed, known = (sum(column) for column in zip(*by_category.values(), strict=True))
+    for run, rows in rows_by_run.items():
+        model = rows[-1].model
+        n_passed = sum(row.n_passed for row in rows)
+        n_verdicts = sum(row.n_verdicts for row in rows)
+        n_conflicts = sum(int(row.n_conflicts) for row in rows)
         profiles[run] = RunProfile(
-            models[run],
-            family=find_model_family(models[run]),
-            pass_rate=smooth_pass_rate(passed, known),
+            model,
+            family=find_model_family(model),
+            pass_rate=smooth_pass_rate(n_passed, n_verdicts),
             pass_rate_by_category={
-                category: smooth_pass_rate(*each) for category, each in by_category.items()
+                row.category: smooth_pass_rate(row.n_passed, row.n_verdicts) for row in rows
             },
-            conflict_rate=conflicts[run] / max(known, 1),
-            n_passed=passed,
-            n_verdicts=known,
+            conflict_rate=n_conflicts / max(n_verdicts, 1),
+            n_passed=n_passed,
+            n_verdicts=n_verdicts,
         )
     return profiles
+
+
+@dataclass(frozen=True, slots=True)
+class _PassCounts:
+    """A row of the query `_PASS_COUNTS`, which has a row for each run and category."""
+
+    model: str
+    category: str
+    n_passed: int
+    n_verdicts: int
+    n_conflicts: int  # items whose official and recomputed verdicts differ
 
 
 _CREATE_TABLE = """

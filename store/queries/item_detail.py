@@ -102,9 +102,37 @@ _SELECT_ITEMS = (
     + ", messages, calls, pairs, verdicts, functions, extra, n_issues, question_hash FROM item_rows"
     " WHERE "
 )
-# (messages, golden calls)
-SharedQuestion = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]
-_FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4  # index in a row of `_SELECT_ITEMS`
+
+
+@dataclass(frozen=True, slots=True)
+class _ItemRow:
+    """A row of the query `_SELECT_ITEMS`."""
+
+    number: int
+    columns: dict[str, Any]  # values of `ITEM_COLUMNS`, by name
+    messages: Sequence[dict[str, Any]] | None
+    calls: Sequence[dict[str, Any]] | None
+    pairs: Sequence[dict[str, Any]] | None
+    verdicts: Sequence[dict[str, Any]] | None
+    functions: Sequence[str] | None  # hashes of function docs
+    extra: str | None  # JSON text
+    n_issues: int | None
+    question_hash: int | None  # None if the row has all messages and calls
+
+    @property
+    def is_valid(self) -> bool:
+        return self.columns["id"] is not None and self.columns["category"] is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedQuestion:
+    """The messages and golden calls that the items of all runs on a question have in common."""
+
+    messages: Sequence[dict[str, Any]] = ()
+    golden_calls: Sequence[dict[str, Any]] = ()
+
+
+_NO_SHARED_QUESTION = _SharedQuestion()
 
 
 def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int, Item]:
@@ -114,74 +142,87 @@ def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int,
     """
     if not item_numbers:
         return {}
+    rows = _fetch_item_rows(connection, item_numbers)
+    docs = fetch_function_docs(connection, {name for row in rows for name in row.functions or ()})
+    questions = _fetch_shared_questions(
+        connection, {row.question_hash for row in rows if row.question_hash is not None}
+    )
+    issues = _fetch_item_issues(connection, [row.number for row in rows if row.n_issues])
+    items = {}
+    for row in rows:
+        if not row.is_valid:
+            continue
+        question = _NO_SHARED_QUESTION
+        if row.question_hash is not None:
+            question = questions.get(row.question_hash, question)
+        items[row.number] = _parse_item(row, docs, question, issues.get(row.number, []))
+    return items
+
+
+def _fetch_item_rows(connection: Connection, item_numbers: Sequence[int]) -> list[_ItemRow]:
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are
     # read.
-    range_and_list = (
-        f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d} AND item IN (SELECT"
-        " unnest(?::BIGINT[]))"
-    )
-    where, value = (
-        ("item = ?", item_numbers[0])
-        if len(item_numbers) == 1
-        else (range_and_list, list(item_numbers))
-    )
-    rows = connection.execute(
-        _SELECT_ITEMS + where + and_runs_of_items_sql(connection, item_numbers), [value]
-    ).fetchall()
-    docs = fetch_function_docs(
-        connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()}
-    )
-    questions = _fetch_shared_questions(
-        connection, {row[-1] for row in rows if row[-1] is not None}
-    )
-    issues = _fetch_item_issues(connection, [row[0] for row in rows if row[-2]])
-    return {
-        row[0]: _parse_item(row, docs, questions.get(row[-1], ((), ())), issues.get(row[0], []))
-        for row in rows
-        if None not in row[1:3]  # id and category
-    }
+    where = "item = ?"
+    value: Any = item_numbers[0]
+    if len(item_numbers) > 1:
+        where = (
+            f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d}"
+            " AND item IN (SELECT unnest(?::BIGINT[]))"
+        )
+        value = list(item_numbers)
+    query = _SELECT_ITEMS + where + and_runs_of_items_sql(connection, item_numbers)
+
+    rows = []
+    n_columns = len(ITEM_COLUMNS)
+    for number, *values in connection.execute(query, [value]).fetchall():
+        columns = dict(zip(ITEM_COLUMNS, values[:n_columns], strict=True))
+        rows.append(_ItemRow(number, columns, *values[n_columns:]))
+    return rows
 
 
-def _fetch_shared_questions(connection: Connection, hashes: set[int]) -> dict[int, SharedQuestion]:
+def _fetch_shared_questions(connection: Connection, hashes: set[int]) -> dict[int, _SharedQuestion]:
     if not hashes:
         return {}
-    where, value = (
-        ("= ?", min(hashes))
-        if len(hashes) == 1
-        else ("IN (SELECT unnest(?::BIGINT[]))", sorted(hashes))
-    )
+    where = "= ?"
+    value: Any = min(hashes)
+    if len(hashes) > 1:
+        where = "IN (SELECT unnest(?::BIGINT[]))"
+        value = sorted(hashes)
     rows = connection.execute(
         f"SELECT hash, messages, calls FROM questions WHERE hash {where}", [value]
     )
-    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+    return {
+        question_hash: _SharedQuestion(messages or (), golden_calls=calls or ())
+        for question_hash, messages, calls in rows.fetchall()
+    }
 
 
 def _parse_item(
-    row: tuple[Any, ...],
+    row: _ItemRow,
     docs: dict[str, dict[str, Any]],
-    question: SharedQuestion,
+    question: _SharedQuestion,
     issues: list[ImportIssue],
 ) -> Item:
-    columns = {
-        name: value for name, value in zip(ITEM_COLUMNS, row[1:], strict=False) if value is not None
-    }
-    messages, calls, pairs, verdicts, functions, extra, *_ = row[1 + len(ITEM_COLUMNS) :]
-    columns["task_sections"] = [
-        TaskSection(**section) for section in columns.get("task_sections", ())
+    fields = {name: value for name, value in row.columns.items() if value is not None}
+    fields["task_sections"] = [
+        TaskSection(**section) for section in fields.get("task_sections", ())
     ]
-    parsed_calls = [parse_call(call) for call in (*question[1], *(calls or ()))]
+    verdicts = []
+    for verdict in row.verdicts or ():
+        value = parse_json(verdict["value"])
+        verdicts.append(Verdict(**verdict | {"value": value}))
+
+    messages = [*question.messages, *(row.messages or ())]
+    calls = [parse_call(call) for call in (*question.golden_calls, *(row.calls or ()))]
     return Item(
-        **columns,
-        messages=[Message(**message) for message in (*question[0], *(messages or ()))],
-        golden=[call for call in parsed_calls if call.side == "golden"],
-        predicted=[call for call in parsed_calls if call.side == "predicted"],
-        pairs=[parse_pair(pair) for pair in pairs or ()],
-        verdicts=[
-            Verdict(**verdict | {"value": parse_json(verdict["value"])})
-            for verdict in verdicts or ()
-        ],
-        functions=[docs[name] for name in functions or () if name in docs],
-        extra=Extra.from_json(parse_json(extra)),
+        **fields,
+        messages=[Message(**message) for message in messages],
+        golden=[call for call in calls if call.side == "golden"],
+        predicted=[call for call in calls if call.side == "predicted"],
+        pairs=[parse_pair(pair) for pair in row.pairs or ()],
+        verdicts=verdicts,
+        functions=[docs[name] for name in row.functions or () if name in docs],
+        extra=Extra.from_json(parse_json(row.extra)),
         issues=issues,
     )
 

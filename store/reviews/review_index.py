@@ -168,39 +168,52 @@ class ItemIndex:
             self._references[keys[place]].append(ItemReference(*reference))
 
     def load_roll_up_contexts(self, keys: Sequence[ItemKey]) -> None:
-        items = [
-            each.item
-            for key in keys
-            for each in self.find_loaded_items(key)
-            if each.item not in self._contexts
-        ]
+        items = []
+        for key in keys:
+            for reference in self.find_loaded_items(key):
+                if reference.item not in self._contexts:
+                    items.append(reference.item)
         if not items:
             return
-        # literal numbers let DuckDB skip the other rows, a bound list does not
-        numbers = ", ".join(map(str, items))
-        runs = and_runs_of_items_sql(self._connection, items)
-        n_pairs: dict[int, dict[int, int]] = {item: {} for item in items}
-        verdicts: dict[int, dict[tuple[str, str, str], str]] = {item: {} for item in items}
-        for item, turn, count in self._fetch(_N_PAIRS.format(items=numbers, runs=runs)):
-            n_pairs[item][turn] = count
-        for item, target, criterion, source, value in self._fetch(
-            _VERDICTS.format(items=numbers, runs=runs)
-        ):
-            verdicts[item][target, criterion, source] = value
-        for item, needs, verdict, benchmark, metadata in self._fetch(
-            _ITEM_VERDICTS.format(items=numbers, runs=runs)
-        ):
-            parts, needed = _select_benchmark_part_verdicts(verdicts[item]), parse_json(needs)
-            automatic = _select_automatic_verdicts(verdicts[item]) | {ITEM_CORRECT: verdict}
+
+        n_pairs = self._fetch_pair_counts(items)
+        verdicts = self._fetch_verdicts(items)
+        for row in self._fetch_of_items(_ITEM_VERDICTS, items):
+            item, needs, item_verdict, benchmark, metadata = row
+            automatic = _select_automatic_verdicts(verdicts[item])
+            automatic[ITEM_CORRECT] = item_verdict
             self._contexts[item] = RollUpContext(
                 n_pairs[item],
-                benchmark_part_verdicts=parts,
-                needs=needed,
-                benchmark_item_verdict=verdict,
+                benchmark_part_verdicts=_select_benchmark_part_verdicts(verdicts[item]),
+                needs=parse_json(needs),
+                benchmark_item_verdict=item_verdict,
                 benchmark=benchmark,
                 automatic=automatic,
                 metadata=parse_json(metadata) or {},
             )
+
+    def _fetch_pair_counts(self, items: Sequence[int]) -> dict[int, dict[int, int]]:
+        """Return the number of call pairs of each item by turn."""
+        counts: dict[int, dict[int, int]] = {item: {} for item in items}
+        for item, turn, count in self._fetch_of_items(_N_PAIRS, items):
+            counts[item][turn] = count
+        return counts
+
+    def _fetch_verdicts(self, items: Sequence[int]) -> dict[int, dict[tuple[str, str, str], str]]:
+        """Return the verdicts of each item as JSON text, by (target, criterion, source)."""
+        verdicts: dict[int, dict[tuple[str, str, str], str]] = {item: {} for item in items}
+        for item, target, criterion, source, value in self._fetch_of_items(_VERDICTS, items):
+            verdicts[item][target, criterion, source] = value
+        return verdicts
+
+    def _fetch_of_items(self, query: str, items: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Run a query with the places `items` and `runs`.
+
+        Literal numbers let DuckDB skip the other rows, a bound list does not.
+        """
+        numbers = ", ".join(map(str, items))
+        runs = and_runs_of_items_sql(self._connection, items)
+        return self._fetch(query.format(items=numbers, runs=runs))
 
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, list(values)).fetchall()

@@ -200,34 +200,41 @@ class AdjudicationScreen(GuardedScreen[None]):
     def show_case(self, message: StatusMessage) -> None:
         """Show another disagreement: the current one of `Adjudicator`."""
         self._message = message
-        case, detail = self.adjudicator.cases.current, self.adjudicator.detail
+        case = self.adjudicator.cases.current
+        detail = self.adjudicator.detail
         if case is not None and detail is not None:
-            cursor = self.text.document_cursor
-            if not isinstance(cursor, DisagreementCursor):
-                options = DisplayOptions(
-                    open_key=self._key_name("item.fold"),
-                    frames=True,
-                    panels=not is_small_screen(self.app.size),
-                )
-                cursor = DisagreementCursor(detail, self._session.annotator, options=options)
+            cursor = self._find_or_make_cursor(detail)
             cursor.show_case(case, detail)
             self.text.open(cursor)
-            mark = next(
-                (at for at, block in enumerate(cursor.blocks) if block.key == MARKER_KEY), None
-            )
-            if mark is not None:
-                self.call_after_refresh(self.text.scroll_to_block, mark)
+            self._scroll_to_target_mark(cursor)
         self._draw()
         self.handle_kept_keys()
+
+    def _find_or_make_cursor(self, detail: ItemDetail) -> DisagreementCursor:
+        """Return the cursor of the previous case, which keeps folds and options, or a new one."""
+        cursor = self.text.document_cursor
+        if isinstance(cursor, DisagreementCursor):
+            return cursor
+        options = DisplayOptions(
+            open_key=self._key_name("item.fold"),
+            frames=True,
+            panels=not is_small_screen(self.app.size),
+        )
+        return DisagreementCursor(detail, self._session.annotator, options=options)
+
+    def _scroll_to_target_mark(self, cursor: DisagreementCursor) -> None:
+        """Scroll to the mark of the disputed target, after the item is drawn."""
+        for index, block in enumerate(cursor.blocks):
+            if block.key == MARKER_KEY:
+                self.call_after_refresh(self.text.scroll_to_block, index)
+                return
 
     def refresh_case(self, message: StatusMessage) -> None:
         """Redraw the displayed disagreement after a review."""
         self._message = message
-        case, detail, cursor = (
-            self.adjudicator.cases.current,
-            self.adjudicator.detail,
-            self.text.document_cursor,
-        )
+        case = self.adjudicator.cases.current
+        detail = self.adjudicator.detail
+        cursor = self.text.document_cursor
         if case is not None and detail is not None and isinstance(cursor, DisagreementCursor):
             cursor.refresh_case(case, detail)
             self.text.update_item(cursor.detail)
@@ -249,41 +256,70 @@ class AdjudicationScreen(GuardedScreen[None]):
         self._draw_bars()
 
     def _draw(self) -> None:
-        cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
-        right = adjudication_progress_line(cases, self._session.annotator, cells)
-        run = (format_run_name(detail.row),) if detail is not None else ()
-        self.query_one(TopLine).show_path(
-            (*self._session.root_breadcrumb, *run, "disagreements"), right
-        )
-        text = format_unresolved_count(cases) if self.adjudicator.is_loaded else SEARCHING
-        question, lines = make_line(f" {text}", "strong"), list[Line]()
-        if cases.current is not None and detail is not None:
-            key = self._key_name("adjudication.answers")
-            lines = answer_lines(
-                cases.current, detail.item, self.adjudicator.role, self.app.size, key
-            )
-            question = question_line(cases, cases.current, detail, cells)
-        self.query_one(LineBlock).show(lines)
-        self.query_one("#adjudication-question", LineBar).show(question)
+        self._draw_path()
+        self._draw_question_and_answers()
         self.refresh_bindings()
         self._draw_bars()
 
+    def _draw_path(self) -> None:
+        path = list(self._session.root_breadcrumb)
+        if self.adjudicator.detail is not None:
+            path.append(format_run_name(self.adjudicator.detail.row))
+        path.append("disagreements")
+        progress = adjudication_progress_line(
+            self.adjudicator.cases, self._session.annotator, self.app.size.width
+        )
+        self.query_one(TopLine).show_path(tuple(path), progress)
+
+    def _draw_question_and_answers(self) -> None:
+        """Draw the case or, without a case, how many disagreements are unresolved."""
+        cases = self.adjudicator.cases
+        detail = self.adjudicator.detail
+        answers: list[Line] = []
+        if cases.current is not None and detail is not None:
+            answers = answer_lines(
+                cases.current,
+                detail.item,
+                self.adjudicator.role,
+                self.app.size,
+                self._key_name("adjudication.answers"),
+            )
+            question = question_line(cases, cases.current, detail, self.app.size.width)
+        elif self.adjudicator.is_loaded:
+            question = make_line(f" {format_unresolved_count(cases)}", "strong")
+        else:
+            question = make_line(f" {SEARCHING}", "strong")
+        self.query_one(LineBlock).show(answers)
+        self.query_one("#adjudication-question", LineBar).show(question)
+
     def _draw_bars(self) -> None:
-        cells, keys = self.app.size.width, find_action_key_names(self.app)
-        right: Line = ((f" {self.text.scroll_position} ", "dim"),)
-        text, style = self._message
-        left: Line = ((f" {shorten_message(text, cells - line_width(right) - 2)}", style),)
-        if not text and self.adjudicator.cases.current:
-            keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
-            left = ((" " + format_key_hints(keys, cells - line_width(right) - 2), "dim"),)
+        """Draw the status line with the message or the keys of the item, and the key line."""
+        cells = self.app.size.width
+        right = make_line(f" {self.text.scroll_position} ", "dim")
+        left = self._message_or_key_hints(cells - line_width(right) - 2)
         self.query_one("#item-status", LineBar).show(justify_line(left, right, cells))
+        keys_line = adjudication_keys_line(self._list_key_hints(), cells)
+        self.query_one("#item-keys", LineBar).show(keys_line)
+
+    def _message_or_key_hints(self, cells: int) -> Line:
+        if self._message.text or self.adjudicator.cases.current is None:
+            message = shorten_message(self._message.text, cells)
+            return make_line(f" {message}", self._message.style)
+        # The decisive step cannot be marked here.
+        keys = {
+            name: key
+            for name, key in find_action_key_names(self.app).items()
+            if name != "item.decisive_step"
+        }
+        return make_line(f" {format_key_hints(keys, cells)}", "dim")
+
+    def _list_key_hints(self) -> list[tuple[str, str]]:
+        """Return the hints of the key line. Without a case, only leaving is possible."""
         hints = list_key_hints(self)
-        if self.adjudicator.is_loaded and self.adjudicator.cases.current is None:
-            hints = [
-                (self._key_name("item.back"), "back"),
-                *(hint for hint in hints if hint[1] != "undo"),
-            ]
-        self.query_one("#item-keys", LineBar).show(adjudication_keys_line(hints, cells))
+        if not self.adjudicator.is_loaded or self.adjudicator.cases.current is not None:
+            return hints
+        other_hints = [(key, label) for key, label in hints if label != "undo"]
+        return [(self._key_name("item.back"), "back"), *other_hints]
 
     # -- reviews
 
@@ -299,10 +335,10 @@ class AdjudicationScreen(GuardedScreen[None]):
     def action_enter_value(self) -> None:
         case = self.adjudicator.cases.current
         if case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA:
-            keys = " or ".join(filter(None, map(self._key_name, ("item.pass", "item.fail"))))
-            self.show_message(
-                StatusMessage(f"the only values are pass and fail; press {keys}", "warn")
-            )
+            keys = [self._key_name("item.pass"), self._key_name("item.fail")]
+            key_names = " or ".join(key for key in keys if key)
+            message = f"the only values are pass and fail; press {key_names}"
+            self.show_message(StatusMessage(message, "warn"))
             return
         prompt = f"{self.adjudicator.describe_allowed_values()}:"
         self.app.push_screen(

@@ -21,7 +21,7 @@ from fcreview.matching.clusters import (
     has_decisive_steps,
 )
 from fcreview.model.review import Annotation, Fault
-from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import QueueRow, View
 from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
@@ -48,9 +48,9 @@ from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import (
     ChoiceTable,
     Line,
+    LineBuilder,
     StyledText,
     fit_line,
-    line_width,
     make_line,
     truncate_middle,
 )
@@ -98,8 +98,11 @@ class BulkReview:
     def describe(self) -> str:
         """Return the review as sanitized text, such as `fail, fault: model, tags unit`."""
         parts = [format_verdict(VERDICT_KEY_BY_NAME[self.verdict_key].value, "correct")]
-        parts += [f"fault: {self.fault}"] if self.fault else []
-        parts += [f"tags {sanitize(', '.join(self.tags))}"] if self.tags else []
+        if self.fault:
+            parts.append(f"fault: {self.fault}")
+        if self.tags:
+            tags = sanitize(", ".join(self.tags))
+            parts.append(f"tags {tags}")
         return ", ".join(parts)
 
     @property
@@ -123,23 +126,32 @@ def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
     """Return a line for each of the first items to be reviewed: id, effective verdict and first
     difference.
     """
-    names = {row.item: (sanitize(row.id), format_run_name(row)) for row in review.rows}
-    has_models = len({model for _, model in names.values()}) > 1
-    sizes = [max((display_width(each[at]) for each in names.values()), default=0) for at in (0, 1)]
-    sizes = [
-        max(min(size, cells // 3 if at == 0 else cells // 5), MIN_ID_CELLS)
-        for at, size in enumerate(sizes)
-    ]
+    id_cells = _column_cells([sanitize(row.id) for row in review.rows], cells // 3)
+    run_names = [format_run_name(row) for row in review.rows]
+    run_cells = _column_cells(run_names, cells // 5)
+    has_several_runs = len(set(run_names)) > 1
+
     lines: list[Line] = []
-    for row in review.rows:
-        name, model = names[row.item]
-        head: list[StyledText] = [(pad(truncate_middle(name, sizes[0]), sizes[0]), ""), ("  ", "")]
-        if has_models:
-            head += [(pad(truncate_middle(model, sizes[1]), sizes[1]), "dim"), ("  ", "")]
-        head += [verdict_badge(row.effective), ("  ", "")]
-        room = max(cells - line_width(tuple(head)), 1)
-        lines.append((*head, *shorten_difference_line(difference_line(row) or make_line(""), room)))
+    for row, run_name in zip(review.rows, run_names, strict=True):
+        line = LineBuilder()
+        line.add_padded(truncate_middle(sanitize(row.id), id_cells), id_cells)
+        line.add("  ")
+        if has_several_runs:
+            line.add_padded(truncate_middle(run_name, run_cells), run_cells, "dim")
+            line.add("  ")
+        line.add_line((verdict_badge(row.effective),))
+        line.add("  ")
+        difference = difference_line(row) or make_line("")
+        free_cells = max(cells - line.width, 1)
+        line.add_line(shorten_difference_line(difference, free_cells))
+        lines.append(line.build())
     return lines
+
+
+def _column_cells(texts: Sequence[str], max_cells: int) -> int:
+    """Return the width of a column with these texts, between `MIN_ID_CELLS` and `max_cells`."""
+    longest = max((display_width(text) for text in texts), default=0)
+    return max(min(longest, max_cells), MIN_ID_CELLS)
 
 
 def bulk_verdict_lines(review: BulkReview) -> list[Line]:
@@ -154,6 +166,12 @@ def bulk_verdict_lines(review: BulkReview) -> list[Line]:
         (("fault    ", "dim"), fault),
         (("tags     ", "dim"), tags),
     ]
+
+
+def _add_margin(lines: Sequence[Line], *, is_small: bool) -> list[Line]:
+    """Indent the lines of a panel on a small screen, where it has no border on the left."""
+    margin: Line = ((" ", ""),) if is_small else ()
+    return [(*margin, *line) for line in lines]
 
 
 class BulkReviewScreen(GuardedModalScreen[str | None]):
@@ -197,35 +215,36 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         self._show_message(format_unavailable_key_message(self.app, key))
 
     def _draw(self) -> None:
-        review, small = self._review, is_small_screen(self.size)
-        self.query_one(TopLine).show_path(
-            self._path, ((sanitize(self._session.annotator), "people"),)
-        )
+        is_small = is_small_screen(self.size)
+        annotator = make_line(sanitize(self._session.annotator), "people")
+        self.query_one(TopLine).show_path(self._path, annotator)
         for panel in self.query(Panel):
-            panel.set_flat(small)
-        cells = self.size.width - (2 if small else BORDER_CELLS)
-        margin: Line = ((" ", ""),) if small else ()
-        count = format_count(len(review.items), "item")
-        shown = (
-            f"the first {MAX_SHOWN_ITEMS} of {count}"
-            if len(review.items) > MAX_SHOWN_ITEMS
-            else count
-        )
-        self.query_one("#bulk-items-panel", Panel).set_title(
-            "Items you have not reviewed", shown, flat_facts=True
-        )
-        self.query_one("#bulk-items", TextList).set_lines(
-            [(*margin, *line) for line in bulk_item_lines(review, cells)]
-        )
+            panel.set_flat(is_small)
+        self._draw_items(is_small=is_small)
+        self._draw_entry(is_small=is_small)
+
+    def _draw_items(self, *, is_small: bool) -> None:
+        border_cells = 2 if is_small else BORDER_CELLS
+        lines = bulk_item_lines(self._review, self.size.width - border_cells)
+        self.query_one("#bulk-items", TextList).set_lines(_add_margin(lines, is_small=is_small))
+
+        count = format_count(len(self._review.items), "item")
+        facts = count
+        if len(self._review.items) > MAX_SHOWN_ITEMS:
+            facts = f"the first {MAX_SHOWN_ITEMS} of {count}"
+        panel = self.query_one("#bulk-items-panel", Panel)
+        panel.set_title("Items you have not reviewed", facts, flat_facts=True)
+
+    def _draw_entry(self, *, is_small: bool) -> None:
+        """Draw the review that the user enters for all items."""
+        count = format_count(len(self._review.items), "item")
         self.query_one("#bulk-entry-panel", Panel).set_title(f"Review of {count}")
-        self.query_one("#bulk-entry", LineBlock).show(
-            [(*margin, *line) for line in bulk_verdict_lines(review)]
-        )
+        lines = _add_margin(bulk_verdict_lines(self._review), is_small=is_small)
+        self.query_one("#bulk-entry", LineBlock).show(lines)
 
     def _show_message(self, text: str, style: str = "warn") -> None:
-        self.query_one("#bulk-message", LineBar).show(
-            fit_line(((f" {text}", style),), self.size.width)
-        )
+        line = make_line(f" {text}", style)
+        self.query_one("#bulk-message", LineBar).show(fit_line(line, self.size.width))
 
     # -- entry
 
@@ -260,8 +279,8 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
     def action_record(self) -> None:
         if not self._review.verdict_key:
             names = find_action_key_names(self.app)
-            keys = (names.get(key.action_id) for key in VERDICT_KEYS)
-            self._show_message(f"Give a verdict first: press {', '.join(filter(None, keys))}")
+            keys = [names[key.action_id] for key in VERDICT_KEYS if names.get(key.action_id)]
+            self._show_message(f"Give a verdict first: press {', '.join(keys)}")
         elif not self._is_recording:
             self.app.push_screen(ConfirmScreen(self._review.question), self._record_if_confirmed)
 
@@ -360,18 +379,23 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
         """Return the table of clusters. None until the clusters are counted."""
-        grouping, unfolded, cells = self._state.grouping, self._state.unfolded, self.table_width
+        grouping = self._state.grouping
+        unfolded = self._state.unfolded
         counts = self._state.counts.get(get_computed_grouping(grouping))
-        groups = group_clusters(counts.clusters, grouping) if counts else []
-        self._rows = list_cluster_rows(groups, unfolded)
         if counts is None:
+            self._rows = []
             return None
-        table = build_cluster_table(self._rows, grouping, counts.failures, unfolded, cells)
-        table.cursor = (
-            table.values.index(self._state.terms) if self._state.terms in table.values else 0
+
+        groups = group_clusters(counts.clusters, grouping)
+        self._rows = list_cluster_rows(groups, unfolded)
+        table = build_cluster_table(
+            self._rows, grouping, counts.failures, unfolded, self.table_width
         )
-        rare = counts.failures - sum(group.count for group in groups)
-        table.note = f"not listed: {format_count(rare, 'failure')} with rare values" if rare else ""
+        if self._state.terms in table.values:
+            table.cursor = table.values.index(self._state.terms)
+        n_rare = counts.failures - sum(group.count for group in groups)
+        if n_rare:
+            table.note = f"not listed: {format_count(n_rare, 'failure')} with rare values"
         return table
 
     def _draw(self) -> None:

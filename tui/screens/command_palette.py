@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from textual.command import ProviderSource
     from textual.types import IgnoreReturnCallbackType
 
+    from fcreview.store.rows import ItemMatch, RunRow
+
 MIN_QUERY = 2
 """Smallest number of typed characters for which items are searched."""
 MAX_COMPARED_RUNS = 20
@@ -89,10 +91,12 @@ class PaletteCommand:
 
     def extract_argument(self, query: str) -> str:
         """Return the text after the label in the query. Empty if the command takes no argument."""
-        head = f"{self.label} ".lower()
-        return (
-            query[len(head) :].strip() if self.argument and query.lower().startswith(head) else ""
-        )
+        if not self.argument:
+            return ""
+        label_and_blank = f"{self.label} "
+        if not query.lower().startswith(label_and_blank.lower()):
+            return ""
+        return query[len(label_and_blank) :].strip()
 
     def to_search_hit(
         self, score: float, match: FuzzyMatch, match_style: Style, argument: str = ""
@@ -101,18 +105,25 @@ class PaletteCommand:
 
         Markup is not parsed.
         """
-        start = f" {self.kind:7}{self.key:>6}  "
+        prefix = f" {self.kind:7}{self.key:>6}  "
         label = truncate(self.label, MAX_CELLS)
+        text = prefix + label
         shown_argument = sanitize(argument) or self.argument
-        text = start + label + (f" {shown_argument}" if shown_argument else "")
+        if shown_argument:
+            text += f" {shown_argument}"
+
         colour = get_style("dim").color
         # Textual's `dim` is too faint in some themes
         dim = colour.name if colour is not None else "dim"
-        content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}").stylize(dim, 0, KIND_CELLS)
-        content = content.stylize("bold", KIND_CELLS, len(start)).stylize(dim, len(text))
+        content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}")
+        content = content.stylize(dim, 0, KIND_CELLS)
+        content = content.stylize("bold", KIND_CELLS, len(prefix))
+        content = content.stylize(dim, len(text))
+        label_end = len(prefix) + len(label)
         for position in match.positions:
-            at = len(start) + position
-            content = content.stylize(match_style, at, min(at + 1, len(start + label)))
+            start = len(prefix) + position
+            content = content.stylize(match_style, start, min(start + 1, label_end))
+
         run = partial(self.run, argument) if self.argument else self.run
         return Hit(score, content, cast("IgnoreReturnCallbackType", run), text=self.label)
 
@@ -129,31 +140,48 @@ def list_action_commands(context: PaletteContext, *, are_shared: bool) -> Iterat
     else all others.
     """
     for action in context.actions:
-        if action.is_in_shared_group == are_shared:
-            help_text = (
-                ACTIONS[action.id].help.removeprefix(f"{action.label}: ") if are_shared else ""
-            )
-            yield PaletteCommand(
-                "action", action.label, action.run_after_keys, help_text, action.key
-            )
+        if action.is_in_shared_group != are_shared:
+            continue
+        help_text = ""
+        if are_shared:
+            help_text = ACTIONS[action.id].help.removeprefix(f"{action.label}: ")
+        yield PaletteCommand(
+            "action", action.label, action.run_after_keys, help=help_text, key=action.key
+        )
 
 
 def list_filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return commands that apply, save and delete filters."""
     saved_filters = context.session.annotator_filters.saved_filters
-    names = {name: sanitize(SAVED_FILTER_PREFIX + name) for name in saved_filters}
     for name, where in saved_filters.items():
-        if reason := find_filter_problem(where, blind=context.state.blind):
-            yield make_unavailable_command(context, "filter", names[name], sanitize(reason))
-        else:
-            apply = partial(context.apply_queue_choice, "where", where)
-            yield PaletteCommand("filter", names[name], apply, sanitize(where))
-    if where := context.state.combine_filter_and_search():
-        save = partial(context.save_filter, where)
-        run = partial(context.run_with_argument, "save filter NAME", save, context.is_filter_saved)
-        yield PaletteCommand("filter", "save filter", run, sanitize(where), argument="NAME")
-    for name, shown_name in names.items():
-        yield PaletteCommand("filter", f"forget {shown_name}", partial(context.delete_filter, name))
+        yield _make_filter_command(context, name, where)
+    current_filter = context.state.combine_filter_and_search()
+    if current_filter:
+        yield _make_save_filter_command(context, current_filter)
+    for name in saved_filters:
+        label = f"forget {_shown_filter_name(name)}"
+        yield PaletteCommand("filter", label, partial(context.delete_filter, name))
+
+
+def _shown_filter_name(name: str) -> str:
+    return sanitize(SAVED_FILTER_PREFIX + name)
+
+
+def _make_filter_command(context: PaletteContext, name: str, where: str) -> PaletteCommand:
+    """Return the command that applies a saved filter, if the filter is still valid."""
+    problem = find_filter_problem(where, blind=context.state.blind)
+    if problem:
+        return make_unavailable_command(
+            context, "filter", _shown_filter_name(name), sanitize(problem)
+        )
+    apply = partial(context.apply_queue_choice, "where", where)
+    return PaletteCommand("filter", _shown_filter_name(name), apply, sanitize(where))
+
+
+def _make_save_filter_command(context: PaletteContext, where: str) -> PaletteCommand:
+    save = partial(context.save_filter, where)
+    ask_name = partial(context.run_with_argument, "save filter NAME", save, context.is_filter_saved)
+    return PaletteCommand("filter", "save filter", ask_name, sanitize(where), argument="NAME")
 
 
 def list_order_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -166,11 +194,11 @@ def list_queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand
     for name, has_assigned_items in context.queue_files.items():
         if name == context.state.file:
             continue
-        label, run = f"queue {sanitize(name)}", partial(context.apply_queue_choice, "file", name)
+        label = f"queue {sanitize(name)}"
         if has_assigned_items:
-            yield PaletteCommand(
-                "queue", label, run, "items of the queue file that are assigned to you"
-            )
+            run = partial(context.apply_queue_choice, "file", name)
+            help_text = "items of the queue file that are assigned to you"
+            yield PaletteCommand("queue", label, run, help_text)
         else:
             yield make_unavailable_command(context, "queue", label, "no items are assigned to you")
 
@@ -272,23 +300,24 @@ def list_comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand
     runs = context.runs
     if context.state.blind or len(runs) < 2:
         return
-    names = format_run_names(runs)
-    ask = partial(
+    ask_runs = partial(
         context.run_with_argument, "compare A B", context.compare_named_runs, lambda _: False
     )
-    yield PaletteCommand(
-        "compare", "compare", ask, "compare two runs, given by number or name", argument="A B"
-    )
-    for a, b in combinations(runs[:MAX_COMPARED_RUNS], 2):
-        if (a.info.benchmark, a.info.generation, a.info.language) == (
-            b.info.benchmark,
-            b.info.generation,
-            b.info.language,
-        ):
-            label = f"compare {names[a.run]} {names[b.run]}"
-            yield PaletteCommand(
-                "compare", label, partial(context.show_comparison, a, b), a.info.full_title
-            )
+    help_text = "compare two runs, given by number or name"
+    yield PaletteCommand("compare", "compare", ask_runs, help_text, argument="A B")
+
+    names = format_run_names(runs)
+    for run_a, run_b in combinations(runs[:MAX_COMPARED_RUNS], 2):
+        if _benchmark_key(run_a) != _benchmark_key(run_b):
+            continue
+        label = f"compare {names[run_a.run]} {names[run_b.run]}"
+        compare = partial(context.show_comparison, run_a, run_b)
+        yield PaletteCommand("compare", label, compare, run_a.info.full_title)
+
+
+def _benchmark_key(run: RunRow) -> tuple[str, str, str]:
+    """Return what two runs must have in common, so that a comparison makes sense."""
+    return run.info.benchmark, run.info.generation, run.info.language
 
 
 def list_theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -348,24 +377,38 @@ class PaletteProvider(Provider):
         """Yield the matching commands, then the items of the last call of
         `PaletteContext.find_items`.
         """
+        hits = self._find_commands(query)
+        hits.sort(key=lambda hit: hit.score, reverse=True)
+        for hit in hits[:MAX_HITS]:
+            yield hit
+        for item in self._context.items:
+            yield self._make_item_hit(item, query)
+
+    def _find_commands(self, query: str) -> list[Hit]:
         hits: list[Hit] = []
         for source in self._sources:
             for command in source(self._context):
-                if argument := command.extract_argument(query):
-                    hits.append(
-                        command.to_search_hit(EXACT_SCORE, FuzzyMatch(0), self._style, argument)
-                    )
-                elif match := match_query_words(command.label, query, command.help):
+                argument = command.extract_argument(query)
+                if argument:
+                    no_match = FuzzyMatch(0)
+                    hit = command.to_search_hit(EXACT_SCORE, no_match, self._style, argument)
+                    hits.append(hit)
+                    continue
+                match = match_query_words(command.label, query, command.help)
+                if match is not None:
                     hits.append(command.to_search_hit(match.score, match, self._style))
-        for hit in sorted(hits, key=lambda hit: -hit.score)[:MAX_HITS]:
-            yield hit
-        for item in self._context.items:
-            runs = f", in {format_count(item.n_runs, 'run')}" if item.n_runs > 1 else ""
-            run = partial(self._context.open_item, item.item)
-            command = PaletteCommand("item", sanitize(item.id), run, sanitize(item.category) + runs)
-            is_exact = item.id.lower() == query.lower()
-            match = match_query_words(command.label, query) or FuzzyMatch(0)
-            yield command.to_search_hit(EXACT_SCORE if is_exact else 0, match, self._style)
+        return hits
+
+    def _make_item_hit(self, item: ItemMatch, query: str) -> Hit:
+        help_text = sanitize(item.category)
+        if item.n_runs > 1:
+            help_text += f", in {format_count(item.n_runs, 'run')}"
+        open_item = partial(self._context.open_item, item.item)
+        command = PaletteCommand("item", sanitize(item.id), open_item, help_text)
+
+        is_exact = item.id.lower() == query.lower()
+        match = match_query_words(command.label, query) or FuzzyMatch(0)
+        return command.to_search_hit(EXACT_SCORE if is_exact else 0, match, self._style)
 
 
 class PaletteInput(CommandInput, SafeInput):
@@ -623,29 +666,69 @@ def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch 
     every combination of letters, which takes minutes on a name such as `ababab...`. This search
     makes one pass for each word.
     """
-    text, words = text[:MAX_MATCHED_CHARS], query.lower().split()
-    lower = text.lower()
+    text = text[:MAX_MATCHED_CHARS]
+    lower_text = text.lower()
     # some letters have two lower-case letters, which would shift positions
-    if len(lower) != len(text):
-        lower = text
-    points, positions, is_spread = 0, set[int](), False
+    if len(lower_text) != len(text):
+        lower_text = text
+
+    words = query.lower().split()
+    points = 0
+    positions: set[int] = set()
+    is_any_spread = False
     for word in words:
-        if found := _find_word_positions(lower, word):
-            points += (WORD_START if _is_word_start(lower, found[0]) else INSIDE) - min(
-                found[0], 30
-            )
-        elif found := _find_letter_positions(lower, word):
-            is_spread = True
-            points += max(SPREAD - _count_skipped_letters(found), 1)
-        elif len(word) > 1 and word in help_text.lower():
-            points += IN_HELP
-        else:
+        match = _match_word(lower_text, word, help_text)
+        if match is None:
             return None
-        positions.update(found)
-    whole = " ".join(words)
-    points += EXACT if lower == whole else PREFIX if words and lower.startswith(whole) else 0
-    score = 1 + max(points - min(len(text), 40) // 4, 1)
-    return FuzzyMatch(score / (10 * EXACT) if is_spread else score, frozenset(positions))
+        points += match.points
+        positions.update(match.positions)
+        is_any_spread = is_any_spread or match.is_spread
+
+    points += _points_for_whole_query(lower_text, words)
+    # Of texts that match equally well, the shorter one is more likely to be meant.
+    score: float = 1 + max(points - min(len(text), 40) // 4, 1)
+    if is_any_spread:
+        score /= 10 * EXACT
+    return FuzzyMatch(score, frozenset(positions))
+
+
+@dataclass(frozen=True, slots=True)
+class _WordMatch:
+    """Match of one word of a query."""
+
+    points: int
+    positions: Sequence[int] = ()
+    """Indexes of the matched characters in the text."""
+    is_spread: bool = False
+    """Whether the letters of the word are spread over several words of the text."""
+
+
+def _match_word(text: str, word: str, help_text: str) -> _WordMatch | None:
+    """Find a word in the lower-case text, or its letters in the text, or the word in the help."""
+    positions = _find_word_positions(text, word)
+    if positions:
+        first = positions[0]
+        points = WORD_START if _is_word_start(text, first) else INSIDE
+        return _WordMatch(points - min(first, 30), positions)
+
+    positions = _find_letter_positions(text, word)
+    if positions:
+        points = max(SPREAD - _count_skipped_letters(positions), 1)
+        return _WordMatch(points, positions, is_spread=True)
+
+    if len(word) > 1 and word in help_text.lower():
+        return _WordMatch(IN_HELP)
+    return None
+
+
+def _points_for_whole_query(text: str, words: Sequence[str]) -> int:
+    """Return points if the text is the query, or begins with it."""
+    query = " ".join(words)
+    if text == query:
+        return EXACT
+    if words and text.startswith(query):
+        return PREFIX
+    return 0
 
 
 def _find_word_positions(text: str, word: str) -> Sequence[int]:
@@ -653,9 +736,12 @@ def _find_word_positions(text: str, word: str) -> Sequence[int]:
 
     Empty without a match.
     """
-    starts = [at for at in range(len(text)) if text.startswith(word, at)]
-    start = next((at for at in starts if _is_word_start(text, at)), starts[0] if starts else -1)
-    return range(start, start + len(word)) if starts else range(0)
+    starts = [index for index in range(len(text)) if text.startswith(word, index)]
+    if not starts:
+        return range(0)
+    starts_of_words = [index for index in starts if _is_word_start(text, index)]
+    start = starts_of_words[0] if starts_of_words else starts[0]
+    return range(start, start + len(word))
 
 
 def _find_letter_positions(text: str, word: str) -> Sequence[int]:
@@ -664,26 +750,38 @@ def _find_letter_positions(text: str, word: str) -> Sequence[int]:
     The first letter must start a word of the text. Each other letter follows directly or, if
     possible, starts a word. The result is empty if a letter is missing or the gaps are too long.
     """
-    for start in (
-        at for at in range(len(text)) if text[at] == word[0] and _is_word_start(text, at)
-    ):
-        found = [start]
-        for letter in word[1:]:
-            after = found[-1] + 1
-            near = text.find(letter, after)
-            if near < 0:
-                break
-            if near != after:
-                starts = (
-                    at
-                    for at in range(near, len(text))
-                    if text[at] == letter and _is_word_start(text, at)
-                )
-                near = next(starts, near)
-            found.append(near)
-        else:
-            return found if _count_skipped_letters(found) <= 3 * len(word) + 6 else []
+    for start in range(len(text)):
+        if text[start] != word[0] or not _is_word_start(text, start):
+            continue
+        positions = _find_letters_from(text, word, start)
+        if positions:
+            has_short_gaps = _count_skipped_letters(positions) <= 3 * len(word) + 6
+            return positions if has_short_gaps else []
     return []
+
+
+def _find_letters_from(text: str, word: str, start: int) -> list[int]:
+    """Return the positions of the letters of `word`, the first at `start`. Empty if one is
+    missing.
+    """
+    positions = [start]
+    for letter in word[1:]:
+        next_index = positions[-1] + 1
+        index = text.find(letter, next_index)
+        if index < 0:
+            return []
+        if index != next_index:
+            index = _find_word_with_letter(text, letter, index)
+        positions.append(index)
+    return positions
+
+
+def _find_word_with_letter(text: str, letter: str, first_index: int) -> int:
+    """Return the position of the first word that starts with the letter, else `first_index`."""
+    for index in range(first_index, len(text)):
+        if text[index] == letter and _is_word_start(text, index):
+            return index
+    return first_index
 
 
 def _count_skipped_letters(positions: Sequence[int]) -> int:

@@ -264,27 +264,12 @@ class ItemPane(Vertical):
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self.show_summary(())
         self._key_press.record_new_item(is_from_list=self._from_list)
-        self._from_list, self._is_target_at_cursor, self._message = False, False, message
+        self._from_list = False
+        self._is_target_at_cursor = False
+        self._message = message
+
         if self.text.document_cursor is None:
-            keys = " ".join(
-                filter(None, map(self._key_name, ("item.group_previous", "item.group_next")))
-            )
-            options = DisplayOptions(
-                open_key=self._key_name("item.fold"),
-                group_keys=keys,
-                frames=True,
-                panels=not is_small_screen(self.app.size),
-            )
-            confirm_key = self._key_name("item.decisive_step")
-            options = replace(options, suspicion=displayed.suspicion, confirm_key=confirm_key)
-            self.text.open(
-                Cursor(
-                    displayed.detail,
-                    annotator=self._session.annotator,
-                    blind=self._session.blind,
-                    options=options,
-                )
-            )
+            self.text.open(self._make_cursor(displayed))
         else:
             self.cursor.show_item(displayed.detail, displayed.suspicion)
             self.text.open(self.cursor)
@@ -360,6 +345,24 @@ class ItemPane(Vertical):
                 displayed.detail.row.item, await self._prefetcher.read_other_runs(displayed)
             )
 
+    def _make_cursor(self, displayed: DisplayedItem) -> Cursor:
+        """Create the cursor of the first item. Later items keep its folds and options."""
+        group_keys = [self._key_name("item.group_previous"), self._key_name("item.group_next")]
+        options = DisplayOptions(
+            open_key=self._key_name("item.fold"),
+            group_keys=" ".join(key for key in group_keys if key),
+            confirm_key=self._key_name("item.decisive_step"),
+            suspicion=displayed.suspicion,
+            frames=True,
+            panels=not is_small_screen(self.app.size),
+        )
+        return Cursor(
+            displayed.detail,
+            annotator=self._session.annotator,
+            blind=self._session.blind,
+            options=options,
+        )
+
     def _show_suspicion_if_hidden(self) -> None:
         """If the reasons why the golden answer is suspect are scrolled out of view, show them in
         the status line.
@@ -370,48 +373,65 @@ class ItemPane(Vertical):
 
     def draw_bars(self) -> None:
         """Draw the header, the status line and the key line."""
-        cells, keys = self.size.width, find_action_key_names(self.app)
-        status: Line = ((f" {self._message.text}", self._message.style),)
         if self.item_reviewer.has_item:
-            displayed, cursor = self.item_reviewer.displayed, self.cursor
-            if cursor.block.message_number is None:
-                keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
-            position, count = displayed.navigator.position, displayed.navigator.count
-            is_hidden, names_item = cursor.hides_verdicts, not self.is_named_above
-            header = header_line(
-                displayed.detail,
-                position,
-                count,
-                cells,
-                hide_verdicts=is_hidden,
-                show_id=names_item,
-            )
-            self.query_one("#item-header", LineBar).show(header)
-            self._key_press.drawn = subject = self._current_subject()
-            question = self.item_reviewer.pending_question(subject)
-            scroll_position, pace = self.text.scroll_position, self.item_reviewer.pace.summary
-            status = status_line(
-                self._message, question, scroll_position, cursor.in_arguments, cells, keys, pace
-            )
-            for line in self.screen.query(KeyLine):
-                line.set_priority_hints(
-                    [] if self.follows_list else self.item_reviewer.override_hints
-                )
+            self._draw_header()
+            self._key_press.drawn = self._current_subject()
+            status = self._status_line()
+            self._draw_override_hints()
+        else:
+            status = make_line(f" {self._message.text}", self._message.style)
         self.query_one("#item-status", LineBar).show(status)
-        self._draw_override_question(cells)
+        self._draw_override_question()
 
-    def _draw_override_question(self, width: int) -> None:
-        bar, reasons = self.query_one("#item-why", LineBar), self.item_reviewer.override_reasons
+    def _draw_header(self) -> None:
+        displayed = self.item_reviewer.displayed
+        header = header_line(
+            displayed.detail,
+            displayed.navigator.position,
+            displayed.navigator.count,
+            self.size.width,
+            hide_verdicts=self.cursor.hides_verdicts,
+            show_id=not self.is_named_above,
+        )
+        self.query_one("#item-header", LineBar).show(header)
+
+    def _status_line(self) -> Line:
+        keys = find_action_key_names(self.app)
+        if self.cursor.block.message_number is None:
+            # Only a message of a conversation can be the decisive step.
+            keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
+        return status_line(
+            self._message,
+            self.item_reviewer.pending_question(self._current_subject()),
+            self.text.scroll_position,
+            self.cursor.in_arguments,
+            self.size.width,
+            keys,
+            self.item_reviewer.pace.summary,
+        )
+
+    def _draw_override_hints(self) -> None:
+        """Show the keys of the reasons for an override, unless the keys act on the list."""
+        hints = [] if self.follows_list else self.item_reviewer.override_hints
+        for line in self.screen.query(KeyLine):
+            line.set_priority_hints(hints)
+
+    def _draw_override_question(self) -> None:
+        """Ask for the reason of an override that has none."""
+        reasons = self.item_reviewer.override_reasons
         override = None if reasons.is_answered else reasons.override
+        bar = self.query_one("#item-why", LineBar)
         bar.display = override is not None and not self.follows_list
         if override is not None:
-            bar.show(make_line(f" {override.format_question(width - 2)}", "warn"))
+            question = override.format_question(self.size.width - 2)
+            bar.show(make_line(f" {question}", "warn"))
 
     def _on_cursor_moved(self) -> None:
         if self.text.message is not None:
             self._message = self.text.message
         if self._is_target_at_cursor and not self.cursor.has_own_verdict:
-            self._is_target_at_cursor, self._message = False, TARGET_RESET
+            self._is_target_at_cursor = False
+            self._message = TARGET_RESET
         self.draw_bars()
 
     def on_document_view_scrolled(self) -> None:

@@ -53,7 +53,7 @@ from fcreview.tui.queue.overview import (
 from fcreview.tui.queue.run_checks import CheckedItems
 from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Line, make_line
+from fcreview.tui.text.lines import Line, LineBuilder, make_line
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import (
     MIN_BORDERED_SIZE,
@@ -69,6 +69,8 @@ from fcreview.tui.widgets.lists import TextList
 
 OverviewChoice = tuple[str, Any]
 """Result of the overview: a tuple (name of a queue menu, choice in this menu)."""
+ROWS_OF_BORDERS = 7
+"""Rows of the right column that borders and headings use."""
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digit keys."""
 MAX_RUN_LINES = 10
@@ -218,10 +220,13 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     @work(exclusive=True, group="overview")
     async def _load_overview(self) -> None:
         """Read and show one part of the overview after the other, the fastest first."""
-        scope = self._view.runs
-        runs, self._first_runs = self._first_runs, ()
+        runs = self._first_runs
+        self._first_runs = ()
         if not runs:
-            runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
+            scope = self._view.runs
+            all_runs = await self._loader.load_runs()
+            runs = [run for run in all_runs if not scope or run.run in scope]
+
         blind = self._overview.blind
         self._runs = self._arrangement.filter_and_sort_runs(runs)
         self._show_overview(Overview(runs, annotator=self._session.annotator, blind=blind))
@@ -240,19 +245,20 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         read = partial(add_suspect_counts, self._overview, self._view, on_progress=set_progress)
         self._suspects_timer.start()
         try:
-            found = await self._session.query_at_low_priority(read)
+            counted = await self._session.query_at_low_priority(read)
         except FcreviewError as error:
             self._show_message(sanitize(str(error)))
-        else:
-            self._show_overview(
-                replace(
-                    self._overview,
-                    n_suspects=found.n_suspects,
-                    n_strong_suspects=found.n_strong_suspects,
-                )
-            )
+            return
         finally:
             self._suspects_timer.stop()
+
+        # Other parts of the overview may have been read in the meantime.
+        overview = replace(
+            self._overview,
+            n_suspects=counted.n_suspects,
+            n_strong_suspects=counted.n_strong_suspects,
+        )
+        self._show_overview(overview)
 
     def _on_scroll(self) -> None:
         self._estimate_visible_runs()
@@ -261,23 +267,23 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     async def _estimate_visible_runs(self) -> None:
         """Estimate the accuracy of the visible runs that have a sample."""
         overview = self._overview
+        if overview.blind:
+            return
         for run in self._list_visible_runs():
-            if (
-                run.run in overview.sampled_runs
-                and run.run not in overview.estimates
-                and not overview.blind
-            ):
-                overview.estimates[run.run] = await self._loader.load_estimate(
-                    run, is_low_priority=True
-                )
-                self._draw_right_column()
+            if run.run not in overview.sampled_runs or run.run in overview.estimates:
+                continue
+            estimate = await self._loader.load_estimate(run, is_low_priority=True)
+            overview.estimates[run.run] = estimate
+            self._draw_right_column()
 
     def _list_visible_runs(self) -> list[RunRow]:
         runs: dict[int, RunRow] = {}
         for name in ("scores", "runs"):
-            top = int(self._get_list(name).scroll_offset.y)
-            height = self._get_list(name).size.height or MAX_RUN_LINES  # 0 before the first layout
-            runs |= {run.run: run for run in self._runs[top : top + height]}
+            run_list = self._get_list(name)
+            top_index = int(run_list.scroll_offset.y)
+            n_rows = run_list.size.height or MAX_RUN_LINES  # 0 before the first layout
+            for run in self._runs[top_index : top_index + n_rows]:
+                runs[run.run] = run
         return list(runs.values())
 
     async def _read_part(self, reader: OverviewReader) -> None:
@@ -323,43 +329,51 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def _draw_top(self) -> None:
         path = (*self._session.root_breadcrumb, "overview")
-        complete = format_completed_queues(self._overview)
-        facts: Line = ((f"{complete}   ", "dim"),) if complete else ()
-        self.query_one(TopLine).show_path(
-            path, (*facts, (sanitize(self._session.annotator), "people"))
-        )
+        right = LineBuilder()
+        completed_queues = format_completed_queues(self._overview)
+        if completed_queues:
+            right.add(f"{completed_queues}   ", "dim")
+        right.add(sanitize(self._session.annotator), "people")
+        self.query_one(TopLine).show_path(path, right.build())
 
     def _list_width(self, list_name: str) -> int:
         """Return the width of the lines of a list, in cells, without the cursor column."""
         return max(self._get_list(list_name).size.width - 1, 20)
 
     def _draw_runs(self) -> None:
-        drawn = (self._runs, self._list_width("runs"), self.size.height, self._first_category)
+        """Draw the table of runs, unless the same table is already drawn."""
+        width = self._list_width("runs")
+        drawn = (self._runs, width, self.size.height, self._first_category)
         if drawn == self._drawn_runs:
             return
         self._drawn_runs = drawn
-        table = build_run_table(
-            self._overview, self._runs, self._list_width("runs"), self._first_category
-        )
+
+        table = build_run_table(self._overview, self._runs, width, self._first_category)
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
-        runs = self._get_list("runs")
-        height = self.size.height
-        limit = (
-            max(MAX_RUN_LINES, height // 3)
-            if height >= MIN_BORDERED_SIZE.height
-            else max(height // 4, 3)
-        )
-        runs.styles.height = max(min(len(table.lines), limit), 1)
-        runs.set_lines(table.lines)
-        runs.empty_line = make_line(" no matches" if self._overview.runs else " reading", "dim")
-        facts = (
-            format_run_facts(self._overview, table.n_hidden_categories)
-            if self._overview.runs
-            else "reading"
-        )
-        if self._arrangement.order_description:
-            facts = f"{self._arrangement.order_description} {symbols().separator} {facts}"
+        run_list = self._get_list("runs")
+        run_list.styles.height = max(min(len(table.lines), self._max_run_lines), 1)
+        run_list.set_lines(table.lines)
+        empty_message = "no matches" if self._overview.runs else "reading"
+        run_list.empty_line = make_line(f" {empty_message}", "dim")
+        facts = self._format_run_facts(table.n_hidden_categories)
         self.query_one("#runs-panel", Panel).set_title("1 Runs", facts)
+
+    @property
+    def _max_run_lines(self) -> int:
+        """Largest height of the list of runs: a third of the screen, a quarter of a low screen."""
+        height = self.size.height
+        if height >= MIN_BORDERED_SIZE.height:
+            return max(MAX_RUN_LINES, height // 3)
+        return max(height // 4, 3)
+
+    def _format_run_facts(self, n_hidden_categories: int) -> str:
+        facts = "reading"
+        if self._overview.runs:
+            facts = format_run_facts(self._overview, n_hidden_categories)
+        order = self._arrangement.order_description
+        if order:
+            return f"{order} {symbols().separator} {facts}"
+        return facts
 
     def _draw_reasons(self) -> None:
         reasons = self._get_list("reasons")
@@ -369,45 +383,51 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         elif self._overview.missing_verdict_reason:
             empty = sanitize(self._overview.missing_verdict_reason)
         reasons.empty_line = make_line(f" {empty}", "dim")
-        reasons.set_lines(
-            failure_reason_lines(self._overview.reasons or (), self._list_width("reasons"))
-        )
-        self.query_one("#reasons-panel", Panel).set_title(
-            "2 Why items fail", format_failure_facts(self._overview), flat_facts=True
-        )
+        lines = failure_reason_lines(self._overview.reasons or (), self._list_width("reasons"))
+        reasons.set_lines(lines)
+        panel = self.query_one("#reasons-panel", Panel)
+        panel.set_title("2 Why items fail", format_failure_facts(self._overview), flat_facts=True)
 
     def _draw_right_column(self) -> None:
-        overview = self._overview
-        lines = review_progress_lines(overview, self._list_width("reviews"))
-        review_rows = 6 if self.size.height >= 40 else 4
-        self._show_lines("reviews", lines, review_rows)
-        self.query_one("#reviews-panel", Panel).set_title(
-            "3 Review", format_label_progress(overview)
-        )
-        has_estimates = bool(overview.sampled_runs)
-        facts = (
-            "95 % confidence intervals" if has_estimates else format_count(len(self._runs), "run")
-        )
-        heading, *scores = score_lines(overview, self._runs, self._list_width("scores"))
-        self.query_one("#scores-heading", LineBar).show(((" ", ""), *heading))
-        n_next = len(list_next_actions(overview))
-        room = self.query_one("#right").size.height - min(len(lines), review_rows) - n_next - 7
-        self._show_lines("scores", scores, max(min(room, MAX_SCORE_LINES), 2))
-        self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
+        n_review_rows = self._draw_review_progress()
+        self._draw_scores(n_review_rows)
         self._draw_next_actions()
 
+    def _draw_review_progress(self) -> int:
+        """Draw the progress of the queues. Return the number of rows."""
+        lines = review_progress_lines(self._overview, self._list_width("reviews"))
+        max_rows = 6 if self.size.height >= 40 else 4
+        self._show_lines("reviews", lines, max_rows)
+        panel = self.query_one("#reviews-panel", Panel)
+        panel.set_title("3 Review", format_label_progress(self._overview))
+        return min(len(lines), max_rows)
+
+    def _draw_scores(self, n_review_rows: int) -> None:
+        """Draw the scores in the rows that the reviews and the next steps leave free."""
+        heading, *scores = score_lines(self._overview, self._runs, self._list_width("scores"))
+        self.query_one("#scores-heading", LineBar).show(((" ", ""), *heading))
+        n_next_rows = len(list_next_actions(self._overview))
+        column_rows = self.query_one("#right").size.height
+        free_rows = column_rows - n_review_rows - n_next_rows - ROWS_OF_BORDERS
+        self._show_lines("scores", scores, max(min(free_rows, MAX_SCORE_LINES), 2))
+
+        facts = format_count(len(self._runs), "run")
+        has_estimates = bool(self._overview.sampled_runs)
+        if has_estimates:
+            facts = "95 % confidence intervals"
+        self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
+
     def _draw_next_actions(self) -> None:
-        names = dict(find_action_key_names(self.app))
-        self._show_lines(
-            "next", next_action_lines(self._overview, names, self._list_width("next")), 6
-        )
-        done, total = self._suspects_done
-        is_searching = total and self._overview.n_suspects is None
-        facts = (
-            f"searching for suspects {symbols().separator} {100 * done // total} %"
-            if is_searching
-            else ""
-        )
+        key_names = dict(find_action_key_names(self.app))
+        lines = next_action_lines(self._overview, key_names, self._list_width("next"))
+        self._show_lines("next", lines, 6)
+
+        facts = ""
+        n_done, n_items = self._suspects_done
+        is_searching = n_items > 0 and self._overview.n_suspects is None
+        if is_searching:
+            percent = 100 * n_done // n_items
+            facts = f"searching for suspects {symbols().separator} {percent} %"
         self.query_one("#next-panel", Panel).set_title("5 Next", facts, flat_facts=True)
 
     def _show_lines(self, list_name: str, lines: list[Line], max_rows: int) -> None:
@@ -459,8 +479,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def action_step_panel(self, by: int) -> None:
         names = self._visible_panels
-        here = getattr(self.focused, "id", names[0])
-        self._get_list(names[(names.index(here) + by) % len(names) if here in names else 0]).focus()
+        focused_name = getattr(self.focused, "id", names[0])
+        next_index = 0
+        if focused_name in names:
+            next_index = (names.index(focused_name) + by) % len(names)
+        self._get_list(names[next_index]).focus()
 
     def action_focus_panel(self, number: int) -> None:
         name = PANELS[number - 1]
@@ -475,19 +498,26 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         widget = self.focused
         if not isinstance(widget, OverviewList) or not widget.total:
             return
-        entry = widget.entry_index
+        index = widget.entry_index
         if widget.id in ("runs", "scores"):
-            self.dismiss(("runs", self._runs[entry].run))
+            self.dismiss(("runs", self._runs[index].run))
         elif widget.id == "reasons" and self._overview.reasons:
-            self.dismiss(("clusters", (self._overview.reasons[entry].term,)))
+            self.dismiss(("clusters", (self._overview.reasons[index].term,)))
         elif widget.id == "next":
-            self.action_show_list(
-                list_next_actions(self._overview)[entry].action_id.partition(".")[2]
-            )
+            next_action = list_next_actions(self._overview)[index]
+            _, _, list_name = next_action.action_id.partition(".")
+            self.action_show_list(list_name)
         elif widget.id == "reviews":
-            queues = self._overview.queues or ()
-            if entry < len(queues) and queues[entry].share.annotator == self._overview.annotator:
-                self.dismiss(("file", queues[entry].queue))
+            self._open_own_queue(index)
+
+    def _open_own_queue(self, index: int) -> None:
+        """Open a queue of the list of reviews, if it is assigned to the annotator."""
+        queues = self._overview.queues or ()
+        if index >= len(queues):
+            return
+        queue = queues[index]
+        if queue.share.annotator == self._overview.annotator:
+            self.dismiss(("file", queue.queue))
 
     def on_line_list_chosen(self) -> None:
         self.action_open_entry()
@@ -499,7 +529,6 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if self._overview.blind:
             self._show_message("estimates: not available in blind mode")
             return
-        at = self._get_list("runs").cursor
 
         def apply_choice(choice: OverviewChoice | None) -> None:
             if choice is None:
@@ -507,10 +536,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             else:
                 self.dismiss(choice)
 
-        run = self._runs[at].run if at < len(self._runs) else None
-        self.app.push_screen(
-            EstimatesScreen(self._session, self._view, run, is_above_overview=True), apply_choice
-        )
+        index = self._get_list("runs").cursor
+        run = self._runs[index].run if index < len(self._runs) else None
+        screen = EstimatesScreen(self._session, self._view, run, is_above_overview=True)
+        self.app.push_screen(screen, apply_choice)
 
     def action_open_form(self, form_name: str) -> None:
         from fcreview.tui.screens.command_form import open_command_form
@@ -529,45 +558,61 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if list_name == "estimates":
             self.action_show_estimates()
         elif list_name == "queue":
-            own = self._overview.own_unfinished_queue
-            other = find_other_with_items_left(
-                self._overview.queues or (), self._overview.annotator
-            )
-            if own is not None:
-                self.dismiss(("file", own.queue))
-            elif other is not None and not self._session.fixed_annotator_reason:
-                ask_to_continue_as(self.app, self._session, other)
-            else:
-                keys = find_action_key_names(self.app)
-                failures, estimate = (
-                    keys.get("overview.failures", ""),
-                    keys.get("overview.estimates", ""),
-                )
-                message = "No queue has items left for you"
-                if not self._overview.blind:
-                    message += (
-                        f". Press {failures} to review failures or {estimate} to draw a sample"
-                    )
-                self._show_message(message)
+            self._open_unfinished_queue()
         elif self._overview.blind and list_name != "failures":
             self._show_message(f"{list_name}: not available in blind mode")
+        elif list_name == "failures":
+            self._show_failures()
         elif list_name == "check":
             self._show_checks()
         elif list_name == "adjudicate":
-            from fcreview.tui.screens.adjudication import AdjudicationScreen
-
-            self.app.push_screen(AdjudicationScreen(self._session, self._view), self._reload)
+            self._show_disagreements()
+        elif list_name == "suspects":
+            self.dismiss(("order", SUSPECTS_QUEUE))
+        elif list_name in ("runs", "compare"):
+            self.dismiss(("menu", "runs"))
         else:
-            all_failures: OverviewChoice = (
-                ("order", "failures") if self._overview.n_failures == 0 else ("clusters", ())
-            )
-            choices: dict[str, OverviewChoice] = {
-                "failures": ("order", "dataset") if self._overview.blind else all_failures,
-                "suspects": ("order", SUSPECTS_QUEUE),
-                "runs": ("menu", "runs"),
-                "compare": ("menu", "runs"),
-            }
-            self.dismiss(choices[list_name])
+            raise ValueError(f"unknown list {list_name!r}")
+
+    def _open_unfinished_queue(self) -> None:
+        """Open a queue with items left for the annotator, or offer that of another annotator."""
+        own = self._overview.own_unfinished_queue
+        queues = self._overview.queues or ()
+        other = find_other_with_items_left(queues, self._overview.annotator)
+        can_switch = not self._session.fixed_annotator_reason
+        if own is not None:
+            self.dismiss(("file", own.queue))
+        elif other is not None and can_switch:
+            ask_to_continue_as(self.app, self._session, other)
+        else:
+            self._show_message(self._format_no_queue_message())
+
+    def _format_no_queue_message(self) -> str:
+        message = "No queue has items left for you"
+        if self._overview.blind:
+            return message
+        keys = find_action_key_names(self.app)
+        failures_key = keys.get("overview.failures", "")
+        estimate_key = keys.get("overview.estimates", "")
+        return (
+            f"{message}. Press {failures_key} to review failures or {estimate_key} to draw a sample"
+        )
+
+    def _show_failures(self) -> None:
+        """Show the clusters of failures. In blind mode, show all items, because failures are
+        verdicts.
+        """
+        if self._overview.blind:
+            self.dismiss(("order", "dataset"))
+        elif self._overview.n_failures == 0:
+            self.dismiss(("order", "failures"))
+        else:
+            self.dismiss(("clusters", ()))
+
+    def _show_disagreements(self) -> None:
+        from fcreview.tui.screens.adjudication import AdjudicationScreen
+
+        self.app.push_screen(AdjudicationScreen(self._session, self._view), self._reload)
 
     def _show_checks(self) -> None:
         from fcreview.tui.screens.checks import CheckScreen

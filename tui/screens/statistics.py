@@ -161,30 +161,46 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
 
         Set the height of the table.
         """
-        small = is_small_screen(self.size)
         row = self._rows[self.list.cursor] if self._rows else None
-        means = self.query_one("#means", LineBar)
-        means.show(
-            fit_line(
-                (("  ", ""), (row.explanation if row is not None else "", "dim")), self.table_width
-            )
-        )
-        # without bars, heading, explanation and borders
-        room = self.size.height - (5 if small else 6)
-        panel, cells = (
-            self.query_one("#picture-panel", Panel),
-            self.table_width - (1 if small else 0),
-        )
-        most = max(room // 2 - (1 if small else 2), 0)
-        title, facts, lines = self.draw_picture(row, cells, most) if row is not None else NO_PICTURE
-        panel.display = 0 < len(lines) <= most
-        panel.set_flat(small)
-        panel.set_title(title, facts, flat_facts=True)
-        indent = ((" ", ""),) if small else ()
-        self.query_one("#picture", LineBlock).show([(*indent, *line) for line in lines])
-        if panel.display:
-            room = min(len(self._rows), room - len(lines) - (1 if small else 2))
-        self.list.styles.height = max(room, 1)
+        self._draw_explanation(row)
+        picture_rows = self._draw_picture_panel(row)
+        # Without a picture, the table may use the whole screen.
+        n_rows = self._free_rows
+        if picture_rows:
+            n_rows = min(len(self._rows), self._free_rows - picture_rows)
+        self.list.styles.height = max(n_rows, 1)
+
+    @property
+    def _free_rows(self) -> int:
+        """Number of rows for table and picture: without bars, heading, explanation and borders."""
+        return self.size.height - (5 if is_small_screen(self.size) else 6)
+
+    def _draw_explanation(self, row: StatisticsRow | None) -> None:
+        explanation = row.explanation if row is not None else ""
+        line: Line = (("  ", ""), (explanation, "dim"))
+        self.query_one("#means", LineBar).show(fit_line(line, self.table_width))
+
+    def _draw_picture_panel(self, row: StatisticsRow | None) -> int:
+        """Draw the picture of a row in at most half of the free rows.
+
+        Return the number of rows of the panel, 0 if it is hidden.
+        """
+        is_small = is_small_screen(self.size)
+        border_rows = 1 if is_small else 2
+        max_lines = max(self._free_rows // 2 - border_rows, 0)
+        picture = NO_PICTURE
+        if row is not None:
+            cells = self.table_width - (1 if is_small else 0)
+            picture = self.draw_picture(row, cells, max_lines)
+
+        panel = self.query_one("#picture-panel", Panel)
+        panel.display = 0 < len(picture.lines) <= max_lines
+        panel.set_flat(is_small)
+        panel.set_title(picture.title, picture.facts, flat_facts=True)
+        indent: Line = ((" ", ""),) if is_small else ()
+        lines = [(*indent, *line) for line in picture.lines]
+        self.query_one("#picture", LineBlock).show(lines)
+        return len(lines) + border_rows if panel.display else 0
 
     def on_resize(self) -> None:
         if self._choices is not None:
@@ -197,11 +213,10 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
 
     def action_choose_row(self) -> None:
         """Open the items of the row under the cursor, if it has items."""
-        if (
-            self._choices is not None
-            and self._choices.values
-            and self._choices.values[self.list.cursor]
-        ):
+        if self._choices is None or not self._choices.values:
+            return
+        items = self._choices.values[self.list.cursor]
+        if items:
             super().action_choose_row()
 
 
@@ -307,30 +322,53 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         )
         self._random = any(case.is_random for case in cases)
         scopes = list_useful_scopes(cases)
-        for at, scope in enumerate(scopes):
-            self.show_progress(f"{at} of {len(scopes)} tables computed")
+        for n_computed, scope in enumerate(scopes):
+            self.show_progress(f"{n_computed} of {len(scopes)} tables computed")
             self._groups[scope] = await asyncio.to_thread(compute_calibration_groups, cases, scope)
-            if scope == "overall":
-                self._wrong = await asyncio.to_thread(_compute_error_groups, cases)
-                wrong: list[CalibrationTable] = ["wrong"] if self._wrong else []
-                self._tables = ["overall", *wrong, *scopes[1:]]
+            if scope != "overall":
+                continue
+            self._wrong = await asyncio.to_thread(_compute_error_groups, cases)
+            self._tables = ["overall"]
+            if self._wrong:
+                self._tables.append("wrong")
+            self._tables += scopes[1:]
 
     def build_selected_table(self) -> StatisticsTable:
-        wrong = self._table == "wrong"
-        groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
-        rows = build_error_kind_rows(self._wrong) if wrong else build_calibration_rows(groups)
-        heading = (
-            "overall" if self._table == "overall" else "errors" if wrong else f"by {self._table}"
-        )
+        if self._table == "wrong":
+            return self._build_error_table()
+        groups = self._groups.get(self._table, [])
+        heading = "overall" if self._table == "overall" else f"by {self._table}"
+        rows = build_calibration_rows(groups)
         return self.make_table(
             rows,
             title=f"calibration {heading}",
-            noun="kind" if wrong else "group",
-            total=len(self._wrong) if wrong else len(groups),
-            columns=ERROR_KIND_COLUMNS if wrong else CALIBRATION_COLUMNS,
+            noun="group",
+            total=len(groups),
+            columns=CALIBRATION_COLUMNS,
             empty_message=self._progress or CALIBRATION_NONE,
-            note=self._progress or ("" if self._random or not rows else NOT_RANDOM),
+            note=self._find_table_note(rows),
         )
+
+    def _build_error_table(self) -> StatisticsTable:
+        """Return the table with the errors of checkers and judges, by kind."""
+        rows = build_error_kind_rows(self._wrong)
+        return self.make_table(
+            rows,
+            title="calibration errors",
+            noun="kind",
+            total=len(self._wrong),
+            columns=ERROR_KIND_COLUMNS,
+            empty_message=self._progress or CALIBRATION_NONE,
+            note=self._find_table_note(rows),
+        )
+
+    def _find_table_note(self, rows: Sequence[StatisticsRow]) -> str:
+        """Return the progress or, if no item was drawn at random, a warning."""
+        if self._progress:
+            return self._progress
+        if rows and not self._random:
+            return NOT_RANDOM
+        return ""
 
     def draw_picture(self, row: StatisticsRow, width: int, max_lines: int) -> Picture:
         if self._table == "wrong":
@@ -342,7 +380,8 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         return Picture("Automatic and human verdicts", facts=facts, lines=lines)
 
     def select_next_table(self) -> None:
-        self._table = self._tables[(self._tables.index(self._table) + 1) % len(self._tables)]
+        next_index = self._tables.index(self._table) + 1
+        self._table = self._tables[next_index % len(self._tables)]
 
 
 def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:

@@ -19,6 +19,7 @@ from fcreview.cli.signals import (
     install_signal_handlers,
     limit_exit_time,
     stop_raising_exceptions,
+    watch_terminal,
 )
 from fcreview.errors import (
     EXIT_FAILURE,
@@ -93,6 +94,7 @@ def run_command_line(arguments: list[str], *, handles_signals: bool = False) -> 
         program = build_program(arguments[0])
         if handles_signals:
             install_signal_handlers()
+            watch_terminal()
         program(args=arguments, prog_name="fcreview")
         return EXIT_SUCCESS
     except SystemExit as exit_:
@@ -233,7 +235,7 @@ def is_terminal_lost(error: Exception) -> bool:
     """
     if not isinstance(error, OSError) or error.errno != errno.EIO:
         return False
-    from fcreview.tui.shutdown import has_lost_terminal
+    from fcreview.tui.lost_terminal import has_lost_terminal
 
     return has_lost_terminal()
 

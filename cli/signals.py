@@ -44,6 +44,22 @@ def install_signal_handlers() -> None:
             signal.signal(number, _end_command)
 
 
+def watch_terminal() -> None:
+    """Send SIGHUP to this process when its terminal is lost, unless SIGHUP is ignored.
+
+    The kernel sends SIGHUP only to the first process of the session. `make` does not pass it on.
+    """
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return
+    from fcreview.tui.lost_terminal import wait_for_lost_terminal
+
+    def send_signal() -> None:
+        if wait_for_lost_terminal():
+            os.kill(os.getpid(), signal.SIGHUP)
+
+    _thread.start_new_thread(send_signal, ())
+
+
 def _end_command(number: int, frame: FrameType | None) -> None:
     _received_signals.append(number)
     # A second termination signal usually follows and must not interrupt the cleanup. A user who

@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import asyncio
 import contextlib
-import errno
 import os
 import select
 import signal
@@ -16,6 +15,8 @@ import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
+
+from fcreview.tui.lost_terminal import has_lost_terminal, redirect_lost_streams
 
 SHUTDOWN_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 SHUTDOWN_TIMEOUT = 10.0
@@ -140,37 +141,6 @@ class SignalShutdown:
 
         # `threading.Thread` takes locks that the interrupted code may hold.
         _thread.start_new_thread(end_process, ())
-
-
-def has_lost_terminal() -> bool:
-    """Whether the terminal of a standard stream no longer exists."""
-    return bool(_find_lost_streams())
-
-
-def redirect_lost_streams() -> None:
-    """Redirect standard streams to the null device if their terminal is lost, because writing could
-    block or fail.
-    """
-    for descriptor in _find_lost_streams():
-        null_device = os.open(os.devnull, os.O_RDWR)
-        os.dup2(null_device, descriptor)
-        os.close(null_device)
-
-
-def _find_lost_streams() -> list[int]:
-    """Return the file descriptors of the standard streams whose terminal no longer exists."""
-    descriptors = []
-    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
-        if stream is None:
-            continue
-        try:
-            termios.tcgetattr(stream.fileno())
-        except termios.error as error:
-            if error.args[0] == errno.EIO:
-                descriptors.append(stream.fileno())
-        except (OSError, ValueError):
-            continue
-    return descriptors
 
 
 def _open_hangup_poll() -> select.epoll | None:

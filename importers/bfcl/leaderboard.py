@@ -13,6 +13,7 @@ Tokens, cost and latency follow the V4 leaderboard, with its prices (`constants/
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -35,10 +36,9 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """
     if all(item.valid is None for item in items):
         return []
+    rates = count_category_rates(items, run.official_metrics)
     return [
-        *make_accuracy_table(
-            run.generation, tuple(count_category_rates(items, run.official_metrics).items())
-        ),
+        *make_accuracy_table(run.generation, tuple(rates.items())),
         *compute_format_sensitivity(items),
         *compute_cost_and_latency(items, run),
     ]
@@ -77,20 +77,24 @@ def count_category_rates(
 
     `score_headers` maps categories to headers of score files.
     """
-    counts: dict[str, list[int]] = {}
+    n_items: Counter[str] = Counter()
+    n_verdicts: Counter[str] = Counter()
+    n_passed: Counter[str] = Counter()
     for item in items:
-        count = counts.setdefault(item.category, [0, 0, 0])
-        count[2] += item.n_items
+        n_items[item.category] += item.n_items
         if item.valid is not None:
-            count[0] += item.n_items if item.valid else 0
-            count[1] += item.n_items
+            n_verdicts[item.category] += item.n_items
+        if item.valid:
+            n_passed[item.category] += item.n_items
+
     rates = {}
-    for category, (passed, n_verdicts, n_items) in counts.items():
-        header = read_header_accuracy(score_headers.get(category), n_items, passed)
-        rate = CategoryRate(passed, n_verdicts=n_verdicts, n_items=n_items)
-        rates[category] = (
-            CategoryRate(0, n_verdicts=0, n_items=n_items, note=header.message) if header else rate
-        )
+    for category, n in n_items.items():
+        rate = CategoryRate(n_passed[category], n_verdicts=n_verdicts[category], n_items=n)
+        # A score file lists only failed items. Without results, only its header tells the rate.
+        header = read_header_accuracy(score_headers.get(category), n, rate.passed)
+        if header is not None:
+            rate = CategoryRate(0, n_verdicts=0, n_items=n, note=header.message)
+        rates[category] = rate
     return rates
 
 
@@ -99,16 +103,21 @@ def average_rates(rates: Sequence[MeanRate], *, missing_as_zero: bool = False) -
 
     Rates without items are omitted or, if `missing_as_zero`, count as 0.
     """
-    run = [rate for rate in rates if rate.n_items]
-    n_verdicts, n_items = (
-        sum(rate.n_verdicts for rate in rates),
-        sum(rate.n_items for rate in rates),
+    rates_with_items = [rate for rate in rates if rate.n_items]
+    values = [rate.value for rate in rates_with_items if rate.value is not None]
+    missing: list[str] = []
+    for rate in rates:
+        missing += rate.missing
+
+    n_averaged = len(rates) if missing_as_zero else len(rates_with_items)
+    has_all_values = len(values) == len(rates_with_items)
+    is_known = has_all_values and (missing_as_zero or bool(rates_with_items))
+    return MeanRate(
+        sum(values) / n_averaged if is_known else None,
+        n_verdicts=sum(rate.n_verdicts for rate in rates),
+        n_items=sum(rate.n_items for rate in rates),
+        missing=tuple(missing),
     )
-    missing = tuple(category for rate in rates for category in rate.missing)
-    values = [rate.value for rate in run if rate.value is not None]
-    is_known = len(values) == len(run) and (run or missing_as_zero)
-    value = sum(values) / len(rates if missing_as_zero else run) if is_known else None
-    return MeanRate(value, n_verdicts=n_verdicts, n_items=n_items, missing=missing)
 
 
 def pool_category_rates(
@@ -121,16 +130,21 @@ def pool_category_rates(
     With `missing_sizes`, which maps categories to numbers of items, the items of missing categories
     count as failed.
     """
-    run = [rates[category] for category in categories if category in rates]
+    known = [rates[category] for category in categories if category in rates]
     missing = tuple(category for category in categories if category not in rates)
-    n_failed = sum(missing_sizes[category] for category in missing) if missing_sizes else 0
-    n_verdicts, n_items = sum(rate.n_verdicts for rate in run), sum(rate.n_items for rate in run)
-    if any(rate.n_verdicts == 0 for rate in run) or not n_verdicts + n_failed:
-        return MeanRate(None, n_verdicts=n_verdicts, n_items=n_items, missing=missing)
+    n_verdicts = sum(rate.n_verdicts for rate in known)
+    n_counted = n_verdicts
+    if missing_sizes is not None:
+        n_counted += sum(missing_sizes[category] for category in missing)
+
+    has_unknown_rate = any(rate.n_verdicts == 0 for rate in known)
+    value = None
+    if n_counted and not has_unknown_rate:
+        value = sum(rate.passed for rate in known) / n_counted
     return MeanRate(
-        sum(rate.passed for rate in run) / (n_verdicts + n_failed),
+        value,
         n_verdicts=n_verdicts,
-        n_items=n_items,
+        n_items=sum(rate.n_items for rate in known),
         missing=missing,
     )
 
@@ -202,24 +216,17 @@ class CategoryGroup:
 
 
 def make_category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[CategoryGroup]:
-    groups = []
-    for category in categories:
-        if rate := rates.get(category):
-            value = rate.passed / rate.n_verdicts if rate.n_verdicts else None
-            groups.append(
-                CategoryGroup(
-                    category,
-                    MeanRate(value, n_verdicts=rate.n_verdicts, n_items=rate.n_items),
-                    note=rate.note,
-                )
-            )
-        else:
-            groups.append(
-                CategoryGroup(
-                    category, MeanRate(None, n_verdicts=0, n_items=0, missing=(category,))
-                )
-            )
-    return groups
+    return [_make_category_group(category, rates.get(category)) for category in categories]
+
+
+def _make_category_group(category: str, rate: CategoryRate | None) -> CategoryGroup:
+    """Make the group of one category. Without a rate, the category was not run."""
+    if rate is None:
+        missing = MeanRate(None, n_verdicts=0, n_items=0, missing=(category,))
+        return CategoryGroup(category, missing)
+    value = rate.passed / rate.n_verdicts if rate.n_verdicts else None
+    mean_rate = MeanRate(value, n_verdicts=rate.n_verdicts, n_items=rate.n_items)
+    return CategoryGroup(category, mean_rate, note=rate.note)
 
 
 def make_unweighted_group(
@@ -292,7 +299,7 @@ _MULTI_TURN = (
 )
 
 
-# sources with equal counts have the same table, and are computed one after the other
+# Sources with equal counts have the same table, and are computed one after the other.
 @lru_cache(maxsize=2)
 def make_accuracy_table(
     version: str, category_rates: tuple[tuple[str, CategoryRate], ...]
@@ -307,22 +314,26 @@ def make_accuracy_table(
         groups = _make_v4_groups(rates)
         overall = [_make_v4_overall(groups)]
 
-    grouped = {category for group in groups for category in group.list_categories_by_size()}
-    ungrouped = [
-        name
-        for name in rates
-        if name not in (*grouped, *filenames.UNSCORED_CATEGORIES, "format_sensitivity")
-    ]
     groups_with_items = [group for group in groups if group.rate.n_items]
+    listed = [*groups_with_items, *make_category_groups(rates, _list_ungrouped(rates, groups))]
     # A run with categories of its own only has no leaderboard columns.
-    empty_groups = (
-        [group for group in groups if not group.rate.n_items] if groups_with_items else []
-    )
+    if groups_with_items:
+        listed += [group for group in groups if not group.rate.n_items]
 
-    metrics = [metric for group in overall for metric in group.list_metrics(0)]
-    for group in (*groups_with_items, *make_category_groups(rates, ungrouped), *empty_groups):
+    metrics: list[Metric] = []
+    for group in overall:
+        metrics += group.list_metrics(0)
+    for group in listed:
         metrics += group.list_metrics(1)
     return tuple(metrics)
+
+
+def _list_ungrouped(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> list[str]:
+    """Return the scored categories that are part of no group."""
+    omitted = {*filenames.UNSCORED_CATEGORIES, "format_sensitivity"}
+    for group in groups:
+        omitted.update(group.list_categories_by_size())
+    return [category for category in rates if category not in omitted]
 
 
 def _make_tables_before_v4(
@@ -334,15 +345,14 @@ def _make_tables_before_v4(
     if version == "V1":
         return [all_items], groups
 
-    make_overall_and_groups = (
-        make_v2_overall_and_groups if version == "V2" else make_v3_overall_and_groups
-    )
-    overall, more = make_overall_and_groups(rates, groups)
+    if version == "V2":
+        overall, further_groups = make_v2_overall_and_groups(rates, groups)
+    else:
+        overall, further_groups = make_v3_overall_and_groups(rates, groups)
     program_rates = compute_program_rates(version, rates)
-    first, *groups = [
-        _add_program_value(group, program_rates) for group in (overall, *groups, *more)
-    ]
-    return [first, all_items], groups
+    overall = _add_program_value(overall, program_rates)
+    groups = [_add_program_value(group, program_rates) for group in [*groups, *further_groups]]
+    return [overall, all_items], groups
 
 
 def _add_program_value(
@@ -370,42 +380,52 @@ def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, Mea
     `get_category_score` in `eval_runner_helper.py`, August 2024 to June 2025.
     """
 
-    def average(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
-        return make_unweighted_group(name, parts, missing_as_zero=True)
-
-    ast = [
-        average("simple", make_category_groups(rates, ("simple", "java", "javascript"))),
+    simple = make_category_groups(rates, ("simple", "java", "javascript"))
+    ast_columns = [
+        _average_with_missing("simple", simple),
         *make_category_groups(rates, ("multiple", "parallel", "parallel_multiple")),
     ]
-    executable = [
-        average("exec_simple", make_category_groups(rates, ("exec_simple", "rest"))),
+    exec_columns = [
+        _average_with_missing("exec_simple", make_category_groups(rates, ("exec_simple", "rest"))),
         *make_category_groups(rates, ("exec_multiple", "exec_parallel", "exec_parallel_multiple")),
     ]
-    irrelevance = make_category_groups(rates, ("irrelevance",))
+    non_live_columns = list(ast_columns)
     # In April 2025, V3 retired the executable categories.
-    has_executable_columns = version == "V2" or any(group.rate.n_items for group in executable)
-    columns = [*ast, *executable, *irrelevance] if has_executable_columns else [*ast, *irrelevance]
-    non_live = average("non_live", columns)
-    live = CategoryGroup(
-        "live",
-        pool_category_rates(rates, LIVE_CATEGORIES, V3_LIVE_SIZES if version == "V3" else None),
-    )
-    if version == "V3":
-        multi_turn = average("multi_turn", make_category_groups(rates, _MULTI_TURN))
-        overall = average("overall", [non_live, live, multi_turn])
-        return {group.name: group.rate for group in (non_live, live, multi_turn, overall)}
+    if version == "V2" or any(group.rate.n_items for group in exec_columns):
+        non_live_columns += exec_columns
+    non_live_columns += make_category_groups(rates, ("irrelevance",))
 
+    non_live = _average_with_missing("non_live", non_live_columns)
+    missing_sizes = V3_LIVE_SIZES if version == "V3" else None
+    live = CategoryGroup("live", pool_category_rates(rates, LIVE_CATEGORIES, missing_sizes))
+    groups = [non_live, live]
+    if version == "V3":
+        multi_turn = _average_with_missing("multi_turn", make_category_groups(rates, _MULTI_TURN))
+        groups.append(multi_turn)
+        groups.append(_average_with_missing("overall", groups))
+    else:
+        groups.append(_average_combined_columns(rates, ast_columns, exec_columns))
+    return {group.name: group.rate for group in groups}
+
+
+def _average_with_missing(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
+    """Average parts, of which missing ones count as 0."""
+    return make_unweighted_group(name, list(parts), missing_as_zero=True)
+
+
+def _average_combined_columns(
+    rates: RatesByCategory, ast: Sequence[CategoryGroup], executable: Sequence[CategoryGroup]
+) -> CategoryGroup:
+    """Average the columns of V2, of which some combine a non-live and a live category."""
+    columns = []
     live_ast = make_category_groups(rates, LIVE_AST_CATEGORIES)
-    combined = [
-        average(group.name, [group, live_group])
-        for group, live_group in zip(ast, live_ast, strict=True)
-    ]
-    both_irrelevance = average(
-        "irrelevance", make_category_groups(rates, ("irrelevance", "live_irrelevance"))
-    )
-    relevance = make_category_groups(rates, ("live_relevance",))
-    overall = average("overall", [*combined, *executable, both_irrelevance, *relevance])
-    return {group.name: group.rate for group in (non_live, live, overall)}
+    for group, live_group in zip(ast, live_ast, strict=True):
+        columns.append(_average_with_missing(group.name, [group, live_group]))
+    columns += executable
+    irrelevance = make_category_groups(rates, ("irrelevance", "live_irrelevance"))
+    columns.append(_average_with_missing("irrelevance", irrelevance))
+    columns += make_category_groups(rates, ("live_relevance",))
+    return _average_with_missing("overall", columns)
 
 
 def _make_v4_groups(rates: RatesByCategory) -> list[CategoryGroup]:
@@ -414,34 +434,39 @@ def _make_v4_groups(rates: RatesByCategory) -> list[CategoryGroup]:
     Missing categories count as 0. As on the leaderboard, some groups then show N/A.
     """
 
-    def make_group(name: str, categories: Sequence[str]) -> CategoryGroup:
-        return make_unweighted_group(
-            name, make_category_groups(rates, categories), missing_as_zero=True
-        )
-
-    simple = hide_if_incomplete(make_group(SIMPLE_MEAN, _SIMPLE))
+    simple = _average_categories(rates, SIMPLE_MEAN, _SIMPLE)
     others = make_category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
-    live_rate = pool_category_rates(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
-    live_parts = make_category_groups(rates, LIVE_AST_CATEGORIES)
-    live = CategoryGroup(
-        "live",
-        rate=live_rate,
-        parts=live_parts,
-        note=describe_missing(live_rate.missing, "counted as 0"),
+    irrelevance = _average_categories(rates, "irrelevance", ("irrelevance", "live_irrelevance"))
+    web_search = _average_categories(
+        rates, "web_search", ("web_search_base", "web_search_no_snippet")
     )
-    web_search = hide_if_incomplete(
-        make_group("web_search", ("web_search_base", "web_search_no_snippet"))
-    )
-    memory = hide_if_incomplete(
-        make_group("memory", ("memory_kv", "memory_vector", "memory_rec_sum"))
-    )
+    memory = _average_categories(rates, "memory", ("memory_kv", "memory_vector", "memory_rec_sum"))
     return [
-        make_unweighted_group("non_live", [simple, *others], missing_as_zero=True),
-        live,
-        hide_if_incomplete(make_group("irrelevance", ("irrelevance", "live_irrelevance"))),
-        make_group("multi_turn", _MULTI_TURN),
-        make_unweighted_group("agentic", [web_search, memory], missing_as_zero=True),
+        _average_with_missing("non_live", [hide_if_incomplete(simple), *others]),
+        _make_v4_live_group(rates),
+        hide_if_incomplete(irrelevance),
+        _average_categories(rates, "multi_turn", _MULTI_TURN),
+        _average_with_missing(
+            "agentic", [hide_if_incomplete(web_search), hide_if_incomplete(memory)]
+        ),
     ]
+
+
+def _average_categories(
+    rates: RatesByCategory, name: str, categories: Sequence[str]
+) -> CategoryGroup:
+    return _average_with_missing(name, make_category_groups(rates, categories))
+
+
+def _make_v4_live_group(rates: RatesByCategory) -> CategoryGroup:
+    """Make the group of live categories, which count by their numbers of items."""
+    rate = pool_category_rates(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
+    return CategoryGroup(
+        "live",
+        rate=rate,
+        parts=make_category_groups(rates, LIVE_AST_CATEGORIES),
+        note=describe_missing(rate.missing, "counted as 0"),
+    )
 
 
 def _make_v4_overall(groups: Sequence[CategoryGroup]) -> CategoryGroup:
@@ -455,36 +480,57 @@ def _make_v4_overall(groups: Sequence[CategoryGroup]) -> CategoryGroup:
 
 
 def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
-    is_v1 = version == "V1"
-    suffix, executable = ("_function", "executable_") if is_v1 else ("", "exec_")
+    if version == "V1":
+        return _make_v1_groups(rates)
 
-    def make_simple_group(name: str, categories: Sequence[str]) -> CategoryGroup:
-        parts = make_category_groups(rates, categories)
-        return (
-            make_item_weighted_group(name, parts, rates)
-            if is_v1
-            else make_unweighted_group(name, parts)
-        )
-
-    others = (f"multiple{suffix}", f"parallel{suffix}", f"parallel_multiple{suffix}")
-    simple = make_simple_group(SIMPLE_MEAN, ("simple", "java", "javascript"))
-    simple_executable = make_simple_group(f"{executable}simple", (f"{executable}simple", "rest"))
-    other_executable = make_category_groups(rates, [f"{executable}{name}" for name in others])
-    groups = [
-        make_unweighted_group("ast", [simple, *make_category_groups(rates, others)]),
-        make_unweighted_group("executable", [simple_executable, *other_executable]),
+    simple = make_category_groups(rates, ("simple", "java", "javascript"))
+    executable_simple = make_category_groups(rates, ("exec_simple", "rest"))
+    return [
         make_unweighted_group(
-            "irrelevance", make_category_groups(rates, ("relevance" if is_v1 else "irrelevance",))
+            "ast",
+            [
+                make_unweighted_group(SIMPLE_MEAN, simple),
+                *make_category_groups(rates, ("multiple", "parallel", "parallel_multiple")),
+            ],
         ),
+        make_unweighted_group(
+            "executable",
+            [
+                make_unweighted_group("exec_simple", executable_simple),
+                *make_category_groups(
+                    rates, ("exec_multiple", "exec_parallel", "exec_parallel_multiple")
+                ),
+            ],
+        ),
+        make_unweighted_group("irrelevance", make_category_groups(rates, ("irrelevance",))),
+        make_item_weighted_group("live", make_category_groups(rates, LIVE_CATEGORIES), rates),
+        make_unweighted_group("multi_turn", make_category_groups(rates, _MULTI_TURN)),
     ]
-    if not is_v1:
-        live = make_category_groups(rates, LIVE_CATEGORIES)
-        multi_turn = make_category_groups(rates, _MULTI_TURN)
-        groups += [
-            make_item_weighted_group("live", live, rates),
-            make_unweighted_group("multi_turn", multi_turn),
-        ]
-    return groups
+
+
+def _make_v1_groups(rates: RatesByCategory) -> list[CategoryGroup]:
+    """Make the groups of V1, in which the items of simple categories have equal weights."""
+    simple = make_category_groups(rates, ("simple", "java", "javascript"))
+    executable_simple = make_category_groups(rates, ("executable_simple", "rest"))
+    others = ("multiple_function", "parallel_function", "parallel_multiple_function")
+    return [
+        make_unweighted_group(
+            "ast",
+            [
+                make_item_weighted_group(SIMPLE_MEAN, simple, rates),
+                *make_category_groups(rates, others),
+            ],
+        ),
+        make_unweighted_group(
+            "executable",
+            [
+                make_item_weighted_group("executable_simple", executable_simple, rates),
+                *make_category_groups(rates, [f"executable_{name}" for name in others]),
+            ],
+        ),
+        # In V1, the category of irrelevance is called `relevance`.
+        make_unweighted_group("irrelevance", make_category_groups(rates, ("relevance",))),
+    ]
 
 
 def _make_all_items_group(
@@ -600,50 +646,60 @@ def compute_format_sensitivity(items: Sequence[ScoredItem]) -> list[Metric]:
     The range and the standard deviation are in percentage points. They have no value if a
     configuration has no verdict.
     """
-    by_config: dict[str, list[ScoredItem]] = {}
+    items_by_config: dict[str, list[ScoredItem]] = {}
     for item in items:
         if item.category == "format_sensitivity" and item.setting is not None:
-            by_config.setdefault(item.setting, []).append(item)
-    if not by_config:
+            items_by_config.setdefault(item.setting, []).append(item)
+    if not items_by_config:
         return []
-    table = "format sensitivity"
-    configs = [
-        build_pass_rate_metric(table, name, part, level=1) for name, part in by_config.items()
-    ]
-    values = [100 * config.value for config in configs if config.value is not None]
-    is_complete = len(values) == len(configs)
-    spread = {
-        "max delta": max(values) - min(values) if is_complete else None,
-        "standard deviation": (stdev(values) if len(values) > 1 else 0.0) if is_complete else None,
-    }
-    n, total = (
-        sum(config.n or 0 for config in configs),
-        sum(config.total or 0 for config in configs),
-    )
-    for config in configs:
+
+    configs = []
+    for name, items_of_config in items_by_config.items():
+        config = build_pass_rate_metric(FORMAT_TABLE, name, items_of_config, level=1)
         config.digits = 2
-    deltas = [
-        Metric(table, name, value=value, unit="percent", n=n, total=total, digits=2)
-        for name, value in spread.items()
+        configs.append(config)
+    return [*_compute_spread(configs), *configs]
+
+
+def _compute_spread(configs: Sequence[Metric]) -> list[Metric]:
+    """Return range and standard deviation of the accuracies of prompt configurations."""
+    percentages = [100 * config.value for config in configs if config.value is not None]
+    max_delta = None
+    deviation = None
+    if len(percentages) == len(configs):
+        max_delta = max(percentages) - min(percentages)
+        deviation = stdev(percentages) if len(percentages) > 1 else 0.0
+    return [
+        Metric(
+            FORMAT_TABLE,
+            name,
+            value=value,
+            unit="percent",
+            n=sum(config.n or 0 for config in configs),
+            total=sum(config.total or 0 for config in configs),
+            digits=2,
+        )
+        for name, value in (("max delta", max_delta), ("standard deviation", deviation))
     ]
-    return [*deltas, *configs]
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
-    """Return each item as the only trial of its task.
-
-    An item whose model call failed counts as ended with an error.
-    """
+    """Return each item as the only trial of its task."""
     trials = []
     for item in items:
-        has_no_reply = item.valid is False and "inference_error" in (item.error_type or "")
-        ending: Ending = "not run" if item.valid is None else "error" if has_no_reply else "graded"
-        trials.append(
-            Trial(
-                item.id, task=f"{item.category}/{item.id}", passed=item.valid is True, ending=ending
-            )
-        )
+        task = f"{item.category}/{item.id}"
+        passed = item.valid is True
+        trials.append(Trial(item.id, task=task, passed=passed, ending=_find_ending(item)))
     return TrialTable(trials, "BFCL")
+
+
+def _find_ending(item: ScoredItem) -> Ending:
+    """Return how a trial ended. An item whose model call failed ended with an error."""
+    if item.valid is None:
+        return "not run"
+    if item.valid is False and "inference_error" in (item.error_type or ""):
+        return "error"
+    return "graded"
 
 
 TOKEN_PRICES: dict[str, tuple[float, float]] = {
@@ -690,6 +746,9 @@ GPU_HOUR_PRICE = 23.92
 """Price of an hour of the machine that serves local models, in dollars."""
 CONCURRENT_REQUESTS = 100
 COST_TABLE = "cost and latency"
+FORMAT_TABLE = "format sensitivity"
+TOKENS_PER_PRICE = 1e6
+SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -712,36 +771,37 @@ def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metr
 
     Verdicts are not used.
     """
-    used = [item for item in items if item.category not in filenames.UNSCORED_CATEGORIES]
-    times = _summarize_step_times(tuple(item.seconds for item in used))
-    tokens_in, tokens_out = (
-        sum(item.tokens_in or 0 for item in used),
-        sum(item.tokens_out or 0 for item in used),
-    )
-    tokens = {"input tokens": tokens_in, "output tokens": tokens_out}
-    metrics = [
-        Metric(COST_TABLE, name, value=value, unit="count")
-        for name, value in tokens.items()
-        if value
-    ]
+    scored = [item for item in items if item.category not in filenames.UNSCORED_CATEGORIES]
+    tokens_in = sum(item.tokens_in or 0 for item in scored)
+    tokens_out = sum(item.tokens_out or 0 for item in scored)
+    times = _summarize_step_times(tuple(item.seconds for item in scored))
+
+    metrics = []
+    for name, count in (("input tokens", tokens_in), ("output tokens", tokens_out)):
+        if count:
+            metrics.append(Metric(COST_TABLE, name, value=count, unit="count"))
+    # Earlier programs print no cost.
     if run.generation not in ("V1", "V2", "V3"):
         metrics += _estimate_cost(run.model, tokens_in, tokens_out, times)
-    if times is None:
-        return metrics
-    n = times.n_steps
+    if times is not None:
+        metrics += _list_latency_metrics(times)
+    return metrics
+
+
+def _list_latency_metrics(times: StepTimes) -> list[Metric]:
     latencies = {
         "mean": times.mean,
         "standard deviation": times.deviation,
         "95th percentile": times.p95,
     }
-    return metrics + [
+    return [
         Metric(
             COST_TABLE,
             f"latency {name}",
             value=value,
             unit="seconds",
-            n=n,
-            total=n,
+            n=times.n_steps,
+            total=times.n_steps,
             counted_noun="steps",
             digits=2,
         )
@@ -780,20 +840,21 @@ def _estimate_cost(
     """Return the cost as a metric, or an empty list if tokens and latencies are missing."""
     price = TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
     if price is not None:
-        if not (tokens_in and tokens_out):
+        if not tokens_in or not tokens_out:
             return []
-        dollars = (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+        input_price, output_price = price
+        dollars = (tokens_in * input_price + tokens_out * output_price) / TOKENS_PER_PRICE
         note = (
-            f"prices of the official program in March 2026, per million tokens: ${price[0]} input,"
-            f" ${price[1]} output"
+            "prices of the official program in March 2026, per million tokens:"
+            f" ${input_price} input, ${output_price} output"
         )
     elif times is not None:
-        dollars = times.total / 3600 * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
+        hours = times.total / SECONDS_PER_HOUR
+        dollars = hours * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
         note = (
             f"estimated from machine time: ${GPU_HOUR_PRICE} per hour, with {CONCURRENT_REQUESTS}"
-            " concurrent "
+            " concurrent requests. The official program has no token price for this model"
         )
-        note += "requests. The official program has no token price for this model"
     else:
         return []
     return [Metric(COST_TABLE, "cost", value=dollars, unit="dollars", note=note, digits=2)]

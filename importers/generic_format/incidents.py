@@ -36,19 +36,19 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     """Return why a line contains no answer, or the weak mark of an empty reply, or None."""
     response = as_object(line.get("response"))
     body = as_object(response.get("body", response))
-    choices = list_objects(body.get("choices") or line.get("choices"))
-    message = as_object(choices[0].get("message")) if choices else _get_last_message(line)
+    choice = next(iter(list_objects(body.get("choices") or line.get("choices"))), None)
+    message = _get_last_message(line) if choice is None else as_object(choice.get("message"))
 
     if line.get("error") and _is_request_error(line, message):
         return make_error_incident(line["error"], "error")
-    failure = _find_response_error(response, body)
-    if failure is not None:
-        return failure
-
+    response_error = _find_response_error(response, body)
+    if response_error is not None:
+        return response_error
     if isinstance(line.get(EVALSCOPE_OUTPUT), dict) or isinstance(line.get(EVALSCOPE_SCORE), dict):
         return _find_evalscope_incident(line)
 
-    reason = choices[0].get("finish_reason") if choices else line.get("finish_reason")
+    source_of_reason = line if choice is None else choice
+    reason = source_of_reason.get("finish_reason")
     incident = find_finish_reason_incident(reason, message.get("content"), "finish_reason")
     if incident is not None:
         return incident
@@ -83,19 +83,11 @@ def _find_evalscope_incident(line: JsonObject) -> Incident | None:
     """Return the incident of a prediction or a review of EvalScope, which writes some failures
     as the reply.
     """
-    output, sample = as_object(line.get(EVALSCOPE_OUTPUT)), as_object(line.get(EVALSCOPE_SCORE))
-    stated_errors = {
-        "model_output.error": output.get("error"),
-        "metadata.rollout_error": as_object(line.get("metadata")).get("rollout_error"),
-        "sample_metadata.rollout_error": as_object(sample.get("sample_metadata")).get(
-            "rollout_error"
-        ),
-        "task_result.error": _get_task_result(sample).get("error"),
-    }
-    for where, error in stated_errors.items():
-        if error:
-            return make_error_incident(error, where)
+    stated = _find_stated_evalscope_error(line)
+    if stated is not None:
+        return stated
 
+    output = as_object(line.get(EVALSCOPE_OUTPUT))
     choice = next(iter(list_objects(output.get("choices"))), {})
     message = as_object(choice.get("message")) or _get_last_message(line)
     content = message.get("content")
@@ -104,12 +96,36 @@ def _find_evalscope_incident(line: JsonObject) -> Incident | None:
     )
     if incident is not None:
         return incident
-    if isinstance(content, str) and content.startswith(EVALSCOPE_TAU_ERROR):
-        return make_error_incident(content, "content", is_marked=False)
-    written_error = _parse_evalscope_error(content)
+
+    written_error = _find_written_evalscope_error(content)
     if written_error is not None:
         return make_error_incident(written_error, "content", is_marked=False)
     return _find_empty_message(line, message)
+
+
+def _find_stated_evalscope_error(line: JsonObject) -> Incident | None:
+    """Return the incident of the first field for errors that is not empty."""
+    output = as_object(line.get(EVALSCOPE_OUTPUT))
+    sample = as_object(line.get(EVALSCOPE_SCORE))
+    metadata = as_object(line.get("metadata"))
+    sample_metadata = as_object(sample.get("sample_metadata"))
+    errors = {
+        "model_output.error": output.get("error"),
+        "metadata.rollout_error": metadata.get("rollout_error"),
+        "sample_metadata.rollout_error": sample_metadata.get("rollout_error"),
+        "task_result.error": _get_task_result(sample).get("error"),
+    }
+    for where, error in errors.items():
+        if error:
+            return make_error_incident(error, where)
+    return None
+
+
+def _find_written_evalscope_error(content: Any) -> str | None:
+    """Return the error that an adapter of EvalScope wrote as the reply."""
+    if isinstance(content, str) and content.startswith(EVALSCOPE_TAU_ERROR):
+        return content
+    return _parse_evalscope_error(content)
 
 
 def _get_task_result(sample: JsonObject) -> JsonObject:

@@ -219,26 +219,22 @@ def parse_predicted_call(
 
     If its arguments are not a JSON object, the call has a decoding error.
     """
-    arguments = call.arguments
-    if not isinstance(arguments, str):
-        return Call(
-            "predicted", call.name, arguments=dict(arguments), turn=turn, step=step, index=index
-        )
+    parsed = Call("predicted", call.name, arguments=None, turn=turn, step=step, index=index)
+    if not isinstance(call.arguments, str):
+        parsed.arguments = dict(call.arguments)
+        return parsed
+
+    parsed.raw = call.arguments
     try:
-        value = json.loads(arguments or "{}")
-        error = None if isinstance(value, dict) else "the arguments are not a JSON object"
-    except (ValueError, RecursionError) as reason:
-        error = f"the arguments are not valid JSON: {reason}"
-    return Call(
-        "predicted",
-        call.name,
-        arguments=None if error else value,
-        turn=turn,
-        step=step,
-        index=index,
-        raw=arguments,
-        decode_error=error,
-    )
+        arguments = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError) as error:
+        parsed.decode_error = f"the arguments are not valid JSON: {error}"
+        return parsed
+    if isinstance(arguments, dict):
+        parsed.arguments = arguments
+    else:
+        parsed.decode_error = "the arguments are not a JSON object"
+    return parsed
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -249,28 +245,36 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         if isinstance(line, ImportIssue):
             yield line
             continue
-        is_header = isinstance(line.value, dict) and "fcreview" in line.value
         try:
-            if is_header:
-                Header.model_validate(line.value)
-                continue
-            source = _read_record(line)
+            source = _read_record_or_header(line)
         except ValidationError as error:
             yield from _report_validation_errors(error, path, line)
             continue
-        record = source.record
-        item_id = record.id
+        if source is None:
+            continue
+
+        item_id = source.record.id
         if item_id in known_ids:
+            what = (
+                f"{item_id} occurs more than once. This record is imported as {item_id}#{line.line}"
+            )
             item_id = f"{item_id}#{line.line}"
-            what = f"{record.id} occurs more than once. This record is imported as {item_id}"
             yield ImportIssue(str(path), line.line, what=what, item=item_id)
         known_ids.add(item_id)
-        incident = find_line_incident(as_object(line.value))
-        item = Item(item_id, category=record.category, group=record.group, file=str(path))
-        item.line, item.offset, item.length = line.line, line.offset, line.length
-        fill_safely(item, partial(_fill_item, item, source))
-        apply_incident(item, incident)
-        yield item
+        yield _make_item(item_id, path, line, source)
+
+
+def _make_item(item_id: str, path: Path, line: JsonRecord, source: _SourceRecord) -> Item:
+    record = source.record
+    item = Item(item_id, category=record.category, group=record.group, file=str(path))
+    item.line = line.line
+    item.offset = line.offset
+    item.length = line.length
+    # Filling the item may change the line's value.
+    incident = find_line_incident(as_object(line.value))
+    fill_safely(item, partial(_fill_item, item, source))
+    apply_incident(item, incident)
+    return item
 
 
 def _read_lines(path: Path) -> Iterator[JsonRecord | ImportIssue]:
@@ -294,17 +298,29 @@ class _SourceRecord:
     """Whether the messages match the schema. Then `record` contains them."""
 
 
-def _read_record(line: JsonRecord) -> _SourceRecord:
-    """Read a line. Raises ValidationError if a field does not match the schema.
+def _read_record_or_header(line: JsonRecord) -> _SourceRecord | None:
+    """Read a line; None for a header.
 
-    The schema describes messages of OpenAI's chat format. Messages in other dialects, and
-    messages that break the schema, are read by the rules of their dialect, which name each part
-    that they do not know.
+    Raises ValidationError if a field does not match the schema.
+    """
+    is_header = isinstance(line.value, dict) and "fcreview" in line.value
+    if is_header:
+        Header.model_validate(line.value)
+        return None
+    return _read_record(line)
+
+
+def _read_record(line: JsonRecord) -> _SourceRecord:
+    """Read a record or a line of a chat log.
+
+    Raises ValidationError if a field does not match the schema. The schema describes messages of
+    OpenAI's chat format. Messages in other dialects, and messages that break the schema, are read
+    by the rules of their dialect, which name each part that they do not know.
     """
     value = convert_chat_log_line(line.value, line.line)
-    messages = as_list(as_object(value).get("messages"))
-    written = {"messages": messages, "tools": as_object(value).get("tools")}
-    conversation = read_conversation(written)
+    fields = as_object(value)
+    messages = as_list(fields.get("messages"))
+    conversation = read_conversation({"messages": messages, "tools": fields.get("tools")})
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
     if messages and not is_in_schema:
         record = _validate_without_messages(value, conversation.dialect)
@@ -338,17 +354,13 @@ def _report_validation_errors(
     raw = make_excerpt(orjson.dumps(to_plain_json(line.value)))
     for problem in problems[:MAX_FIELD_ISSUES]:
         field_name = ".".join(map(str, problem["loc"])) or "the line"
-        yield ImportIssue(
-            str(path), line.line, what=f"{field_name}: {problem['msg']}", raw=raw, severity="error"
-        )
-    if (n_more := len(problems) - MAX_FIELD_ISSUES) > 0:
-        yield ImportIssue(
-            str(path),
-            line.line,
-            what=f"{n_more} more fields are not valid",
-            raw=None,
-            severity="error",
-        )
+        what = f"{field_name}: {problem['msg']}"
+        yield ImportIssue(str(path), line.line, what=what, raw=raw, severity="error")
+
+    n_more = len(problems) - MAX_FIELD_ISSUES
+    if n_more > 0:
+        what = f"{n_more} more fields are not valid"
+        yield ImportIssue(str(path), line.line, what=what, severity="error")
 
 
 def _fill_item(item: Item, source: _SourceRecord) -> None:
@@ -358,34 +370,38 @@ def _fill_item(item: Item, source: _SourceRecord) -> None:
         item.functions = read_tools(record.tools)
     else:
         item.functions = source.conversation.functions
+    # Without predicted calls, those in the messages count.
     if record.predicted is not None:
-        calls = _number_calls_in_turns(record.predicted)
         item.predicted = [
-            parse_predicted_call(call, call.turn, call.step, index) for index, call in calls
+            parse_predicted_call(call, call.turn, call.step, index)
+            for index, call in _number_calls_in_turns(record.predicted)
         ]
-    item.tokens_in, item.tokens_out, item.latency = (
-        record.tokens_in,
-        record.tokens_out,
-        record.latency,
-    )
+    item.tokens_in = record.tokens_in
+    item.tokens_out = record.tokens_out
+    item.latency = record.latency
     item.extra.metadata = dict(record.extra)
     item.verdicts = [_convert_verdict(verdict, item) for verdict in record.verdicts]
-    if record.golden is not None:
-        item.golden = parse_golden_calls(record.golden)
-        _report_malformed_alternatives(item, record.golden)
-        item.pairs = align_calls_by_turn(item.golden, item.predicted, keep_order=record.ordered)
-        find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-        _recompute_verdict(item)
-    else:
+
+    if record.golden is None:
         item.pairs = align_calls_by_turn([], item.predicted)
         item.rule_note = "the record has no golden answer"
+    else:
+        _compare_with_golden_calls(item, record.golden, keep_order=record.ordered)
     _set_verdict_fields(item)
     item.prediction_hash = answer_hash(_list_answer_messages(source))
-    item.golden_hash = (
-        answer_hash([call.model_dump() for call in record.golden])
-        if record.golden is not None
-        else ""
-    )
+    if record.golden is not None:
+        item.golden_hash = answer_hash([call.model_dump() for call in record.golden])
+
+
+def _compare_with_golden_calls(
+    item: Item, golden_calls: list[GoldenCall], *, keep_order: bool
+) -> None:
+    """Set the golden calls, the pairs, the first difference and the recomputed verdict."""
+    item.golden = parse_golden_calls(golden_calls)
+    _report_malformed_alternatives(item, golden_calls)
+    item.pairs = align_calls_by_turn(item.golden, item.predicted, keep_order=keep_order)
+    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
+    _recompute_verdict(item)
 
 
 def _list_answer_messages(source: _SourceRecord) -> list[Any]:
@@ -418,25 +434,20 @@ def _number_calls_in_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
-    def to_accepted_values(value: Any) -> AcceptedValues:
-        is_simple = not isinstance(value, Alternatives)
-        return (
-            AcceptedValues([value])
-            if is_simple
-            else AcceptedValues(list(value.any_of), value.optional)
+    calls = []
+    for index, call in _number_calls_in_turns(golden_calls):
+        accepted = {name: _parse_accepted(value) for name, value in call.arguments.items()}
+        calls.append(
+            Call("golden", call.name, arguments=accepted, turn=call.turn, step=0, index=index)
         )
+    return calls
 
-    return [
-        Call(
-            "golden",
-            call.name,
-            arguments={n: to_accepted_values(v) for n, v in call.arguments.items()},
-            turn=call.turn,
-            step=0,
-            index=index,
-        )
-        for index, call in _number_calls_in_turns(golden_calls)
-    ]
+
+def _parse_accepted(value: Any) -> AcceptedValues:
+    """Return the accepted values of a golden argument: alternatives, or a single value."""
+    if isinstance(value, Alternatives):
+        return AcceptedValues(list(value.any_of), value.optional)
+    return AcceptedValues([value])
 
 
 def _report_malformed_alternatives(item: Item, golden_calls: list[GoldenCall]) -> None:
@@ -448,9 +459,8 @@ def _report_malformed_alternatives(item: Item, golden_calls: list[GoldenCall]) -
             if isinstance(value, dict) and "any_of" in value:
                 what = (
                     f"the golden argument {name[:60]} of {call.name[:60]} has any_of, but not the"
-                    " form"
+                    ' form {"any_of": [...], "optional": false}. It is compared as an object'
                 )
-                what += ' {"any_of": [...], "optional": false}. It is compared as an object'
                 add_issue(item, what)
 
 
@@ -460,41 +470,50 @@ def _recompute_verdict(item: Item) -> None:
     """
     differing = next((pair for pair in item.pairs if pair.state != "="), None)
     item.rule = differing is None
-    item.rule_error_type = _choose_error_type(differing) if differing else None
-    if not any(
+    if differing is not None:
+        item.rule_error_type = _choose_error_type(differing)
+
+    # A verdict that the record states counts instead.
+    has_stated_verdict = any(
         verdict.source == "rule" and verdict.criterion == "correct" for verdict in item.verdicts
-    ):
-        rationale = item.first_difference
+    )
+    if not has_stated_verdict:
         item.verdicts.append(
             Verdict(
                 "rule",
                 item.rule,
                 error_type=item.rule_error_type,
-                rationale=rationale,
+                rationale=item.first_difference,
                 by="exact comparison",
             )
         )
 
 
 def _choose_error_type(differing_pair: CallPair) -> str:
-    if differing_pair.state in "-+":
-        return "missing_call" if differing_pair.state == "-" else "extra_call"
+    if differing_pair.state == "-":
+        return "missing_call"
+    if differing_pair.state == "+":
+        return "extra_call"
     if not differing_pair.diff or not differing_pair.diff[0].path:
         return "wrong_function"
-    return {"-": "missing_argument", "+": "extra_argument"}.get(
-        differing_pair.diff[0].state, "wrong_value"
-    )
+    return _ARGUMENT_ERRORS.get(differing_pair.diff[0].state, "wrong_value")
+
+
+_ARGUMENT_ERRORS = {"-": "missing_argument", "+": "extra_argument"}
+"""State of the first different argument -> error type."""
 
 
 def _set_verdict_fields(item: Item) -> None:
     """Copy the verdicts on the whole item to its fields `official`, `judge` and `rule`."""
     for verdict in item.verdicts:
-        if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(
-            verdict.value, bool
-        ):
-            if verdict.source == "official":
-                item.official, item.error_type = verdict.value, verdict.error_type
-            elif verdict.source == "judge":
-                item.judge = verdict.value
-            else:
-                item.rule, item.rule_error_type = verdict.value, verdict.error_type
+        is_on_item = verdict.target == ITEM and verdict.criterion == CORRECT
+        if not is_on_item or not isinstance(verdict.value, bool):
+            continue
+        if verdict.source == "official":
+            item.official = verdict.value
+            item.error_type = verdict.error_type
+        elif verdict.source == "judge":
+            item.judge = verdict.value
+        else:
+            item.rule = verdict.value
+            item.rule_error_type = verdict.error_type

@@ -31,16 +31,21 @@ GOLDEN_CALLS = TypeAdapter(list[GoldenCall])
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    if problem := writeback.check_fix_fields(golden_fix, GOLDEN_FIELD):
+    problem = writeback.check_fix_fields(golden_fix, GOLDEN_FIELD)
+    if problem is not None:
         return problem
     try:
         calls = GOLDEN_CALLS.validate_python(golden_fix[GOLDEN_FIELD])
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        return f"{'.'.join(map(str, (GOLDEN_FIELD, *first['loc'])))}: {first['msg']}"
+        field_name = ".".join(map(str, (GOLDEN_FIELD, *first["loc"])))
+        return f"{field_name}: {first['msg']}"
+
     available = function_names(item.functions)
-    unknown = next((call.name for call in calls if available and call.name not in available), None)
-    return f"the function {unknown} is not available to the model" if unknown is not None else None
+    for call in calls:
+        if available and call.name not in available:
+            return f"the function {call.name} is not available to the model"
+    return None
 
 
 def rewrite_golden(
@@ -56,25 +61,38 @@ def rewrite_scores(
     path = plan.results[0]
     raw = read_file(path)
     overridden = {item.id: item for item in items if item.overrides}
-    edits, found_ids, known_ids = LineEdits(), set[str](), set[str]()
-    for line, record in writeback.parse_numbered_records(raw):
-        stated_id = record.get("id")
-        if (
-            not isinstance(stated_id, str)
-            or "fcreview" in record
-            or convert_chat_log_line(record, line) is not record
-        ):
+    edits = LineEdits()
+    representable_ids: set[str] = set()
+    for line, item_id, record in _list_item_records(raw):
+        item = overridden.get(item_id)
+        if item is None:
             continue
-        item_id = f"{stated_id}#{line}" if stated_id in known_ids else stated_id
-        known_ids.add(stated_id)
-        if item_id in overridden:
-            found_ids.add(item_id)
-            new_record = apply_overrides_to_record(record, overridden[item_id])
-            if new_record != record:
-                edits.replaced[line] = new_record
-    yield from writeback.find_unrepresentable_reviews(items, lambda item, _: item.id in found_ids)
+        representable_ids.add(item_id)
+        new_record = apply_overrides_to_record(record, item)
+        if new_record != record:
+            edits.replaced[line] = new_record
+
+    yield from writeback.find_unrepresentable_reviews(
+        items, lambda item, _: item.id in representable_ids
+    )
     if edits:
         yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
+
+
+def _list_item_records(raw: bytes) -> Iterator[tuple[int, str, JsonObject]]:
+    """Yield (line number, item id, record) of each record that can represent verdicts."""
+    known_ids: set[str] = set()
+    for line, record in writeback.parse_numbered_records(raw):
+        stated_id = record.get("id")
+        if not isinstance(stated_id, str) or "fcreview" in record:
+            continue
+        is_chat_log_line = convert_chat_log_line(record, line) is not record
+        if is_chat_log_line:
+            continue
+        # The import gives repeated ids in the same way.
+        item_id = f"{stated_id}#{line}" if stated_id in known_ids else stated_id
+        known_ids.add(stated_id)
+        yield line, item_id, record
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
@@ -88,62 +106,76 @@ def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObjec
     An override replaces the official verdict or, without one, the recomputed or the judge verdict.
     If the record has no verdict, the override is added with the source `rule`.
     """
-    verdicts: list[JsonObject] = [dict(each) for each in as_list(record.get("verdicts"))]
+    verdicts: list[JsonObject] = [dict(verdict) for verdict in as_list(record.get("verdicts"))]
     for (target, criterion), value in item.overrides.items():
-        key = (target, criterion)
-        candidates = [
-            each
-            for each in reversed(verdicts)
-            if (each.get("target", ITEM), each.get("criterion", CORRECT)) == key
-            and each.get("value") is not None
-        ]
-        counting = next(
-            (
-                each
-                for source in SCORING_ORDER
-                for each in candidates
-                if each.get("source") == source
-            ),
-            None,
-        )
-        if counting is None or (
-            key == ITEM_CORRECT and counting.get("source") == "judge" and "golden" in record
-        ):
-            added = {
-                "source": "rule",
-                "value": value,
-                "target": target,
-                "criterion": criterion,
-                "by": "people",
-            }
-            verdicts.append(added)
+        counting = _find_counting_verdict(verdicts, target, criterion)
+        # The verdict by the golden answer counts before that of a judge, so it is overridden.
+        is_judge_verdict = counting is not None and counting.get("source") == "judge"
+        is_on_item = (target, criterion) == ITEM_CORRECT
+        if counting is None or (is_judge_verdict and is_on_item and "golden" in record):
+            verdicts.append(_make_reviewed_verdict(target, criterion, value))
             continue
         counting["value"] = value
         if value is not False:
             counting.pop("error_type", None)
-    return record | {"verdicts": verdicts} if verdicts else record
+    if not verdicts:
+        return record
+    return record | {"verdicts": verdicts}
+
+
+def _find_counting_verdict(
+    verdicts: Sequence[JsonObject], target: str, criterion: str
+) -> JsonObject | None:
+    """Return the verdict that counts for a target and criterion: the last one of the first source
+    that has one.
+    """
+    for source in SCORING_ORDER:
+        for verdict in reversed(verdicts):
+            if (
+                verdict.get("source") == source
+                and verdict.get("target", ITEM) == target
+                and verdict.get("criterion", CORRECT) == criterion
+                and verdict.get("value") is not None
+            ):
+                return verdict
+    return None
+
+
+def _make_reviewed_verdict(target: str, criterion: str, value: Any) -> JsonObject:
+    return {
+        "source": "rule",
+        "value": value,
+        "target": target,
+        "criterion": criterion,
+        "by": "people",
+    }
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     if not writeback.has_only_decoded_calls(item.golden):
         return None
-    calls = []
-    for call in item.golden:
-        arguments = {
-            name: _make_argument_template(accepted)
-            for name, accepted in (call.arguments or {}).items()
-        }
-        calls.append(
-            {"name": call.name, "arguments": arguments} | ({"turn": call.turn} if call.turn else {})
-        )
-    return {GOLDEN_FIELD: calls}
+    return {GOLDEN_FIELD: [_make_call_template(call) for call in item.golden]}
+
+
+def _make_call_template(call: Call) -> JsonObject:
+    arguments = {
+        name: _make_argument_template(accepted) for name, accepted in (call.arguments or {}).items()
+    }
+    template: JsonObject = {"name": call.name, "arguments": arguments}
+    if call.turn:
+        template["turn"] = call.turn
+    return template
 
 
 def _make_argument_template(accepted: AcceptedValues) -> Any:
     if len(accepted.any_of) == 1 and not accepted.optional:
         return accepted.any_of[0]
-    any_of = writeback.list_accepted_values(AcceptedValues(accepted.any_of))
-    return {"any_of": any_of} | ({"optional": True} if accepted.optional else {})
+    template: JsonObject = {
+        "any_of": writeback.list_accepted_values(AcceptedValues(accepted.any_of))
+    }
+    if accepted.optional:
+        template["optional"] = True
+    return template
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, sqrt
 from statistics import NormalDist
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from fcreview.stats.label_errors import LabelAgreement, correct_share, find_sens
 from fcreview.stats.posterior import (
     DEFAULT_DRAWS,
     SEED,
+    AutomaticOutcome,
     Cells,
     FloatArray,
     IntArray,
@@ -52,6 +53,7 @@ from fcreview.stats.posterior import (
     Population,
     PosteriorDraws,
     RunCategory,
+    SampleStrata,
     VarianceModel,
     allocate_reviews,
     build_population,
@@ -148,6 +150,8 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
 }
 """Estimation method -> reason why a metric has no interval from the posterior, or an empty text."""
 CHANGE_TOLERANCE = 1e-9
+WEIGHT_DIGITS = 12
+"""Decimals to which the weights of cells are compared."""
 
 
 def explain_missing_interval(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
@@ -174,16 +178,11 @@ class MetricDependencies:
         self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool
     ) -> None:
         """`is_sampled` states whether at least one item of a random sample has a human verdict."""
-        self._run, self._is_sampled = run, is_sampled
+        self._run = run
+        self._is_sampled = is_sampled
         self._models = {model.criterion: model for model in models}
         self._changed_by_verdicts = dict(self._find_metrics_changed_by_verdicts())
-        self._changed_by_answers: dict[str, dict[RunCategory, set[MetricKey]]] = {}
-        for criterion in dict.fromkeys(
-            name for item in run.automatic_items for name in item.values
-        ):
-            changed = dict(self._find_metrics_changed_by_answers(criterion))
-            if any(changed.values()):
-                self._changed_by_answers[criterion] = changed
+        self._changed_by_answers = self._find_metrics_changed_by_criteria()
         self._population = build_population(run.statuses)
 
     def find_criteria(self, key: MetricKey) -> tuple[str, ...]:
@@ -193,27 +192,34 @@ class MetricDependencies:
         if _select_categories(self._changed_by_verdicts, key):
             return ()
         return tuple(
-            name
-            for name, changed in self._changed_by_answers.items()
+            criterion
+            for criterion, changed in self._changed_by_answers.items()
             if _select_categories(changed, key)
         )
 
     def count_items(self, key: MetricKey) -> ItemCounts:
         """Count the items on which a metric depends."""
-        names = [name for name in self.find_criteria(key) if name in self._models]
-        by_answers = [
-            (self._models[name].statuses, self._changed_by_answers[name]) for name in names
-        ]
-        counts = []
-        for statuses, changed in [(self._run.statuses, self._changed_by_verdicts), *by_answers]:
-            items = [each for each in statuses if key in changed.get(each.run_category, ())]
-            n_known = sum(each.human is not None for each in items)
-            counts.append(
-                ItemCounts(
-                    sum(each.is_random for each in items), n_known=n_known, n_items=len(items)
-                )
-            )
+        counts = [self._count_changing_items(self._run.statuses, self._changed_by_verdicts, key)]
+        for criterion in self.find_criteria(key):
+            model = self._models.get(criterion)
+            if model is not None:
+                changed = self._changed_by_answers[criterion]
+                counts.append(self._count_changing_items(model.statuses, changed, key))
         return max(counts)
+
+    @staticmethod
+    def _count_changing_items(
+        statuses: Sequence[ItemStatus],
+        changed: Mapping[RunCategory, set[MetricKey]],
+        key: MetricKey,
+    ) -> ItemCounts:
+        """Count the items of the categories whose verdicts change the metric."""
+        items = [status for status in statuses if key in changed.get(status.run_category, ())]
+        return ItemCounts(
+            sum(status.is_random for status in items),
+            n_known=sum(status.human is not None for status in items),
+            n_items=len(items),
+        )
 
     def choose_method(self, key: MetricKey) -> EstimationMethod:
         """Return the method by which a metric is estimated, or the reason why the metric has no
@@ -221,18 +227,26 @@ class MetricDependencies:
         """
         categories = _select_categories(self._changed_by_verdicts, key)
         if categories:
-            method = _choose_method(
-                categories, self._run.statuses, self._population, is_sampled=self._is_sampled
-            )
-            is_undecided = method == "known only" and any(
-                each.is_undecided for each in self._run.statuses
-            )
-            return "undecided" if is_undecided else method
-        names = self.find_criteria(key)
-        if not names:
+            return self._choose_method_for_verdicts(categories)
+
+        criteria = self.find_criteria(key)
+        if not criteria:
             return "other verdicts"
-        methods = (self._choose_method_for_criterion(name, key) for name in names)
-        return next((method for method in methods if method != "posterior"), "posterior")
+        # The metric has an estimate only if all its criteria have one.
+        for criterion in criteria:
+            method = self._choose_method_for_criterion(criterion, key)
+            if method != "posterior":
+                return method
+        return "posterior"
+
+    def _choose_method_for_verdicts(self, categories: set[RunCategory]) -> EstimationMethod:
+        method = _choose_method(
+            categories, self._run.statuses, self._population, is_sampled=self._is_sampled
+        )
+        has_undecided_items = any(status.is_undecided for status in self._run.statuses)
+        if method == "known only" and has_undecided_items:
+            return "undecided"
+        return method
 
     def _choose_method_for_criterion(self, criterion: str, key: MetricKey) -> EstimationMethod:
         model = self._models.get(criterion)
@@ -246,42 +260,69 @@ class MetricDependencies:
         return method if model.is_sampled else "not asked"
 
     def _find_metrics_changed_by_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
+        """Yield the metrics that differ if all items of a category pass, and if all fail."""
         run = self._run
         calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
-        judged = (
-            at
-            for at, each in enumerate(run.statuses)
-            if each.automatic is not None or each.human is not None
-        )
-        for category, items in self._group_positions_by_category(judged):
-            passing, failing = (
-                calculator.compute_with_same_verdict(items, verdict) for verdict in (True, False)
-            )
+        positions = [
+            position
+            for position, status in enumerate(run.statuses)
+            if status.automatic is not None or status.human is not None
+        ]
+        for category, group in self._group_positions_by_category(positions):
+            passing = calculator.compute_with_same_verdict(group, verdict=True)
+            failing = calculator.compute_with_same_verdict(group, verdict=False)
             yield category, _find_changed_metrics(passing, failing)
+
+    def _find_metrics_changed_by_criteria(
+        self,
+    ) -> dict[str, dict[RunCategory, set[MetricKey]]]:
+        """Return the metrics that answers change, by criterion and category. Criteria that change
+        no metric are omitted.
+        """
+        criteria: dict[str, None] = {}
+        for item in self._run.automatic_items:
+            criteria.update(dict.fromkeys(item.values))
+
+        changed_by_criterion: dict[str, dict[RunCategory, set[MetricKey]]] = {}
+        for criterion in criteria:
+            changed = dict(self._find_metrics_changed_by_answers(criterion))
+            if any(changed.values()):
+                changed_by_criterion[criterion] = changed
+        return changed_by_criterion
 
     def _find_metrics_changed_by_answers(
         self, criterion: str
     ) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
+        """Yield the metrics that differ if all answers of a category have the lowest value of the
+        criterion's scale, and if all have the highest.
+        """
         automatic = [item.values.get(criterion) for item in self._run.automatic_items]
         scale = find_answer_scale(criterion, automatic)
         if scale is None:
             return
-        answered = (at for at, value in enumerate(automatic) if value is not None)
+
+        lowest, highest = get_scale_ends(scale)
+        answered = [position for position, value in enumerate(automatic) if value is not None]
         for category, positions in self._group_positions_by_category(answered):
-            values = []
-            for answer in get_scale_ends(scale):
-                items = list(self._run.reviewed_items)
-                for at in positions:
-                    items[at] = replace_answer(items[at], criterion, answer)
-                values.append(collect_metric_values(self._run.compute_metrics(items)))
-            yield category, _find_changed_metrics(*values)
+            lowest_values = self._compute_with_same_answer(positions, criterion, lowest)
+            highest_values = self._compute_with_same_answer(positions, criterion, highest)
+            yield category, _find_changed_metrics(lowest_values, highest_values)
+
+    def _compute_with_same_answer(
+        self, positions: Iterable[int], criterion: str, answer: Any
+    ) -> MetricValues:
+        items = list(self._run.reviewed_items)
+        for position in positions:
+            items[position] = replace_answer(items[position], criterion, answer)
+        return collect_metric_values(self._run.compute_metrics(items))
 
     def _group_positions_by_category(
         self, positions: Iterable[int]
     ) -> Iterator[tuple[RunCategory, list[int]]]:
         groups: dict[RunCategory, list[int]] = {}
-        for at in positions:
-            groups.setdefault(self._run.statuses[at].run_category, []).append(at)
+        for position in positions:
+            category = self._run.statuses[position].run_category
+            groups.setdefault(category, []).append(position)
         yield from groups.items()
 
 
@@ -298,8 +339,11 @@ def _choose_method(
     *,
     is_sampled: bool,
 ) -> EstimationMethod:
-    unreviewed = {statuses[at].run_category for items in population.unreviewed for at in items}
-    unsampled = {statuses[at].run_category for at in population.unsampled}
+    unreviewed: set[RunCategory] = set()
+    for positions in population.unreviewed:
+        unreviewed.update(statuses[position].run_category for position in positions)
+    unsampled = {statuses[position].run_category for position in population.unsampled}
+
     if not categories & (unreviewed | unsampled):
         return "all known"
     if not is_sampled:
@@ -427,34 +471,38 @@ class MetricDraws:
 
     def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
         """Build a variance model for each metric."""
-        weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
-        for cell, items in enumerate(self.population.unreviewed):
-            passing, failing = (
-                self.calculator.compute_with_same_verdict(items, verdict)
-                for verdict in (True, False)
-            )
-            for key, weight in weights.items():
-                if items and key in passing and key in failing:
-                    weight[cell] = (passing[key] - failing[key]) / len(items)
+        weights = self._compute_cell_weights(keys)
         models = {}
         for key, weight in weights.items():
+            is_even = self.is_evenly_weighted(weight)
             models[key] = VarianceModel(
                 self.population.cells,
                 posterior=self.posterior,
                 weights=weight,
                 variance=float(self.select_draws(key, weight).var()),
-                quantile=EVEN_QUANTILE if self.is_evenly_weighted(weight) else UNEVEN_QUANTILE,
+                quantile=EVEN_QUANTILE if is_even else UNEVEN_QUANTILE,
             )
         return models
+
+    def _compute_cell_weights(self, keys: Sequence[MetricKey]) -> dict[MetricKey, FloatArray]:
+        """Return for each metric by how much it changes if one more item of a cell passes."""
+        weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
+        for cell, items in enumerate(self.population.unreviewed):
+            passing = self.calculator.compute_with_same_verdict(items, verdict=True)
+            failing = self.calculator.compute_with_same_verdict(items, verdict=False)
+            for key, weight in weights.items():
+                if items and key in passing and key in failing:
+                    weight[cell] = (passing[key] - failing[key]) / len(items)
+        return weights
 
     def select_draws(self, key: MetricKey, cell_weights: FloatArray) -> FloatArray:
         """Return the values of a metric in the draws that its interval uses (see
         `PosteriorDraws.passes`).
         """
         values = self.values[key]
-        return (
-            values[: self.posterior.n_pooled] if self.is_evenly_weighted(cell_weights) else values
-        )
+        if self.is_evenly_weighted(cell_weights):
+            return values[: self.posterior.n_pooled]
+        return values
 
     def compute_mean(self, key: MetricKey, cell_weights: FloatArray) -> float:
         """Compute the estimate of a metric: the mean of its draws, as far as the sample alone
@@ -475,11 +523,15 @@ class MetricDraws:
 
     def is_evenly_weighted(self, cell_weights: FloatArray) -> bool:
         """Whether cells that differ only in their category have the same weight."""
-        keys = self.population.cell_keys
-        cells = [at for at, items in enumerate(self.population.unreviewed) if items]
-        groups = {at: (keys[at].run_index, keys[at].automatic, keys[at].stratum) for at in cells}
-        weighted = {(*groups[at], round(float(cell_weights[at]), 12)) for at in cells}
-        return len(weighted) == len(set(groups.values()))
+        weights_by_group: dict[tuple[int, AutomaticOutcome, SampleStrata], set[float]] = {}
+        for cell, items in enumerate(self.population.unreviewed):
+            if not items:
+                continue
+            key = self.population.cell_keys[cell]
+            group = key.run_index, key.automatic, key.stratum
+            weight = round(float(cell_weights[cell]), WEIGHT_DIGITS)
+            weights_by_group.setdefault(group, set()).add(weight)
+        return all(len(weights) == 1 for weights in weights_by_group.values())
 
 
 IntervalMethod = Literal["model", "score"]
@@ -552,12 +604,13 @@ def assume_verdict_on_undecided(run: EstimationInput, verdict: bool) -> Estimati
 
 
 def _decide_undecided_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[ItemStatus]:
-    return [
-        replace(each, human=verdict, is_random=True, sample_outcome="decided")
-        if each.is_undecided
-        else each
-        for each in statuses
-    ]
+    """Return the statuses as if annotators had decided on this verdict of all undecided items."""
+    decided = []
+    for status in statuses:
+        if status.is_undecided:
+            status = replace(status, human=verdict, is_random=True, sample_outcome="decided")
+        decided.append(status)
+    return decided
 
 
 def is_group_sample(statuses: Sequence[ItemStatus]) -> bool:
@@ -650,60 +703,105 @@ def _estimate_metrics_without_bounds(
     run: EstimationInput, settings: EstimationSettings
 ) -> Iterator[MetricEstimate]:
     run = replace(run, statuses=add_group_positions(run.automatic_items, run.statuses))
+    automatic = {metric.key: metric for metric in run.compute_metrics(run.automatic_items)}
+    reviewed = {metric.key: metric for metric in run.compute_metrics(run.reviewed_items)}
+    metrics = automatic | reviewed
+
     models = [
         AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers
     ]
     is_sampled = any(status.is_random for status in run.statuses)
     dependencies = MetricDependencies(run, models, is_sampled=is_sampled)
-    automatic = {metric.key: metric for metric in run.compute_metrics(run.automatic_items)}
-    reviewed = {metric.key: metric for metric in run.compute_metrics(run.reviewed_items)}
-    methods = _choose_methods(run, dependencies, automatic | reviewed)
-    sampled_keys = [key for key in reviewed if methods[key] == "posterior"]
+    methods = _choose_methods(run, dependencies, metrics)
     estimator: _GroupEstimator | _ItemEstimator
     if is_group_sample(run.statuses):
         estimator = _GroupEstimator(run, settings.seed)
     else:
+        sampled_keys = [key for key in reviewed if methods[key] == "posterior"]
         estimator = _ItemEstimator(run, dependencies, models, sampled_keys, settings)
 
-    for key, metric in (automatic | reviewed).items():
+    for key, metric in metrics.items():
         if metric.unit not in ESTIMATED_UNITS:
             continue
         counts = dependencies.count_items(key)
-        corrected = reviewed[key].value if key in reviewed else None
         method = methods[key]
         estimate = None
-        if method == "all known" and corrected is not None:
-            estimate = ValueEstimate(
-                corrected, low=corrected, high=corrected, count_needed=lambda _: 0
-            )
+        if method == "all known" and key in reviewed:
+            estimate = _take_known_value(reviewed[key])
         elif method == "posterior" and key in automatic and key in reviewed:
             estimate = estimator.estimate(automatic[key], counts)
-            if estimate is None and isinstance(estimator, _GroupEstimator):
-                method = "not a mean"
-            elif estimate is None and settings.label_errors is not None:
-                method = "label errors"
-        yield MetricEstimate(
-            metric.table,
-            level=metric.level,
-            name=metric.name,
-            unit=metric.unit,
-            digits=metric.digits,
+            if estimate is None:
+                method = _explain_missing_estimate(estimator, settings)
+        facts = _MetricFacts(
             automatic=automatic[key].value if key in automatic else None,
-            corrected=corrected,
-            estimated=estimate.estimated if estimate else None,
-            low=estimate.low if estimate else None,
-            high=estimate.high if estimate else None,
-            n_random=counts.n_random,
-            n_known=counts.n_known,
+            corrected=reviewed[key].value if key in reviewed else None,
+            counts=counts,
             method=method,
-            needed=_count_labels(estimate, metric.unit, settings.half_width),
             criteria=dependencies.find_criteria(key),
-            sensitivity=estimate.sensitivity if estimate else None,
-            plan=[
-                replace(goal, labels=_count_labels(estimate, metric.unit, goal.half_width))
-                for goal in settings.plan
-            ],
         )
+        yield _build_metric_estimate(metric, facts, estimate, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _MetricFacts:
+    """What is known of a metric beside its estimate, see `MetricEstimate`."""
+
+    automatic: float | None
+    corrected: float | None
+    counts: ItemCounts
+    method: EstimationMethod
+    criteria: tuple[str, ...]
+
+
+def _take_known_value(metric: Metric) -> ValueEstimate | None:
+    """Return the value of a metric whose items are all reviewed, without a sampling error."""
+    if metric.value is None:
+        return None
+    return ValueEstimate(
+        metric.value, low=metric.value, high=metric.value, count_needed=lambda _: 0
+    )
+
+
+def _explain_missing_estimate(
+    estimator: _GroupEstimator | _ItemEstimator, settings: EstimationSettings
+) -> EstimationMethod:
+    """Return why a sampled metric has no estimate."""
+    if isinstance(estimator, _GroupEstimator):
+        return "not a mean"
+    if settings.label_errors is not None:
+        return "label errors"
+    return "posterior"
+
+
+def _build_metric_estimate(
+    metric: Metric,
+    facts: _MetricFacts,
+    estimate: ValueEstimate | None,
+    settings: EstimationSettings,
+) -> MetricEstimate:
+    plan = []
+    for goal in settings.plan:
+        labels = _count_labels(estimate, metric.unit, goal.half_width)
+        plan.append(replace(goal, labels=labels))
+    return MetricEstimate(
+        metric.table,
+        level=metric.level,
+        name=metric.name,
+        unit=metric.unit,
+        digits=metric.digits,
+        automatic=facts.automatic,
+        corrected=facts.corrected,
+        estimated=estimate.estimated if estimate else None,
+        low=estimate.low if estimate else None,
+        high=estimate.high if estimate else None,
+        n_random=facts.counts.n_random,
+        n_known=facts.counts.n_known,
+        method=facts.method,
+        needed=_count_labels(estimate, metric.unit, settings.half_width),
+        criteria=facts.criteria,
+        sensitivity=estimate.sensitivity if estimate else None,
+        plan=plan,
+    )
 
 
 def _count_labels(estimate: ValueEstimate | None, unit: MetricUnit, points: float) -> int | None:
@@ -734,21 +832,20 @@ def add_group_positions(
 def _choose_methods(
     run: EstimationInput, dependencies: MetricDependencies, metrics: Mapping[MetricKey, Metric]
 ) -> dict[MetricKey, EstimationMethod]:
-    methods: dict[MetricKey, EstimationMethod] = {}
+    """Return the method of each metric, or the reason why it has no estimate."""
     calculator = MetricCalculator(run.automatic_items, run.automatic_items, run.compute_metrics)
-    judges_groups = find_group_metrics(
-        _list_item_groups(run.automatic_items, run.statuses), calculator
-    )
+    groups = _list_item_groups(run.automatic_items, run.statuses)
+    group_metrics = find_group_metrics(groups, calculator)
+    samples_single_items = not is_group_sample(run.statuses)
+
+    methods: dict[MetricKey, EstimationMethod] = {}
     for key, metric in metrics.items():
-        methods[key] = dependencies.choose_method(key)
+        method = dependencies.choose_method(key)
         if metric.measures_spread:
-            methods[key] = "no target"
-        elif (
-            key in judges_groups
-            and methods[key] == "posterior"
-            and not is_group_sample(run.statuses)
-        ):
-            methods[key] = "whole groups"
+            method = "no target"
+        elif method == "posterior" and key in group_metrics and samples_single_items:
+            method = "whole groups"
+        methods[key] = method
     return methods
 
 
@@ -921,32 +1018,18 @@ def _estimate_from_verdicts(
 def _estimate_score_interval(
     draws: MetricDraws, key: MetricKey, model: VarianceModel
 ) -> ValueEstimate:
-    """Estimate a metric with the poststratified score interval. Cells that differ only in their
-    category, and have the same weight, form one stratum.
-    """
-    strata: dict[tuple[str, float], ScoreStratum] = {}
+    """Estimate a metric with the poststratified score interval."""
     cells = draws.population.cells
-    for index, cell in enumerate(draws.population.cell_keys):
-        weight = float(model.weights[index])
-        name = (f"{cell.run_index} {cell.automatic} {cell.stratum}", round(weight, 12))
-        known = strata.get(name, ScoreStratum(n_items=0, n_reviewed=0, n_passed=0, weight=weight))
-        strata[name] = ScoreStratum(
-            n_items=known.n_items
-            + int(cells.reviewed[index] + cells.without_sample_verdict[index]),
-            n_reviewed=known.n_reviewed + int(cells.reviewed[index]),
-            n_passed=known.n_passed + int(cells.passed[index]),
-            weight=weight,
-        )
+    n_passed = cells.passed
+    if cells.passed_outside_sample is not None:
+        n_passed = n_passed + cells.passed_outside_sample
 
-    passed = (
-        cells.passed
-        if cells.passed_outside_sample is None
-        else cells.passed + cells.passed_outside_sample
-    )
+    # What the metric is if all unreviewed items fail, without the part of the passing items.
     unreviewed = [position for positions in draws.population.unreviewed for position in positions]
     lowest = draws.calculator.compute_with_same_verdict(unreviewed, verdict=False)[key]
     interval = compute_score_interval(
-        list(strata.values()), constant=lowest - float(model.weights @ passed)
+        _build_score_strata(draws.population, model.weights),
+        constant=lowest - float(model.weights @ n_passed),
     )
     return ValueEstimate(
         interval.estimated,
@@ -954,6 +1037,26 @@ def _estimate_score_interval(
         high=interval.high,
         count_needed=partial(count_needed_reviews, model),
     )
+
+
+def _build_score_strata(population: Population, weights: FloatArray) -> list[ScoreStratum]:
+    """Make a stratum of all cells that differ only in their category and have the same weight."""
+    cells = population.cells
+    strata: dict[tuple[str, float], ScoreStratum] = {}
+    for index, cell in enumerate(population.cell_keys):
+        weight = float(weights[index])
+        name = f"{cell.run_index} {cell.automatic} {cell.stratum}"
+        key = name, round(weight, WEIGHT_DIGITS)
+        stratum = strata.get(key, ScoreStratum(n_items=0, n_reviewed=0, n_passed=0, weight=weight))
+        n_reviewed = int(cells.reviewed[index])
+        n_other = int(cells.without_sample_verdict[index])
+        strata[key] = ScoreStratum(
+            n_items=stratum.n_items + n_reviewed + n_other,
+            n_reviewed=stratum.n_reviewed + n_reviewed,
+            n_passed=stratum.n_passed + int(cells.passed[index]),
+            weight=weight,
+        )
+    return list(strata.values())
 
 
 def _estimate_from_answers(values: FloatArray, counts: ItemCounts) -> ValueEstimate:
@@ -998,63 +1101,75 @@ class ExtensionStratum:
 
 
 def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStratum]:
-    """Plan how many items to draw from each stratum. A stratum combines the stratum in the extended
-    sample, the automatic verdict and, if the metric weighs categories unevenly, the category. If
-    the pending reviews are sufficient, no item is drawn. If the goal cannot be reached, all
-    remaining items are drawn.
+    """Plan how many items to draw from each stratum. If the pending reviews are sufficient, no item
+    is drawn. If the goal cannot be reached, all remaining items are drawn.
     """
     model = draws.build_variance_models([goal.key])[goal.key]
-    keys = draws.population.cell_keys
-    by_category = not draws.is_evenly_weighted(model.weights)
-    groups: dict[str, list[int]] = {}
-    for cell, key in enumerate(keys):
-        if (stratum := key.stratum[goal.sample_index]) is not None:
-            name = format_stratum_name(
-                stratum, key.automatic, key.category if by_category else None
-            )
-            groups.setdefault(name, []).append(cell)
+    cells_by_stratum = _group_cells_by_stratum(draws, model, goal.sample_index)
     pending = set(goal.pending)
-    merged = _merge_cells(model, list(groups.values()))
-    unreviewed = [
-        [at for cell in group for at in draws.population.unreviewed[cell]]
-        for group in groups.values()
-    ]
-    candidates = [[at for at in items if at not in pending] for items in unreviewed]
-    n_pending = np.array(
-        [len(items) - len(rest) for items, rest in zip(unreviewed, candidates, strict=True)],
-        dtype=np.int64,
-    )
-    later = _assume_pending_reviews(merged, n_pending)
-    needed = count_needed_reviews(later, goal.half_width)
-    size = sum(map(len, candidates)) if needed is None else needed
+    candidates: list[list[int]] = []
+    n_pending: list[int] = []
+    for cells in cells_by_stratum.values():
+        unreviewed = [position for cell in cells for position in draws.population.unreviewed[cell]]
+        can_be_drawn = [position for position in unreviewed if position not in pending]
+        candidates.append(can_be_drawn)
+        n_pending.append(len(unreviewed) - len(can_be_drawn))
+
+    merged = _merge_cells(model, list(cells_by_stratum.values()))
+    after_pending = _assume_pending_reviews(merged, np.array(n_pending, dtype=np.int64))
+    size = count_needed_reviews(after_pending, goal.half_width)
+    if size is None:
+        size = sum(len(positions) for positions in candidates)
     if goal.max_items is not None:
         size = min(size, goal.max_items)
-    counts = allocate_reviews(later, size) if size else np.zeros_like(n_pending)
-    return [
-        ExtensionStratum(name, candidates=rest, n_to_draw=int(count))
-        for name, rest, count in zip(groups, candidates, counts, strict=True)
-        if count
-    ]
+    if not size:
+        return []
+
+    counts = allocate_reviews(after_pending, size)
+    strata = []
+    for name, positions, count in zip(cells_by_stratum, candidates, counts, strict=True):
+        if count:
+            strata.append(ExtensionStratum(name, candidates=positions, n_to_draw=int(count)))
+    return strata
+
+
+def _group_cells_by_stratum(
+    draws: MetricDraws, model: VarianceModel, sample_index: int
+) -> dict[str, list[int]]:
+    """Return the cells of each stratum of an extension. A stratum combines the stratum in the
+    extended sample, the automatic verdict and, if the metric weighs categories unevenly, the
+    category.
+    """
+    by_category = not draws.is_evenly_weighted(model.weights)
+    cells_by_stratum: dict[str, list[int]] = {}
+    for cell, key in enumerate(draws.population.cell_keys):
+        stratum = key.stratum[sample_index]
+        if stratum is None:
+            continue
+        category = key.category if by_category else None
+        name = format_stratum_name(stratum, key.automatic, category)
+        cells_by_stratum.setdefault(name, []).append(cell)
+    return cells_by_stratum
 
 
 def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel:
+    """Return the model of larger cells. `groups` contains the indexes of the cells of each one."""
     cells = model.cells
-    pool = np.array([cells.pool[group[0]] for group in groups], dtype=np.int64)
-    reviewed, passed, unreviewed = (
-        np.array([values[group].sum() for group in groups], dtype=np.int64)
-        for values in (cells.reviewed, cells.passed, cells.unreviewed)
-    )
+
+    def sum_by_group(counts: IntArray) -> IntArray:
+        return np.array([counts[group].sum() for group in groups], dtype=np.int64)
+
     merged = Cells(
-        pool,
-        reviewed=reviewed,
-        passed=passed,
-        unreviewed=unreviewed,
+        pool=np.array([cells.pool[group[0]] for group in groups], dtype=np.int64),
+        reviewed=sum_by_group(cells.reviewed),
+        passed=sum_by_group(cells.passed),
+        unreviewed=sum_by_group(cells.unreviewed),
         inclusion_probability=np.ones(len(groups)),
     )
-    weights = [
-        float(np.average(model.weights[group], weights=cells.unreviewed[group] + 1e-9))
-        for group in groups
-    ]
+    weights = []
+    for group in groups:
+        n_unreviewed = cells.unreviewed[group] + 1e-9  # A mean needs a positive weight.
+        weights.append(float(np.average(model.weights[group], weights=n_unreviewed)))
     return VarianceModel(
         merged,
         posterior=draw_posterior(merged),
@@ -1076,13 +1191,14 @@ def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> Varian
         passed=passed,
         unreviewed=cells.unreviewed - n_pending,
     )
-    before, after = (float(model.compute_cell_variances(each).sum()) for each in (cells, later))
-    variance = model.variance * (after / before if before > 0 else 1.0)
+    variance_now = float(model.compute_cell_variances(cells).sum())
+    variance_later = float(model.compute_cell_variances(later).sum())
+    reduction = variance_later / variance_now if variance_now > 0 else 1.0
     return VarianceModel(
         later,
         posterior=model.posterior,
         weights=model.weights,
-        variance=variance,
+        variance=model.variance * reduction,
         quantile=model.quantile,
     )
 
@@ -1094,22 +1210,27 @@ def combine_runs(
     """Combine runs whose metrics are published together. Samples and cells of different runs stay
     separate. `compute_metrics` gets a list with the items of each run, in the order of `runs`.
     """
-    ends = [sum(len(run.reviewed_items) for run in runs[: at + 1]) for at in range(len(runs))]
 
     def compute_combined_metrics(items: Sequence[ScoredItem]) -> Sequence[Metric]:
-        return compute_metrics(
-            [
-                items[end - len(run.reviewed_items) : end]
-                for end, run in zip(ends, runs, strict=True)
-            ]
-        )
+        items_by_run = []
+        start = 0
+        for run in runs:
+            end = start + len(run.reviewed_items)
+            items_by_run.append(items[start:end])
+            start = end
+        return compute_metrics(items_by_run)
 
+    automatic_items: list[ScoredItem] = []
+    reviewed_items: list[ScoredItem] = []
+    statuses: list[ItemStatus] = []
+    for run_index, run in enumerate(runs):
+        automatic_items += run.automatic_items
+        reviewed_items += run.reviewed_items
+        statuses += [replace(status, run_index=run_index) for status in run.statuses]
     return EstimationInput(
-        [item for run in runs for item in run.automatic_items],
-        reviewed_items=[item for run in runs for item in run.reviewed_items],
-        statuses=[
-            replace(status, run_index=at) for at, run in enumerate(runs) for status in run.statuses
-        ],
+        automatic_items,
+        reviewed_items=reviewed_items,
+        statuses=statuses,
         compute_metrics=compute_combined_metrics,
     )
 
@@ -1138,29 +1259,35 @@ def estimate_pass_rate(
     unreviewed items cannot be in a sample.
     """
     estimate = _estimate_pass_rate_without_bounds(statuses, half_width, seed)
-    n_undecided = sum(each.is_undecided for each in statuses)
+    n_undecided = sum(status.is_undecided for status in statuses)
     if not n_undecided:
         return estimate
-    low, high = (
-        _estimate_pass_rate_without_bounds(
-            _decide_undecided_statuses(statuses, verdict), half_width, seed
-        )
-        for verdict in (False, True)
-    )
-    if low is None or high is None:
+
+    all_fail = _decide_undecided_statuses(statuses, verdict=False)
+    all_pass = _decide_undecided_statuses(statuses, verdict=True)
+    lowest = _estimate_pass_rate_without_bounds(all_fail, half_width, seed)
+    highest = _estimate_pass_rate_without_bounds(all_pass, half_width, seed)
+    if lowest is None or highest is None:
         return None
+    bounds = lowest.low, highest.high
+    if estimate is None:
+        return PassRateEstimate(
+            (lowest.low + highest.high) / 2,
+            low=lowest.low,
+            high=highest.high,
+            needed=None,
+            bounds=bounds,
+            n_undecided=n_undecided,
+            is_bounds_headline=True,
+        )
+
     undecided_share = compute_undecided_share(statuses)
-    is_headline = estimate is None or are_bounds_headline(
-        undecided_share, (estimate.high - estimate.low) / 2
-    )
-    needed = _add_undecided_labels(estimate.needed if estimate else None, undecided_share)
     return replace(
-        estimate
-        or PassRateEstimate((low.low + high.high) / 2, low=low.low, high=high.high, needed=None),
-        bounds=(low.low, high.high),
+        estimate,
+        bounds=bounds,
         n_undecided=n_undecided,
-        is_bounds_headline=is_headline,
-        needed=needed,
+        is_bounds_headline=are_bounds_headline(undecided_share, (estimate.high - estimate.low) / 2),
+        needed=_add_undecided_labels(estimate.needed, undecided_share),
     )
 
 
@@ -1172,22 +1299,20 @@ def _estimate_pass_rate_without_bounds(
     population = build_population(statuses)
     if not population.n_random or population.unsampled:
         return None
-    known = [each.human for each in statuses if each.human is not None]
-    for each in statuses:  # Incidents keep the benchmark's verdict, without a sampling error.
-        if each.is_incident and each.human is None and isinstance(each.automatic, bool):
-            known.append(each.automatic)
+
     posterior = draw_posterior(population.cells, seed=seed)
-    n = len(known) + int(population.cells.unreviewed.sum())
-    n_passed = sum(known) + posterior.passes[: posterior.n_pooled].sum(axis=1)
-    values = n_passed / n
-    low, high = map(float, np.percentile(values, INTERVAL_PERCENTILES))
-    estimated = float(values.mean()) - float(posterior.mean_excess.sum()) / n
-    weights = np.full(len(population.cells), 1 / n)
+    known_verdicts = _list_known_verdicts(statuses)
+    n_items = len(known_verdicts) + int(population.cells.unreviewed.sum())
+    n_passed = sum(known_verdicts) + posterior.passes[: posterior.n_pooled].sum(axis=1)
+    pass_rates = n_passed / n_items
+    low, high = map(float, np.percentile(pass_rates, INTERVAL_PERCENTILES))
+    estimated = float(pass_rates.mean()) - float(posterior.mean_excess.sum()) / n_items
+
     model = VarianceModel(
         population.cells,
         posterior=posterior,
-        weights=weights,
-        variance=float(values.var()),
+        weights=np.full(len(population.cells), 1 / n_items),
+        variance=float(pass_rates.var()),
         quantile=EVEN_QUANTILE,
     )
     return PassRateEstimate(
@@ -1196,6 +1321,19 @@ def _estimate_pass_rate_without_bounds(
         high=high,
         needed=count_needed_reviews(model, half_width),
     )
+
+
+def _list_known_verdicts(statuses: Sequence[ItemStatus]) -> list[bool]:
+    """Return the human verdicts, and the benchmark's verdicts on incidents, which have no sampling
+    error.
+    """
+    verdicts = []
+    for status in statuses:
+        if status.human is not None:
+            verdicts.append(status.human)
+        elif status.is_incident and isinstance(status.automatic, bool):
+            verdicts.append(status.automatic)
+    return verdicts
 
 
 def _estimate_pass_rate_from_groups(

@@ -156,52 +156,81 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
     """
     generator = np.random.default_rng(seed)
     n_estimated = n_draws + round(UNPOOLED_DRAW_SHARE * n_draws)
-    rates = np.empty((n_estimated + round(SKEPTICAL_DRAW_SHARE * n_draws), len(cells)))
-    for pool in np.unique(cells.pool):
-        at = np.flatnonzero(cells.pool == pool)
-        rates[:, at] = _draw_pool_rates(cells, at, n_draws, n_estimated, len(rates), generator)
-    passes = generator.binomial(cells.without_sample_verdict, rates)
-    excess = np.zeros(len(cells))
-    if cells.passed_outside_sample is not None:
-        among_unreviewed = passes - cells.passed_outside_sample
-        passes = np.clip(among_unreviewed, 0, cells.unreviewed)
-        excess = (passes - among_unreviewed)[:n_estimated].mean(axis=0)
-    return PosteriorDraws(
-        passes, rates=rates[:n_draws], n_pooled=n_draws, n_estimated=n_estimated, mean_excess=excess
+    n_skeptical = round(SKEPTICAL_DRAW_SHARE * n_draws)
+    numbers = _DrawNumbers(
+        n_pooled=n_draws, n_estimated=n_estimated, n_all=n_estimated + n_skeptical
     )
+
+    rates = np.empty((numbers.n_all, len(cells)))
+    for pool in np.unique(cells.pool):
+        cell_indexes = np.flatnonzero(cells.pool == pool)
+        rates[:, cell_indexes] = _draw_pool_rates(cells, cell_indexes, numbers, generator)
+
+    passes = generator.binomial(cells.without_sample_verdict, rates)
+    mean_excess = np.zeros(len(cells))
+    if cells.passed_outside_sample is not None:
+        # Verdicts outside the sample limit how many unreviewed items can pass.
+        passes_among_unreviewed = passes - cells.passed_outside_sample
+        passes = np.clip(passes_among_unreviewed, 0, cells.unreviewed)
+        mean_excess = (passes - passes_among_unreviewed)[:n_estimated].mean(axis=0)
+    return PosteriorDraws(
+        passes,
+        rates=rates[:n_draws],
+        n_pooled=n_draws,
+        n_estimated=n_estimated,
+        mean_excess=mean_excess,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawNumbers:
+    """Numbers of draws, see `PosteriorDraws`."""
+
+    n_pooled: int
+    n_estimated: int
+    n_all: int
 
 
 def _draw_pool_rates(
-    cells: Cells,
-    cell_indexes: IntArray,
-    n_pooled: int,
-    n_estimated: int,
-    n_all: int,
-    generator: np.random.Generator,
+    cells: Cells, cell_indexes: IntArray, numbers: _DrawNumbers, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells).
-
-    See `PosteriorDraws` for the other numbers.
-    """
-    reviewed, passed = cells.reviewed[cell_indexes], cells.passed[cell_indexes]
+    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells)."""
+    reviewed = cells.reviewed[cell_indexes]
+    passed = cells.passed[cell_indexes]
     if len(cell_indexes) == 1:
-        rates: FloatArray = generator.beta(
-            passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_all, 1)
+        only_cell: FloatArray = generator.beta(
+            passed + JEFFREYS, reviewed - passed + JEFFREYS, (numbers.n_all, 1)
         )
-        return rates
-    estimate_prior = ESTIMATE_PRIOR if len(cell_indexes) >= MIN_SHRUNK_CELLS else FEW_CELLS_PRIOR
-    parts = ((n_estimated, estimate_prior), (n_all - n_estimated, SKEPTICAL_PRIOR))
-    rates = np.concatenate(
-        [_draw_hierarchical_rates(reviewed, passed, n, prior, generator) for n, prior in parts]
+        return only_cell
+
+    is_many_cells = len(cell_indexes) >= MIN_SHRUNK_CELLS
+    estimate_prior = ESTIMATE_PRIOR if is_many_cells else FEW_CELLS_PRIOR
+    estimated_rates = _draw_hierarchical_rates(
+        reviewed, passed, numbers.n_estimated, prior=estimate_prior, generator=generator
     )
+    n_skeptical = numbers.n_all - numbers.n_estimated
+    skeptical_rates = _draw_hierarchical_rates(
+        reviewed, passed, n_skeptical, prior=SKEPTICAL_PRIOR, generator=generator
+    )
+    rates = np.concatenate([estimated_rates, skeptical_rates])
+
+    # The items of cells with similar inclusion probabilities are one simple random sample, which
+    # shows their common pass rate better than the model does.
+    n_pooled = numbers.n_pooled
+    n_unreviewed = cells.without_sample_verdict[cell_indexes]
     for group in _group_similar_probabilities(cells.inclusion_probability[cell_indexes]):
-        n, k = int(reviewed[group].sum()), int(passed[group].sum())
-        if n:
-            common_rates = generator.beta(k + JEFFREYS, n - k + JEFFREYS, n_pooled)
-            sizes = (reviewed + cells.without_sample_verdict[cell_indexes])[group]
-            rates[:n_pooled, group] = _shift_to_common_rate(
-                rates[:n_pooled, group], sizes, common_rates
-            )
+        n_reviewed = int(reviewed[group].sum())
+        n_passed = int(passed[group].sum())
+        if not n_reviewed:
+            continue
+        common_rates = generator.beta(
+            n_passed + JEFFREYS, n_reviewed - n_passed + JEFFREYS, n_pooled
+        )
+        rates[:n_pooled, group] = _shift_to_common_rate(
+            rates[:n_pooled, group],
+            cell_sizes=reviewed[group] + n_unreviewed[group],
+            common_rates=common_rates,
+        )
     return rates
 
 
@@ -210,11 +239,11 @@ def _group_similar_probabilities(probabilities: FloatArray) -> list[IntArray]:
     simple random sample.
     """
     groups: list[list[int]] = []
-    for at in np.argsort(probabilities, kind="stable").tolist():
-        if groups and probabilities[at] <= MAX_PROBABILITY_RATIO * probabilities[groups[-1][0]]:
-            groups[-1].append(at)
+    for index in np.argsort(probabilities, kind="stable").tolist():
+        if groups and probabilities[index] <= MAX_PROBABILITY_RATIO * probabilities[groups[-1][0]]:
+            groups[-1].append(index)
         else:
-            groups.append([at])
+            groups.append([index])
     return [np.array(group) for group in groups]
 
 
@@ -226,57 +255,91 @@ def _shift_to_common_rate(
     """
     if rates.shape[1] == 1:
         return common_rates[:, np.newaxis]
-    share = cell_sizes / cell_sizes.sum()
+
+    cell_shares = cell_sizes / cell_sizes.sum()
     rates = np.clip(rates, _MIN_RATE, 1 - _MIN_RATE)
     logits = np.log(rates / (1 - rates))
-    low, high = np.full(len(rates), -_MAX_LOGIT_SHIFT), np.full(len(rates), _MAX_LOGIT_SHIFT)
+    low = np.full(len(rates), -_MAX_LOGIT_SHIFT)
+    high = np.full(len(rates), _MAX_LOGIT_SHIFT)
     for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2
-        is_too_high = (1 / (1 + np.exp(-logits - middle[:, np.newaxis]))) @ share > common_rates
-        high, low = np.where(is_too_high, middle, high), np.where(is_too_high, low, middle)
-    shifted: FloatArray = 1 / (1 + np.exp(-logits - ((low + high) / 2)[:, np.newaxis]))
-    return shifted
+        mean_rates = _shift_logits(logits, middle) @ cell_shares
+        is_too_high = mean_rates > common_rates
+        high = np.where(is_too_high, middle, high)
+        low = np.where(is_too_high, low, middle)
+    return _shift_logits(logits, (low + high) / 2)
+
+
+def _shift_logits(logits: FloatArray, shifts: FloatArray) -> FloatArray:
+    """Return the rates whose logits are higher by the shift of each draw."""
+    rates: FloatArray = 1 / (1 + np.exp(-logits - shifts[:, np.newaxis]))
+    return rates
+
+
+@dataclass(frozen=True, slots=True)
+class _PoolGrid:
+    """Grid of the parameters of a pool: its mean and its strength."""
+
+    angles: FloatArray
+    """Distinct arcsin(sqrt(mean)). The Jeffreys prior of a share is uniform on this scale."""
+    angle_step: float
+    mean: FloatArray
+    """Mean of each grid point. The strength changes fastest."""
+    strength: FloatArray
+
+
+def _make_pool_grid() -> _PoolGrid:
+    step = np.pi / 2 / _GRID_POINTS
+    angles = (np.arange(_GRID_POINTS, dtype=np.float64) + 0.5) * np.float64(step)
+    mean, strength = np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij")
+    return _PoolGrid(angles, angle_step=step, mean=mean.ravel(), strength=strength.ravel())
 
 
 def _draw_hierarchical_rates(
     reviewed: IntArray,
     passed: IntArray,
     n_draws: int,
+    *,
     prior: IndependentCellPrior,
     generator: np.random.Generator,
 ) -> FloatArray:
     """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its
     strength s, the probability that a cell is independent of the pool, and which cells are
     independent.
+
+    A cell that is like its pool has the prior Beta(m s, (1 - m) s). An independent cell has the
+    prior Beta(a, a), where a is the parameter of `prior`.
     """
-    step = np.pi / 2 / _GRID_POINTS
-    angles = (
-        np.arange(_GRID_POINTS) + 0.5
-    ) * step  # The Jeffreys prior of a share is uniform in arcsin(sqrt(share)).
-    mean, strength = (
-        grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij")
-    )
+    grid = _make_pool_grid()
+    independent_parameter = np.array([prior.parameter])
+    # The first axis of these arrays is the probability of an independent cell, then follow the grid
+    # points and the cells.
     probability = np.array(prior.probabilities)[:, np.newaxis, np.newaxis]
-    parameter = np.array([prior.parameter])
     similar = np.log1p(-probability) + _compute_log_evidence(
-        mean * strength, (1 - mean) * strength, reviewed, passed
+        grid.mean * grid.strength, (1 - grid.mean) * grid.strength, reviewed, passed=passed
     )
     independent = np.log(probability) + _compute_log_evidence(
-        parameter, parameter, reviewed, passed
+        independent_parameter, independent_parameter, reviewed, passed=passed
     )
     mixture = np.logaddexp(similar, independent)
+
+    # Draw probabilities and grid points by their evidence, then which cells are independent.
     log_weight = mixture.sum(axis=2).ravel()
     weight = np.exp(log_weight - log_weight.max())
     chosen = generator.choice(weight.size, n_draws, p=weight / weight.sum())
     log_chance = (independent - mixture).reshape(weight.size, -1)[chosen]
     is_independent = np.log(generator.random((n_draws, len(reviewed)))) < log_chance
-    chosen %= len(mean)
-    angle = angles[chosen // len(POOL_STRENGTHS)] + step * (generator.random(n_draws) - 0.5)
+
+    # Draw the mean between the points of the grid.
+    point = chosen % len(grid.mean)
+    offset = grid.angle_step * (generator.random(n_draws) - 0.5)
+    angle = grid.angles[point // len(POOL_STRENGTHS)] + offset
     mean = np.clip(np.sin(angle) ** 2, _MIN_RATE, 1 - _MIN_RATE)[:, np.newaxis]
-    strength = strength[chosen][:, np.newaxis]
-    alpha = np.where(is_independent, parameter, mean * strength) + passed
-    beta = np.where(is_independent, parameter, (1 - mean) * strength) + (reviewed - passed)
-    rates: FloatArray = generator.beta(alpha, beta)
+    strength = grid.strength[point][:, np.newaxis]
+
+    prior_passes = np.where(is_independent, independent_parameter, mean * strength)
+    prior_failures = np.where(is_independent, independent_parameter, (1 - mean) * strength)
+    rates: FloatArray = generator.beta(prior_passes + passed, prior_failures + (reviewed - passed))
     return rates
 
 
@@ -361,14 +424,18 @@ class ItemStatus:
         return self.sample_outcome in UNDECIDED
 
     @property
+    def is_in_known_stratum(self) -> bool:
+        """Whether the item is in a stratum whose verdicts are all known."""
+        return self.is_incident or (self.is_known_before_sample and self.human is not None)
+
+    @property
     def is_known_outside_sample(self) -> bool:
         """Whether the item was reviewed beside the sample. The sample represents such items as
         well, because an annotator who looks for errors reviews the items that are not in the
         sample. The posterior therefore treats the item as unreviewed, and uses its human verdict as
         a bound.
         """
-        is_in_known_stratum = self.is_known_before_sample or self.is_incident
-        return self.human is not None and not self.is_random and not is_in_known_stratum
+        return self.human is not None and not self.is_random and not self.is_in_known_stratum
 
     @property
     def run_category(self) -> RunCategory:
@@ -405,70 +472,99 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
 
     Ignore items without an automatic outcome if the sample contains no such item.
     """
-    has_outcome = {status.automatic is not None for status in statuses if status.is_random} | {True}
-    members: dict[CellKey, list[int]] = {}
-    unsampled = []
-    for at, each in enumerate(statuses):
-        is_stratum_of_known_items = each.is_incident or (
-            each.is_known_before_sample and each.human is not None
-        )
-        if (each.automatic is not None) not in has_outcome or is_stratum_of_known_items:
-            continue
-        if each.stratum is not None:
-            key = CellKey(
-                each.automatic,
-                stratum=each.stratum,
-                category=each.category,
-                run_index=each.run_index,
-                context=each.context,
-            )
-            members.setdefault(key, []).append(at)
-        elif each.human is None:
-            unsampled.append(at)
-    keys = sorted(
-        members,
-        key=lambda key: (
-            key.run_index,
-            str(key.automatic),
-            str(key.stratum),
-            key.category,
-            key.context,
-        ),
-    )
-    pools = {
-        pool: number
-        for number, pool in enumerate(dict.fromkeys((key.run_index, key.automatic) for key in keys))
-    }
-    reviewed = [[at for at in members[key] if statuses[at].is_random] for key in keys]
-    unreviewed = [[at for at in members[key] if statuses[at].human is None] for key in keys]
-    outside = [[at for at in members[key] if statuses[at].is_known_outside_sample] for key in keys]
+    positions_by_key, unsampled = _group_positions_by_cell(statuses)
+    keys = sorted(positions_by_key, key=_get_cell_order)
+    groups = [positions_by_key[key] for key in keys]
 
-    def count_passing_items(groups: Sequence[Sequence[int]]) -> IntArray:
-        return np.array(
-            [sum(statuses[at].human is True for at in group) for group in groups], dtype=np.int64
+    reviewed: list[list[int]] = []
+    unreviewed: list[list[int]] = []
+    outside_sample: list[list[int]] = []
+    mean_probabilities: list[float] = []
+    for group in groups:
+        reviewed.append([position for position in group if statuses[position].is_random])
+        unreviewed.append([position for position in group if statuses[position].human is None])
+        outside_sample.append(
+            [position for position in group if statuses[position].is_known_outside_sample]
         )
+        probabilities = [statuses[position].inclusion_probability for position in group]
+        mean_probabilities.append(float(np.mean(probabilities)))
 
-    mean_probabilities = [
-        np.mean([statuses[at].inclusion_probability for at in members[key]]) for key in keys
-    ]
     cells = Cells(
-        pool=np.array([pools[key.run_index, key.automatic] for key in keys], dtype=np.int64),
-        reviewed=np.array(list(map(len, reviewed)), dtype=np.int64),
-        passed=count_passing_items(reviewed),
-        unreviewed=np.array(list(map(len, unreviewed)), dtype=np.int64),
+        pool=_number_pools(keys),
+        reviewed=_count_members(reviewed),
+        passed=_count_passing_members(statuses, reviewed),
+        unreviewed=_count_members(unreviewed),
         inclusion_probability=np.array(mean_probabilities),
-        known_outside_sample=np.array(list(map(len, outside)), dtype=np.int64),
-        passed_outside_sample=count_passing_items(outside),
+        known_outside_sample=_count_members(outside_sample),
+        passed_outside_sample=_count_passing_members(statuses, outside_sample),
     )
-    n_known = sum(each.human is not None for each in statuses)
     return Population(
         keys,
         cells=cells,
         unreviewed=unreviewed,
         unsampled=unsampled,
-        n_known=n_known,
-        n_random=sum(each.is_random for each in statuses),
+        n_known=sum(status.human is not None for status in statuses),
+        n_random=sum(status.is_random for status in statuses),
     )
+
+
+def _group_positions_by_cell(
+    statuses: Sequence[ItemStatus],
+) -> tuple[dict[CellKey, list[int]], list[int]]:
+    """Return the positions of the items of each cell, and the positions of the items without a
+    human verdict that no sample can contain.
+    """
+    # Without an automatic outcome, items count only if the sample has such items.
+    samples_missing_outcomes = any(
+        status.is_random and status.automatic is None for status in statuses
+    )
+    positions_by_key: dict[CellKey, list[int]] = {}
+    unsampled: list[int] = []
+    for position, status in enumerate(statuses):
+        if status.is_in_known_stratum:
+            continue
+        if status.automatic is None and not samples_missing_outcomes:
+            continue
+        if status.stratum is not None:
+            key = CellKey(
+                status.automatic,
+                stratum=status.stratum,
+                category=status.category,
+                run_index=status.run_index,
+                context=status.context,
+            )
+            positions_by_key.setdefault(key, []).append(position)
+        elif status.human is None:
+            unsampled.append(position)
+    return positions_by_key, unsampled
+
+
+def _get_cell_order(key: CellKey) -> tuple[int, str, str, str, str]:
+    return key.run_index, str(key.automatic), str(key.stratum), key.category, key.context
+
+
+def _number_pools(keys: Sequence[CellKey]) -> IntArray:
+    """Return the number of the pool of each cell: cells of one run with the same automatic outcome
+    are one pool.
+    """
+    number_by_pool: dict[tuple[int, AutomaticOutcome], int] = {}
+    numbers = []
+    for key in keys:
+        pool = key.run_index, key.automatic
+        numbers.append(number_by_pool.setdefault(pool, len(number_by_pool)))
+    return np.array(numbers, dtype=np.int64)
+
+
+def _count_members(groups: Sequence[Sequence[int]]) -> IntArray:
+    return np.array([len(group) for group in groups], dtype=np.int64)
+
+
+def _count_passing_members(
+    statuses: Sequence[ItemStatus], groups: Sequence[Sequence[int]]
+) -> IntArray:
+    """Count the items of each group whose human verdict is pass."""
+    counts = [sum(statuses[position].human is True for position in group) for group in groups]
+    return np.array(counts, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

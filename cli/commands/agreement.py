@@ -48,6 +48,7 @@ from fcreview.stats.agreement_ratings import (
 
 if TYPE_CHECKING:
     from fcreview.model.metric import MetricUnit
+    from fcreview.stats.agreement import SelfAgreement
     from fcreview.stats.agreement_ratings import AgreementCoefficient, CoefficientName, GroupKey
 
     PairKey = tuple[GroupKey, tuple[str, ...]]
@@ -73,20 +74,21 @@ def _print_self_agreement(repeated_ratings: Sequence[RepeatedRating], *, as_json
     if not coefficients:
         return
     emit("self-agreement on hidden duplicates")
-    rows = [
-        [
-            "all" if each.annotator is None else format_cell(each.annotator),
-            format_cell(each.criterion),
-            f"{each.n:,}",
-            format_metric_value(each.percent, "share"),
-            _format_interval(each.percent_low, each.percent_high, "share"),
-            format_metric_value(_round_score(each.kappa), "score"),
-            _format_interval(each.kappa_low, each.kappa_high, "score"),
-        ]
-        for each in coefficients
-    ]
+    rows = [_build_self_agreement_row(coefficient) for coefficient in coefficients]
     print_table(SELF_AGREEMENT_HEADERS, rows, right_aligned=(2, 3, 5))
     emit()
+
+
+def _build_self_agreement_row(figures: SelfAgreement) -> list[str]:
+    return [
+        "all" if figures.annotator is None else format_cell(figures.annotator),
+        format_cell(figures.criterion),
+        f"{figures.n:,}",
+        format_metric_value(figures.percent, "share"),
+        _format_interval(figures.percent_low, figures.percent_high, "share"),
+        format_metric_value(_round_score(figures.kappa), "score"),
+        _format_interval(figures.kappa_low, figures.kappa_high, "score"),
+    ]
 
 
 def _format_interval(low: float | None, high: float | None, unit: MetricUnit) -> str:
@@ -152,27 +154,27 @@ def agreement(
     """
     if given is not None:
         check_choice(BLIND_STATUSES, given, "--given")
-    for each in by or ():
-        check_choice(SCOPES_BY_TABLE, each, "--by")
-    scopes = [scope for name, scope in SCOPES_BY_TABLE.items() if not by or name in by]
+    for table in by or ():
+        check_choice(SCOPES_BY_TABLE, table, "--by")
+    scopes = [scope for table, scope in SCOPES_BY_TABLE.items() if not by or table in by]
     with open_workspace(options) as session:
         view = session.build_view(where, run=run, queue=queue)
-        analysis = session.store.analysis
-        ratings, repeated_ratings = (
-            analysis.fetch_ratings(view),
-            analysis.fetch_duplicate_reviews(view),
-        )
-    pools = _group_by_blind_status(ratings, given)
-    for how, group in pools.items():
+        ratings = session.store.analysis.fetch_ratings(view)
+        repeated_ratings = session.store.analysis.fetch_duplicate_reviews(view)
+
+    groups = _group_by_blind_status(ratings, given)
+    for blind_status, group in groups.items():
         from fcreview.stats.agreement import compute_agreement  # imports numpy
 
-        coefficients = compute_agreement(group, scopes, how)
+        coefficients = compute_agreement(group, scopes, blind_status)
         if as_json:
             emit_json(*coefficients)
         else:
-            _print_agreement_tables(group, coefficients, how, all_tables=by is not None)
+            _print_agreement_tables(
+                group, coefficients, blind_status, has_all_tables=by is not None
+            )
     _print_self_agreement(repeated_ratings, as_json=as_json)
-    if not (pools or repeated_ratings or as_json):
+    if not (groups or repeated_ratings or as_json):
         emit(f"no review is {given}" if given and ratings else "there are no reviews to compare")
 
 
@@ -193,50 +195,64 @@ def _print_agreement_tables(
     coefficients: Iterable[AgreementCoefficient],
     blind_status: BlindStatus,
     *,
-    all_tables: bool,
+    has_all_tables: bool,
 ) -> None:
-    """Print the tables.
+    """Print the tables of all scopes.
 
-    Unless `all_tables`, omit tables with one group, because they repeat the overall table.
+    Unless `has_all_tables`, omit tables with one group, because they repeat the overall table.
     """
-    unsure = sum(not is_definite(rating.value) for rating in ratings)
+    emit(f"{BLIND_STATUS_LABELS[blind_status]}: {_describe_ratings(ratings)}")
+    emit_lines(NOTES)
+    for scope, group in groupby(coefficients, lambda coefficient: coefficient.scope):
+        of_scope = list(group)
+        dataset_groups = {(each.benchmark, each.category) for each in of_scope}
+        if has_all_tables or scope == "overall" or len(dataset_groups) > 1:
+            _print_coefficients(of_scope, scope)
+        if has_all_tables or scope == "overall":
+            _print_annotator_pairs(of_scope, scope)
+    emit()
+
+
+def _describe_ratings(ratings: Sequence[Rating]) -> str:
+    """Return `2 annotators (alice, bob), 40 labels, 3 unsure`."""
     names = sorted({rating.annotator for rating in ratings})
+    n_unsure = sum(not is_definite(rating.value) for rating in ratings)
     parts = [
         f"{format_count(len(names), 'annotator')} ({format_cell(', '.join(names))})",
-        format_count(len(ratings) - unsure, "label"),
-        *([f"{unsure:,} unsure"] if unsure else []),
+        format_count(len(ratings) - n_unsure, "label"),
     ]
-    emit(f"{BLIND_STATUS_LABELS[blind_status]}: {', '.join(parts)}")
-    emit_lines(NOTES)
-    for scope, group in groupby(coefficients, lambda figure: figure.scope):
-        found = list(group)
-        if all_tables or scope == "overall" or len({get_group_key(each)[:2] for each in found}) > 1:
-            _print_coefficients(found, scope)
-        if all_tables or scope == "overall":
-            _print_annotator_pairs(found, scope)
-    emit()
+    if n_unsure:
+        parts.append(f"{n_unsure:,} unsure")
+    return ", ".join(parts)
 
 
 def _print_coefficients(
     coefficients: Sequence[AgreementCoefficient], scope: AgreementScope
 ) -> None:
+    """Print a row for each coefficient of all annotators. Only the first row of a group names
+    it.
+    """
     rows = []
     for _, group in groupby(coefficients, get_group_key):
         first, *others = [each for each in group if each.metric not in PAIR_COEFFICIENTS]
-        first_cells = format_group_cells(coefficients, first)
-        for each in [first, *(other for other in others if other.annotators == first.annotators)]:
-            counts = [f"{each.n_units:,}", f"{each.n_labels:,}", f"{len(each.annotators)}"]
-            rows.append(
-                [
-                    *first_cells,
-                    format_coefficient_name(each),
-                    *format_value_and_interval(each),
-                    *counts,
-                ]
-            )
-            first_cells = [""] * len(first_cells)
+        # The percentages of pairs are in the table of pairs.
+        of_all = [first, *(each for each in others if each.annotators == first.annotators)]
+        group_cells = format_group_cells(coefficients, first)
+        for coefficient in of_all:
+            rows.append([*group_cells, *_build_coefficient_cells(coefficient)])
+            group_cells = [""] * len(group_cells)
     headers = ["measure", "value", "[95 %]", "units", "labels", "annotators"]
     _print_scope_table(SCOPE_HEADINGS[scope], scope, headers, rows, (1, 3, 4, 5))
+
+
+def _build_coefficient_cells(coefficient: AgreementCoefficient) -> list[str]:
+    return [
+        format_coefficient_name(coefficient),
+        *format_value_and_interval(coefficient),
+        f"{coefficient.n_units:,}",
+        f"{coefficient.n_labels:,}",
+        f"{len(coefficient.annotators)}",
+    ]
 
 
 def _print_annotator_pairs(
@@ -251,33 +267,30 @@ def _print_annotator_pairs(
     if not cohen:
         return
 
-    rows = []
-    for pair, each in cohen.items():
-        share = by_metric["percent"][pair]
-        row = [*format_group_cells(coefficients, each), format_cell(", ".join(each.annotators))]
-        row += [*format_value_and_interval(share), *format_value_and_interval(each)]
-        if weighted:
-            row += (
-                format_value_and_interval(weighted[pair])
-                if pair in weighted
-                else [NO_VALUE, NO_VALUE]
-            )
-        rows.append([*row, f"{each.n_units:,}"])
-
-    heads = [
-        "annotators",
-        COEFFICIENT_LABELS["percent"],
-        "[95 %]",
-        COEFFICIENT_LABELS["cohen"],
-        "[95 %]",
-    ]
-    right_aligned = [1, 3]
+    shown: list[CoefficientName] = ["percent", "cohen"]
     if weighted:
-        heads += [COEFFICIENT_LABELS["weighted"], "[95 %]"]
-        right_aligned.append(5)
+        shown.append("weighted")
+    heads = ["annotators"]
+    right_aligned = []
+    for metric in shown:
+        right_aligned.append(len(heads))
+        heads += [COEFFICIENT_LABELS[metric], "[95 %]"]
     right_aligned.append(len(heads))
+    heads.append("units")
+
+    rows = []
+    for pair, kappa in cohen.items():
+        row = [*format_group_cells(coefficients, kappa), format_cell(", ".join(kappa.annotators))]
+        for metric in shown:
+            coefficient = by_metric[metric].get(pair)
+            if coefficient is None:
+                row += [NO_VALUE, NO_VALUE]
+            else:
+                row += format_value_and_interval(coefficient)
+        row.append(f"{kappa.n_units:,}")
+        rows.append(row)
     heading = "pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}"
-    _print_scope_table(heading, scope, [*heads, "units"], rows, tuple(right_aligned))
+    _print_scope_table(heading, scope, heads, rows, tuple(right_aligned))
 
 
 def _print_scope_table(
@@ -287,8 +300,13 @@ def _print_scope_table(
     rows: list[list[str]],
     right_aligned: tuple[int, ...],
 ) -> None:
-    first = ["criterion"] if scope == "overall" else [scope, "criterion"]
-    right = [len(first) + at for at in right_aligned]
+    """Print a table after the columns of the group. `right_aligned` counts from `headers`."""
+    group_headers = ["criterion"] if scope == "overall" else [scope, "criterion"]
     width = max(get_wrap_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH)
     emit("", heading)
-    print_table([*first, *headers], rows, right_aligned=right, max_width=width)
+    print_table(
+        [*group_headers, *headers],
+        rows,
+        right_aligned=[len(group_headers) + column for column in right_aligned],
+        max_width=width,
+    )

@@ -96,34 +96,65 @@ def estimate(
     settings = _parse_settings(method, half_width, seed, difference, plan=plan)
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
-        problems: list[str] = []
         rows = session.select_runs(run)
+        problems: dict[str, None] = {}
         for row in rows:
             sample_status = fetch_sample_status(session, row)
-            problems += [each for each in sample_status.problems if each not in problems]
+            problems.update(dict.fromkeys(sample_status.problems))
             agreement = count_run_label_agreement(session, row)
-            run_settings = (
-                _correct_label_errors(settings, agreement) if correct_annotators else settings
-            )
-            estimates = list(estimate_run_metrics(session, row, sample_status, run_settings))
-            if row.incidents:
-                others = estimate_without_incidents(session, row, sample_status, run_settings)
-                estimates = list(_add_estimates_without_incidents(estimates, others))
+            run_settings = settings
+            if correct_annotators:
+                run_settings = _correct_label_errors(settings, agreement)
             _print_estimates(
-                [row], estimates, sample_status.items, half_width, agreement, as_json=as_json
+                [row],
+                _estimate_run(session, row, sample_status, run_settings),
+                sample_status.items,
+                half_width,
+                agreement,
+                as_json=as_json,
             )
+
         for model_runs in _group_combinable_runs(rows):
-            estimates = list(estimate_combined_metrics(session, model_runs, settings))
-            if any(each.incidents for each in model_runs):
-                others = estimate_combined_metrics(
-                    session, model_runs, settings, without_incidents=True
-                )
-                estimates = list(_add_estimates_without_incidents(estimates, others))
-            found = (fetch_sample_status(session, each) for each in model_runs)
-            statuses = [status for sample_status in found for status in sample_status.items]
-            _print_estimates(model_runs, estimates, statuses, half_width, None, as_json=as_json)
+            statuses: list[ItemStatus] = []
+            for model_run in model_runs:
+                statuses += fetch_sample_status(session, model_run).items
+            _print_estimates(
+                model_runs,
+                _estimate_combined_runs(session, model_runs, settings),
+                statuses,
+                half_width,
+                agreement=None,
+                as_json=as_json,
+            )
         for problem in problems:
             print_message(f"fcreview: there is no random sample: {problem}")
+
+
+def _estimate_run(
+    session: WorkspaceSession,
+    row: RunRow,
+    sample_status: RunSampleStatus,
+    settings: EstimationSettings,
+) -> list[MetricEstimate]:
+    """Estimate the metrics of a run and, if the run has incidents, also without them."""
+    estimates = list(estimate_run_metrics(session, row, sample_status, settings))
+    if not row.incidents:
+        return estimates
+    others = estimate_without_incidents(session, row, sample_status, settings)
+    return list(_add_estimates_without_incidents(estimates, others))
+
+
+def _estimate_combined_runs(
+    session: WorkspaceSession, rows: Sequence[RunRow], settings: EstimationSettings
+) -> list[MetricEstimate]:
+    """Estimate the metrics that are published for several runs together, also without
+    incidents.
+    """
+    estimates = list(estimate_combined_metrics(session, rows, settings))
+    if not any(row.incidents for row in rows):
+        return estimates
+    others = estimate_combined_metrics(session, rows, settings, without_incidents=True)
+    return list(_add_estimates_without_incidents(estimates, others))
 
 
 def count_run_label_agreement(session: WorkspaceSession, row: RunRow) -> LabelAgreement:
@@ -387,22 +418,24 @@ def _build_plan_json(goal: PlannedLabels) -> dict[str, Any]:
 
 def _print_plan(estimates: Sequence[MetricEstimate]) -> None:
     """Print the plan of the first metric that has one."""
-    planned = next(
-        (one for one in estimates if any(goal.labels is not None for goal in one.plan)), None
-    )
-    if planned is None:
-        emit("There is no plan, because no item of a random sample is reviewed.", "")
-        return
+    for estimate in estimates:
+        if any(goal.labels is not None for goal in estimate.plan):
+            _print_plan_of_metric(estimate)
+            return
+    emit("There is no plan, because no item of a random sample is reviewed.", "")
+
+
+def _print_plan_of_metric(estimate: MetricEstimate) -> None:
     rows = []
-    for goal in planned.plan:
+    for goal in estimate.plan:
         name = f"interval of ±{goal.half_width:g} points"
         if goal.difference is not None:
             name = f"difference of {goal.difference:g} points between two runs, labels of each run"
         rows.append([name, NO_VALUE if goal.labels is None else f"{goal.labels:,}"])
+
     emit()
-    print_table(
-        [f"plan for {format_cell(planned.name)}", "further labels"], rows, right_aligned=(1,)
-    )
+    heads = [f"plan for {format_cell(estimate.name)}", "further labels"]
+    print_table(heads, rows, right_aligned=(1,))
     emit("Each goal is reached with a probability of 80 %.", "")
 
 
@@ -413,61 +446,72 @@ def _print_estimate_tables(
     half_width: float,
     agreement: LabelAgreement | None,
 ) -> None:
-    info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
-    name = rows[0].run_name if len(rows) == 1 else info.model
-    names = (info.benchmark, info.generation, languages, name)
-    emit(
-        format_run_heading(
-            rows[0].run if len(rows) == 1 else None, names, sum(row.n_items for row in rows)
-        )
-    )
-    if n_incidents := sum(row.incidents for row in rows):
-        emit(
-            f"{format_count(n_incidents, 'incident')}: they keep the benchmark's verdict, and are"
-            " in no sample"
-        )
+    """Print the heading of a run or of combined runs, facts about the sample, and a table of
+    estimates for each table of metrics.
+    """
+    emit(_format_estimate_heading(rows))
+    n_incidents = sum(row.incidents for row in rows)
+    if n_incidents:
+        incidents = format_count(n_incidents, "incident")
+        emit(f"{incidents}: they keep the benchmark's verdict, and are in no sample")
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
         emit_lines(f"labels: {line}" for line in describe_label_agreement(estimates, agreement))
-    emit_lines(
-        (
-            *_explain_undecided_items(estimates, sample_counts),
-            *_explain_missing_intervals(estimates, sample_counts),
-        )
-    )
-    has_bounds = any(one.bounds for one in estimates)
+    emit_lines(_explain_undecided_items(estimates, sample_counts))
+    emit_lines(_explain_missing_intervals(estimates, sample_counts))
+
+    has_bounds = any(estimate.bounds for estimate in estimates)
     for table, estimates_of_table in group_by_table(estimates).items():
-        cells = [
-            [
-                "  " * one.level + format_cell(one.name),
-                *(
-                    format_metric_value(value, one.unit, one.digits)
-                    for value in (one.automatic, one.corrected)
-                ),
-                *format_estimate_and_interval(one),
-                *([_format_bounds(one)] if has_bounds else []),
-                f"{one.n_random:,}",
-                f"{one.n_known:,}",
-                "" if one.needed is None else f"{one.needed:,}",
-            ]
-            for one in estimates_of_table
-        ]
         emit()
-        bounds = ["range (undecided)"] if has_bounds else []
-        heads = [
-            format_cell(table),
-            "automatic",
-            "corrected",
-            "estimated accuracy",
-            "95 % CI",
-            *bounds,
-        ]
-        heads += ["sampled", "labelled", f"needed for ±{half_width:g}"]
-        right_aligned = [at for at in range(1, len(heads)) if heads[at] not in ("95 % CI", *bounds)]
-        print_table(heads, cells, right_aligned=right_aligned, max_width=44)
-    if any(one.plan for one in estimates):
+        _print_estimate_table(table, estimates_of_table, half_width, has_bounds=has_bounds)
+    if any(estimate.plan for estimate in estimates):
         _print_plan(estimates)
     emit()
+
+
+def _format_estimate_heading(rows: Sequence[RunRow]) -> str:
+    info = rows[0].info
+    is_single_run = len(rows) == 1
+    languages = "+".join(dict.fromkeys(row.info.language for row in rows))
+    name = rows[0].run_name if is_single_run else info.model
+    return format_run_heading(
+        rows[0].run if is_single_run else None,
+        (info.benchmark, info.generation, languages, name),
+        sum(row.n_items for row in rows),
+    )
+
+
+BOUNDS_HEAD = "range (undecided)"
+TEXT_HEADS = ("95 % CI", BOUNDS_HEAD)
+"""Headings of columns that are aligned left."""
+
+
+def _print_estimate_table(
+    table: str, estimates: Sequence[MetricEstimate], half_width: float, *, has_bounds: bool
+) -> None:
+    heads = [format_cell(table), "automatic", "corrected", "estimated accuracy", "95 % CI"]
+    if has_bounds:
+        heads.append(BOUNDS_HEAD)
+    heads += ["sampled", "labelled", f"needed for ±{half_width:g}"]
+    right_aligned = [
+        column for column, head in enumerate(heads) if column > 0 and head not in TEXT_HEADS
+    ]
+    rows = [_build_estimate_row(estimate, has_bounds=has_bounds) for estimate in estimates]
+    print_table(heads, rows, right_aligned=right_aligned, max_width=44)
+
+
+def _build_estimate_row(estimate: MetricEstimate, *, has_bounds: bool) -> list[str]:
+    row = [
+        "  " * estimate.level + format_cell(estimate.name),
+        format_metric_value(estimate.automatic, estimate.unit, estimate.digits),
+        format_metric_value(estimate.corrected, estimate.unit, estimate.digits),
+        *format_estimate_and_interval(estimate),
+    ]
+    if has_bounds:
+        row.append(_format_bounds(estimate))
+    row += [f"{estimate.n_random:,}", f"{estimate.n_known:,}"]
+    row.append("" if estimate.needed is None else f"{estimate.needed:,}")
+    return row
 
 
 def describe_label_agreement(

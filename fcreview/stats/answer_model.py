@@ -77,40 +77,44 @@ class AnswerModel:
         human_answers: CriterionAnswers,
     ) -> None:
         self.criterion = human_answers.criterion
-        self.automatic = [item.values.get(self.criterion) for item in automatic_items]
-        self.scale = scale = find_answer_scale(self.criterion, self.automatic)
         self.human_answers = human_answers
-        kinds = [
-            None if answer is None or scale is None else classify_answer(answer, scale)
-            for answer in self.automatic
-        ]
+        self.automatic = [item.values.get(self.criterion) for item in automatic_items]
+        self.scale = find_answer_scale(self.criterion, self.automatic)
         contexts = describe_chain_contexts(automatic_items, self.automatic)
-        self.statuses = [
-            replace(
-                status,
-                automatic=kind,
-                context=contexts[at],
-                # Items with equal answers can have different inclusion probabilities, because an
-                # extension of a sample draws items by verdict.
-                stratum=None
-                if status.stratum is None
-                else (*status.stratum, f"{status.inclusion_probability:.6f}"),
-                human=None
-                if kind is None or human is None
-                else is_same_verdict(human, self.automatic[at]),
-                is_random=kind is not None and human_answers.is_random[at],
+        self.statuses: list[ItemStatus] = []
+        self.n_unanswered = 0
+        for position, status in enumerate(statuses):
+            answer_status = replace(
+                self._build_status(position, status), context=contexts[position]
             )
-            for at, (status, kind, human) in enumerate(
-                zip(statuses, kinds, human_answers.human, strict=True)
-            )
-        ]
-        self.n_unanswered = sum(
-            status.is_sample_reviewed and kind is not None and not is_reviewed
-            for status, kind, is_reviewed in zip(
-                statuses, kinds, human_answers.is_reviewed, strict=True
-            )
-        )
+            self.statuses.append(answer_status)
+            has_answer = answer_status.automatic is not None
+            if status.is_sample_reviewed and has_answer and not human_answers.is_reviewed[position]:
+                self.n_unanswered += 1
         self.population: Population = build_population(self.statuses)
+
+    def _build_status(self, position: int, status: ItemStatus) -> ItemStatus:
+        """Return the status of an item with the kind of its automatic answer, and with a human
+        verdict on whether this answer is right.
+        """
+        answer = self.automatic[position]
+        stratum = status.stratum
+        if stratum is not None:
+            # Items with equal answers can have different inclusion probabilities, because an
+            # extension of a sample draws items by verdict.
+            stratum = (*stratum, f"{status.inclusion_probability:.6f}")
+        if answer is None or self.scale is None:
+            return replace(status, automatic=None, stratum=stratum, human=None, is_random=False)
+
+        human_answer = self.human_answers.human[position]
+        is_right = None if human_answer is None else is_same_verdict(human_answer, answer)
+        return replace(
+            status,
+            automatic=classify_answer(answer, self.scale),
+            stratum=stratum,
+            human=is_right,
+            is_random=self.human_answers.is_random[position],
+        )
 
     @property
     def is_sampled(self) -> bool:
@@ -126,73 +130,65 @@ class AnswerModel:
         generator = np.random.default_rng([seed, len(self.criterion)])
         posterior: PosteriorDraws = draw_posterior(self.population.cells, n_draws, seed)
         passes = posterior.passes[: posterior.n_pooled]
-        example: dict[AutomaticOutcome, Any] = {
-            status.automatic: answer
-            for status, answer in zip(self.statuses, self.automatic, strict=True)
-            if status.automatic is not None
-        }
-        pools = {
-            kind: self._build_pool(kind, answer, len(passes), generator)
-            for kind, answer in example.items()
-        }
+        pools = self._build_pools(len(passes), generator)
         cells = []
-        for at, (key, unreviewed) in enumerate(
-            zip(self.population.cell_keys, self.population.unreviewed, strict=True)
-        ):
-            n_wrong = len(unreviewed) - passes[:, at]
-            max_wrong = int(n_wrong.max(initial=0))
-            answers = pools[key.automatic].draw_answer_numbers(max_wrong, generator)
-            order = np.argsort(generator.random((len(passes), len(unreviewed))), axis=1)[
-                :, :max_wrong
-            ]
-            cells.append(
-                (key.automatic, np.asarray(unreviewed, dtype=np.int64)[order], answers, n_wrong)
-            )
+        for cell, unreviewed in enumerate(self.population.unreviewed):
+            n_wrong = len(unreviewed) - passes[:, cell]
+            pool = pools[self.population.cell_keys[cell].automatic]
+            cells.append(_draw_wrong_answers(unreviewed, n_wrong, pool, generator))
+
         for draw in range(len(passes)):
             right_answers: dict[int, Any] = {}
-            for kind, positions, answers, n_wrong in cells:
-                n = n_wrong[draw]
-                chosen = zip(positions[draw, :n].tolist(), answers[draw, :n].tolist(), strict=True)
-                right_answers.update(
-                    (position, pools[kind].get_answer(draw, number)) for position, number in chosen
-                )
+            for wrong in cells:
+                right_answers.update(wrong.list_right_answers(draw))
             yield right_answers
+
+    def _build_pools(
+        self, n_draws: int, generator: np.random.Generator
+    ) -> dict[AutomaticOutcome, _AnswerPool]:
+        """Build the pool of possible right answers for each kind of automatic answer."""
+        example_by_kind: dict[AutomaticOutcome, Any] = {}
+        for status, answer in zip(self.statuses, self.automatic, strict=True):
+            if status.automatic is not None:
+                example_by_kind[status.automatic] = answer
+        return {
+            kind: self._build_pool(kind, example, n_draws, generator)
+            for kind, example in example_by_kind.items()
+        }
 
     def _build_pool(
         self, kind: AutomaticOutcome, automatic: Any, n_draws: int, generator: np.random.Generator
     ) -> _AnswerPool:
+        """Build the pool for items with a kind of automatic answer. `automatic` is an example."""
         scale = self.scale or Scale()
-        sampled = [
-            (human, status)
-            for human, status in zip(self.human_answers.human, self.statuses, strict=True)
-            if status.is_random
-        ]
-        observed = [
-            human for human, status in sampled if status.automatic == kind and status.human is False
-        ]
-        other_kinds = [
-            human
-            for human, status in sampled
-            if status.automatic != kind and classify_answer(human, scale) != kind
-        ]
+        observed = []
+        right_answers_of_other_kinds = []
+        for human_answer, status in zip(self.human_answers.human, self.statuses, strict=True):
+            if not status.is_random:
+                continue
+            if status.automatic == kind:
+                if status.human is False:
+                    observed.append(human_answer)
+            elif classify_answer(human_answer, scale) != kind:
+                right_answers_of_other_kinds.append(human_answer)
+
+        # An answer from the prior is one that annotators gave to other items, or a value of the
+        # scale.
         n_atoms = n_draws * PRIOR_ATOMS
-        from_scale = _draw_from_scale(automatic, scale, n_atoms, generator)
-        # The last number means an answer from the scale.
-        chosen = generator.integers(len(other_kinds) + 1, size=n_atoms).tolist()
-        atoms = [
-            other_kinds[number] if number < len(other_kinds) else answer
-            for number, answer in zip(chosen, from_scale, strict=True)
-        ]
-        shape = np.concatenate(
-            [np.ones(len(observed)), np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)]
-        )
+        scale_answers = _draw_from_scale(automatic, scale, n_atoms, generator)
+        n_other = len(right_answers_of_other_kinds)
+        chosen = generator.integers(n_other + 1, size=n_atoms).tolist()
+        atoms = []
+        for number, scale_answer in zip(chosen, scale_answers, strict=True):
+            is_from_scale = number == n_other
+            atoms.append(scale_answer if is_from_scale else right_answers_of_other_kinds[number])
+
+        prior_shape = np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)
+        shape = np.concatenate([np.ones(len(observed)), prior_shape])
         weights = generator.gamma(shape, size=(n_draws, len(shape)))
         weights[:, -1] += _MIN_WEIGHT  # Gamma variates with a small shape can all be 0.
-        return _AnswerPool(
-            observed,
-            atoms=atoms,
-            cumulative_weights=np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1),
-        )
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        return _AnswerPool(observed, atoms=atoms, cumulative_weights=np.cumsum(shares, axis=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,24 +219,62 @@ class _AnswerPool:
 
     def get_answer(self, draw: int, number: int) -> Any:
         """Return the answer for a number from `draw_answer_numbers`."""
-        atom = number - len(self.observed)
-        return self.observed[number] if atom < 0 else self.atoms[draw * PRIOR_ATOMS + atom]
+        if number < len(self.observed):
+            return self.observed[number]
+        return self.atoms[draw * PRIOR_ATOMS + number - len(self.observed)]
+
+
+@dataclass(frozen=True, slots=True)
+class _WrongAnswers:
+    """Which answers of a cell are wrong in each draw, and what the right answers are."""
+
+    pool: _AnswerPool
+    n_wrong: IntArray
+    """Number of wrong answers in each draw."""
+    positions: IntArray
+    """Positions of items in random order, of shape (draws, answers). The first `n_wrong` are
+    wrong.
+    """
+    numbers: IntArray
+    """Numbers of right answers in `pool`, of the same shape."""
+
+    def list_right_answers(self, draw: int) -> Iterator[tuple[int, Any]]:
+        """Yield the position and the right answer of each wrong answer of a draw."""
+        n_wrong = self.n_wrong[draw]
+        positions = self.positions[draw, :n_wrong].tolist()
+        numbers = self.numbers[draw, :n_wrong].tolist()
+        for position, number in zip(positions, numbers, strict=True):
+            yield position, self.pool.get_answer(draw, number)
+
+
+def _draw_wrong_answers(
+    unreviewed: Sequence[int], n_wrong: IntArray, pool: _AnswerPool, generator: np.random.Generator
+) -> _WrongAnswers:
+    max_wrong = int(n_wrong.max(initial=0))
+    numbers = pool.draw_answer_numbers(max_wrong, generator)
+    random_order = np.argsort(generator.random((len(n_wrong), len(unreviewed))), axis=1)
+    positions = np.asarray(unreviewed, dtype=np.int64)[random_order[:, :max_wrong]]
+    return _WrongAnswers(pool, n_wrong=n_wrong, positions=positions, numbers=numbers)
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
     """Describe for each item whether another answer in its chain is 0, because an answer of 0 is
     more often wrong if no other answer is 0. The text is empty if there is no other answer.
     """
-    chains: dict[str, list[int]] = {}
-    for at, item in enumerate(items):
-        if (chain := get_chain_id(item)) is not None and isinstance(answers[at], (int, float)):
-            chains.setdefault(chain, []).append(at)
+    positions_by_chain: dict[str, list[int]] = {}
+    for position, item in enumerate(items):
+        chain = get_chain_id(item)
+        if chain is not None and isinstance(answers[position], (int, float)):
+            positions_by_chain.setdefault(chain, []).append(position)
+
     contexts = [""] * len(items)
-    for positions in chains.values():
-        for at in positions:
-            others = [answers[other] for other in positions if other != at]
+    for positions in positions_by_chain.values():
+        for position in positions:
+            others = [answers[other] for other in positions if other != position]
             if others:
-                contexts[at] = "no other answer is 0" if all(others) else "another answer is 0"
+                contexts[position] = (
+                    "no other answer is 0" if all(others) else "another answer is 0"
+                )
     return contexts
 
 
@@ -266,21 +300,21 @@ def classify_answer(answer: Any, scale: Scale) -> str:
     assumed to be wrong equally often.
     """
     if scale.numbers is not None and isinstance(answer, (int, float)):
-        low, high = scale.numbers
-        return (
-            "least"
-            if answer <= low
-            else "most"
-            if answer >= high
-            else "low"
-            if answer < (low + high) / 2
-            else "high"
-        )
+        return _classify_number(answer, scale.numbers)
+    if isinstance(answer, list) and scale.known_labels:
+        return ",".join(sorted(map(str, answer)))
     if isinstance(answer, list):
-        return (
-            ",".join(sorted(map(str, answer))) if scale.known_labels else str(min(len(answer), 2))
-        )
+        return str(min(len(answer), 2))
     return str(answer)
+
+
+def _classify_number(number: float, ends: tuple[float, float]) -> str:
+    low, high = ends
+    if number <= low:
+        return "least"
+    if number >= high:
+        return "most"
+    return "low" if number < (low + high) / 2 else "high"
 
 
 def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
@@ -306,11 +340,14 @@ def _draw_from_scale(
         return numbers
     if scale.labels and not scale.known_labels:
         return [[] if automatic else [PLACEHOLDER_NAME]] * n
-    answers = (
-        [[label] for label in scale.known_labels] if scale.labels else _list_scale_values(scale)
-    )
-    others = [answer for answer in answers if not is_same_verdict(answer, automatic)] or [automatic]
-    return [others[at] for at in generator.integers(len(others), size=n).tolist()]
+
+    answers = _list_scale_values(scale)
+    if scale.labels:
+        answers = [[label] for label in scale.known_labels]
+    others = [answer for answer in answers if not is_same_verdict(answer, automatic)]
+    if not others:
+        others = [automatic]
+    return [others[number] for number in generator.integers(len(others), size=n).tolist()]
 
 
 def _list_scale_values(scale: Scale) -> list[Any]:

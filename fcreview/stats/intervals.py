@@ -123,47 +123,52 @@ def compute_disagreement_bounds(
     """Compute the bounds of each metric that depends on an open disagreement, from the corrected
     items of each run.
     """
-    kinds = Counter(
-        _get_disagreement_kind(item, each)
-        for part in items
-        for item in part
-        for each in item.disputed
-    )
+    kinds = _count_disagreement_kinds(items)
     if not kinds:
         return {}
 
     def compute_resolved_metrics(
-        resolved_kinds: set[DisagreementKind], is_pass: bool
+        resolved_kinds: set[DisagreementKind], *, is_pass: bool
     ) -> dict[MetricKey, float]:
-        resolved = [
-            [_resolve_disagreements(item, resolved_kinds, is_pass) for item in part]
-            if resolved_kinds
-            else part
-            for part in items
-        ]
-        return {
-            metric.key: metric.value
-            for metric in compute_metrics(resolved)
-            if metric.value is not None
-        }
+        resolved = []
+        for part in items:
+            resolved.append(
+                [_resolve_disagreements(item, resolved_kinds, is_pass) for item in part]
+            )
+        metrics = compute_metrics(resolved)
+        return {metric.key: metric.value for metric in metrics if metric.value is not None}
 
-    values = compute_resolved_metrics(set(), is_pass=False)
-    bounds = [compute_resolved_metrics(set(kinds), is_pass=is_pass) for is_pass in (True, False)]
-    depends: Counter[MetricKey] = Counter()
-    for kind, n in kinds.items():
-        both = bounds
-        if len(kinds) > 1:
-            both = [compute_resolved_metrics({kind}, is_pass=is_pass) for is_pass in (True, False)]
-        depends.update(
-            {key: n for key in values if any(each.get(key) != values[key] for each in both)}
-        )
-    found = {}
-    for key, value in values.items():
-        reachable = [value, *(each[key] for each in bounds if key in each)]
-        low, high = min(reachable), max(reachable)
-        if depends[key] or low != high:
-            found[key] = DisagreementBounds(depends[key] or kinds.total(), low=low, high=high)
-    return found
+    unresolved = compute_resolved_metrics(set(), is_pass=False)
+    all_pass = compute_resolved_metrics(set(kinds), is_pass=True)
+    all_fail = compute_resolved_metrics(set(kinds), is_pass=False)
+    n_relevant: Counter[MetricKey] = Counter()
+    for kind, n_disagreements in kinds.items():
+        # With one kind, its disagreements are all disagreements.
+        is_only_kind = len(kinds) == 1
+        passing = all_pass if is_only_kind else compute_resolved_metrics({kind}, is_pass=True)
+        failing = all_fail if is_only_kind else compute_resolved_metrics({kind}, is_pass=False)
+        for key, value in unresolved.items():
+            if passing.get(key) != value or failing.get(key) != value:
+                n_relevant[key] += n_disagreements
+
+    bounds = {}
+    for key, value in unresolved.items():
+        low = min(value, all_pass.get(key, value), all_fail.get(key, value))
+        high = max(value, all_pass.get(key, value), all_fail.get(key, value))
+        if n_relevant[key] or low != high:
+            n = n_relevant[key] or kinds.total()
+            bounds[key] = DisagreementBounds(n, low=low, high=high)
+    return bounds
+
+
+def _count_disagreement_kinds(
+    items: Sequence[Sequence[ScoredItem]],
+) -> Counter[DisagreementKind]:
+    kinds: Counter[DisagreementKind] = Counter()
+    for part in items:
+        for item in part:
+            kinds.update(_get_disagreement_kind(item, disputed) for disputed in item.disputed)
+    return kinds
 
 
 def _get_disagreement_kind(item: ScoredItem, target_criterion: TargetCriterion) -> DisagreementKind:
@@ -174,35 +179,45 @@ def _get_disagreement_kind(item: ScoredItem, target_criterion: TargetCriterion) 
 def _resolve_disagreements(
     item: ScoredItem, kinds: set[DisagreementKind], is_pass: bool
 ) -> ScoredItem:
-    disputed = [each for each in item.disputed if _get_disagreement_kind(item, each) in kinds]
+    """Return the item as if the disagreements of these kinds were resolved."""
+    disputed = [
+        target_criterion
+        for target_criterion in item.disputed
+        if _get_disagreement_kind(item, target_criterion) in kinds
+    ]
     if not disputed:
         return item
-    automatic: dict[TargetCriterion, Any] = {
-        (target, name): value for target, name, value in item.part_verdicts
+
+    part_verdicts: dict[TargetCriterion, Any] = {
+        (target, criterion): value for target, criterion, value in item.part_verdicts
     }
-    overrides, values = dict(item.overrides), dict(item.values)
+    overrides = dict(item.overrides)
+    values = dict(item.values)
     for target, criterion in disputed:
-        own = (
-            item.valid
-            if (target, criterion) == ITEM_CORRECT
-            else automatic.get((target, criterion))
-        )
-        own = values.get(criterion) if target in WHOLE_TARGETS and own is None else own
-        verdict = _choose_extreme_verdict(criterion, own, item.metadata, is_pass)
-        if is_same_verdict(verdict, own):
+        about = target, criterion
+        is_about_whole_item = target in WHOLE_TARGETS
+        automatic = item.valid if about == ITEM_CORRECT else part_verdicts.get(about)
+        if automatic is None and is_about_whole_item:
+            automatic = values.get(criterion)
+        verdict = _choose_extreme_verdict(criterion, automatic, item.metadata, is_best=is_pass)
+        if is_same_verdict(verdict, automatic):
             continue
-        overrides[target, criterion] = automatic[target, criterion] = verdict
-        if target in WHOLE_TARGETS and (target, criterion) != ITEM_CORRECT:
+        overrides[about] = verdict
+        part_verdicts[about] = verdict
+        if is_about_whole_item and about != ITEM_CORRECT:
             values[criterion] = verdict
+
     valid = overrides.get(ITEM_CORRECT, item.valid)
+    remaining_parts = []
+    for (target, criterion), value in part_verdicts.items():
+        if target not in WHOLE_TARGETS:
+            remaining_parts.append((target, criterion, value))
     return replace(
         item,
         valid=valid,
         error_type=item.error_type if valid is False else None,
         values=values,
-        part_verdicts=[
-            (*key, value) for key, value in automatic.items() if key[0] not in WHOLE_TARGETS
-        ],
+        part_verdicts=remaining_parts,
         overrides=overrides,
     )
 
@@ -213,14 +228,19 @@ def _choose_extreme_verdict(
     """Return the best or worst verdict on a criterion's scale, or the automatic verdict if the
     scale has no bounds.
     """
-    golden = metadata.get(GOLDEN_ACTS_KEY)
     if criterion == "dialog_act":
-        return golden if is_best and isinstance(golden, list) else []
-    if isinstance(automatic, list):  # The list contains the names of wrong arguments.
+        golden_acts = metadata.get(GOLDEN_ACTS_KEY)
+        return golden_acts if is_best and isinstance(golden_acts, list) else []
+    if isinstance(automatic, list):
+        # The list contains the names of wrong arguments.
         return [] if is_best else automatic or ["·"]
+
     scale = find_scale(criterion, [automatic])
     if scale is not None and scale.numbers is not None:
-        return scale.numbers[is_best] if all(map(isfinite, scale.numbers)) else automatic
+        lowest, highest = scale.numbers
+        if not (isfinite(lowest) and isfinite(highest)):
+            return automatic
+        return highest if is_best else lowest
     scores = (
         [verdict for verdict in scale.words.values() if is_definite(verdict)]
         if scale is not None

@@ -90,27 +90,36 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
             f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least {len(sizes):,}"
             " items."
         )
-    quotas = dict(sizes)
-    while small := [
-        name
-        for name, size in quotas.items()
-        if size * _count_unallocated(total, sizes, quotas) < sum(quotas.values())
-    ]:
-        # The stratum would get less than one item, so it gets one. The others divide the rest.
-        for name in small:
-            del quotas[name]
-    remaining, quota_sum = _count_unallocated(total, sizes, quotas), sum(quotas.values())
-    drawn = dict.fromkeys(sizes, 1) | {
-        name: size * remaining // quota_sum for name, size in quotas.items()
-    }
-    by_remainder = sorted(quotas, key=lambda name: (-(quotas[name] * remaining % quota_sum), name))
-    for name in by_remainder[: total - sum(drawn.values())]:
+    proportional = _find_strata_above_minimum(sizes, total)
+    # All other strata get one item.
+    remaining = total - (len(sizes) - len(proportional))
+    size_sum = sum(sizes[name] for name in proportional)
+    drawn = dict.fromkeys(sizes, 1)
+    remainders: dict[str, int] = {}
+    for name in proportional:
+        drawn[name], remainders[name] = divmod(sizes[name] * remaining, size_sum)
+
+    by_remainder = sorted(proportional, key=lambda name: (-remainders[name], name))
+    n_left = total - sum(drawn.values())
+    for name in by_remainder[:n_left]:
         drawn[name] += 1
     return [Stratum(name, size=size, drawn=drawn[name]) for name, size in sizes.items()]
 
 
-def _count_unallocated(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
-    return total - (len(sizes) - len(quotas))
+def _find_strata_above_minimum(sizes: Mapping[str, int], total: int) -> list[str]:
+    """Return the strata whose proportional part is at least one item.
+
+    A stratum with a smaller part gets one item, and the others divide the rest, which makes their
+    parts smaller.
+    """
+    proportional = list(sizes)
+    while True:
+        remaining = total - (len(sizes) - len(proportional))
+        size_sum = sum(sizes[name] for name in proportional)
+        large = [name for name in proportional if sizes[name] * remaining >= size_sum]
+        if len(large) == len(proportional):
+            return proportional
+        proportional = large
 
 
 def format_stratum_name(

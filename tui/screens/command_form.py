@@ -21,6 +21,7 @@ from fcreview.tui.actions import FORM_ACTIONS
 from fcreview.tui.commands import (
     CommandForm,
     CommandResult,
+    CommandService,
     FormField,
     add_run_name_choices,
     build_command_arguments,
@@ -87,12 +88,9 @@ class FormFields(VerticalScroll):
     def field_values(self) -> dict[str, str]:
         """Text of each field by name. Empty while the fields are replaced."""
         inputs = self.inputs
-        is_complete = len(inputs) == len(self.fields)
-        return (
-            {field.name: box.value for field, box in zip(self.fields, inputs, strict=True)}
-            if is_complete
-            else {}
-        )
+        if len(inputs) != len(self.fields):
+            return {}
+        return {field.name: box.value for field, box in zip(self.fields, inputs, strict=True)}
 
     @property
     def command_arguments(self) -> list[str]:
@@ -101,30 +99,42 @@ class FormFields(VerticalScroll):
 
     def help_lines(self, width: int) -> list[Line]:
         """Return the help of the focused field, in at most `HELP_ROWS` lines."""
-        at = next((at for at, box in enumerate(self.inputs) if box.has_focus), None)
-        if at is None or at >= len(self.fields):
+        index = self._focused_index
+        if index is None or index >= len(self.fields):
             return []
-        rows = sanitize_and_wrap(sanitize(self.fields[at].help_with_choices), width - 1)
+        cells = width - 1
+        rows = sanitize_and_wrap(sanitize(self.fields[index].help_with_choices), cells)
         if len(rows) > HELP_ROWS:
-            rows[HELP_ROWS - 1 :] = [truncate(" ".join(rows[HELP_ROWS - 1 :]), width - 1)]
+            last_row = truncate(" ".join(rows[HELP_ROWS - 1 :]), cells)
+            rows = [*rows[: HELP_ROWS - 1], last_row]
         return [make_line(f" {row}", "dim") for row in rows]
 
-    def move_focus(self, by: int) -> bool:
-        """Move the focus `by` fields.
+    @property
+    def _focused_index(self) -> int | None:
+        for index, box in enumerate(self.inputs):
+            if box.has_focus:
+                return index
+        return None
 
-        Return False, without a move, at the first and the last field.
+    def move_focus(self, by: int) -> bool:
+        """Move the focus `by` fields. Return False, without a move, at the first and the last
+        field. If no field has the focus, the first one gets it.
         """
         inputs = self.inputs
-        at = next((at for at, box in enumerate(inputs) if box.has_focus), -by) + by
-        if 0 <= at < len(inputs):
-            inputs[at].focus()
-        return 0 <= at < len(inputs)
+        focused_index = self._focused_index
+        index = 0 if focused_index is None else focused_index + by
+        if not 0 <= index < len(inputs):
+            return False
+        inputs[index].focus()
+        return True
 
 
 def find_error_line(result: CommandResult) -> Line:
-    """Return the error message of a command that failed."""
+    """Return the error message of a command that failed, else its last line."""
     lines = result.text.strip().splitlines() or ["the command failed"]
-    return ((sanitize(next((line for line in lines if "rror" in line), lines[-1])), "bad"),)
+    error_lines = [line for line in lines if "error" in line or "Error" in line]
+    message = error_lines[0] if error_lines else lines[-1]
+    return make_line(sanitize(message), "bad")
 
 
 def find_last_output_line(result: CommandResult) -> str:
@@ -155,7 +165,9 @@ class CommandFormScreen(BottomDialog[str | None]):
     ) -> None:
         """Create the form. `run`: runs the command with the entered options and arguments."""
         super().__init__()
-        self._form_title, self._fields, self._command_runner = title, fields, run
+        self._form_title = title
+        self._fields = fields
+        self._command_runner = run
         self._is_running = False
 
     def compose(self) -> ComposeResult:
@@ -218,44 +230,54 @@ def open_command_form(
         app.notify(f"{form.label}: not available here", markup=False)
         return
     if session.in_browser and not form.is_available_in_browser:
-        app.notify(
-            f"Not available in the browser. Run fcreview {form.command} on the server.",
-            markup=False,
-        )
+        message = f"Not available in the browser. Run fcreview {form.command} on the server."
+        app.notify(message, markup=False)
         return
-    run = (
-        partial(run_and_deliver_download, app, commands, form)
-        if session.in_browser
-        else partial(commands.run, form.command)
-    )
 
     screen = app.screen
 
     async def open_form() -> None:
-        defaults = {**form.defaults, **values}
-        described = await asyncio.to_thread(commands.describe, form.command)
-        if form.command == "queue create":
-            known = await session.query(read_other_annotators)
-            defaults["annotators"] = format_sample_annotators(known, session.annotator)
-        fields = [
-            replace(each, default=defaults.get(each.name, each.default))
-            for each in described
-            if not (session.in_browser and each.is_path and each.name != form.download)
-        ]
-        if any(each.name == "run" for each in fields):
-            fields = add_run_name_choices(
-                fields, format_run_names(await session.query(lambda store: store.fetch_runs()))
-            )
-
-        def show_output(output: str | None) -> None:
-            if output is not None:
-                app.push_screen(
-                    PagerScreen(
-                        form.label, output.strip() or "done", folder=session.workspace_folder
-                    )
-                )
-
+        fields = await _read_form_fields(session, commands, form, values)
         if app.screen is screen:  # the user has not gone to another screen in the meantime
+            run = _make_command_runner(app, session, commands, form)
             app.push_screen(CommandFormScreen(form.label, fields, run), show_output)
 
+    def show_output(output: str | None) -> None:
+        if output is not None:
+            text = output.strip() or "done"
+            app.push_screen(PagerScreen(form.label, text, folder=session.workspace_folder))
+
     app.run_worker(open_form(), group="form")
+
+
+def _make_command_runner(
+    app: App[Any], session: Session, commands: CommandService, form: CommandForm
+) -> Callable[[Sequence[str]], Awaitable[CommandResult]]:
+    """Return a function that runs the command. In a browser, the user downloads the written
+    file.
+    """
+    if session.in_browser:
+        return partial(run_and_deliver_download, app, commands, form)
+    return partial(commands.run, form.command)
+
+
+async def _read_form_fields(
+    session: Session, commands: CommandService, form: CommandForm, values: Mapping[str, str]
+) -> list[FormField]:
+    """Return the fields of a command with initial values: `values`, else those of the form."""
+    defaults = {**form.defaults, **values}
+    if form.command == "queue create":
+        others = await session.query(read_other_annotators)
+        defaults["annotators"] = format_sample_annotators(others, session.annotator)
+
+    fields = []
+    for field in await asyncio.to_thread(commands.describe, form.command):
+        # A browser has no access to files of the server, except to the file to download.
+        is_hidden = session.in_browser and field.is_path and field.name != form.download
+        if not is_hidden:
+            fields.append(replace(field, default=defaults.get(field.name, field.default)))
+
+    if any(field.name == "run" for field in fields):
+        runs = await session.query(lambda store: store.fetch_runs())
+        fields = add_run_name_choices(fields, format_run_names(runs))
+    return fields

@@ -598,11 +598,16 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         No command is selected before text is typed. Hits that only match letter by letter are
         omitted if there are better hits.
         """
+        if not self.is_on_stack:
+            return  # Textual's search for commands goes on after the palette has closed.
         option = command_list.highlighted_option if self._has_moved else None
         selected_prompt = option.prompt if option is not None else None
-        best = [each for each in commands if not 0 < each.hit.score < 1]
-        has_better = any(each.hit.score >= 1 for each in best)
-        super()._refresh_command_list(command_list, best if has_better else commands, clear_current)
+
+        shown_commands = commands
+        if any(command.hit.score >= 1 for command in commands):
+            shown_commands = [each for each in commands if not 0 < each.hit.score < 1]
+        super()._refresh_command_list(command_list, shown_commands, clear_current)
+
         prompts = [each.prompt for each in command_list.options]
         if selected_prompt in prompts:
             command_list.highlighted = prompts.index(selected_prompt)

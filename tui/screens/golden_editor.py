@@ -134,19 +134,30 @@ class RecheckSummary:
         """Format the effect: `valid · this prediction would pass · changes 3 of 12 runs: 2 to
         pass, 1 to fail`.
         """
+        parts = ["valid", self._describe_this_verdict()]
+        if self.runs_checked:
+            effect = self._describe_changes()
+            if self.runs_left:
+                effect += f", {self.runs_left} left"
+            parts.append(effect)
+        return " · ".join(parts)
+
+    def _describe_this_verdict(self) -> str:
         if self.this_verdict is None:
-            text = "valid · this prediction's verdict cannot be recomputed"
-        else:
-            text = f"valid · this prediction would {'pass' if self.this_verdict else 'fail'}"
-        if not self.runs_checked:
-            return text
-        rest = f", {self.runs_left} left" if self.runs_left else ""
-        runs, changes = format_count(self.runs_checked, "run"), self.to_pass + self.to_fail
-        if not changes:
-            return f"{text} · changes no verdict in {runs}{rest}"
-        counts = ((self.to_pass, "pass"), (self.to_fail, "fail"))
-        detail = ", ".join(f"{count} to {verdict}" for count, verdict in counts if count)
-        return f"{text} · changes {changes} of {runs}: {detail}{rest}"
+            return "this prediction's verdict cannot be recomputed"
+        return "this prediction would pass" if self.this_verdict else "this prediction would fail"
+
+    def _describe_changes(self) -> str:
+        runs = format_count(self.runs_checked, "run")
+        n_changes = self.to_pass + self.to_fail
+        if not n_changes:
+            return f"changes no verdict in {runs}"
+        details = []
+        if self.to_pass:
+            details.append(f"{self.to_pass} to pass")
+        if self.to_fail:
+            details.append(f"{self.to_fail} to fail")
+        return f"changes {n_changes} of {runs}: {', '.join(details)}"
 
 
 async def recheck_runs(
@@ -161,9 +172,11 @@ async def recheck_runs(
     yield summary
     items = await session.query(lambda store: store.find_items_of_same_question(own))
     others = [other for other in items if other != own]
-    for at, other in enumerate(others, 1):
+    for n_checked, other in enumerate(others, 1):
         checked = await _recheck_run(session, golden, other, corrected_golden, summary)
-        summary = replace(checked, this_verdict=summary.this_verdict, runs_left=len(others) - at)
+        summary = replace(
+            checked, this_verdict=summary.this_verdict, runs_left=len(others) - n_checked
+        )
         yield summary
 
 
@@ -179,13 +192,15 @@ async def _recheck_run(
     )
     if after is None:
         return summary_so_far
-    return replace(
-        summary_so_far,
-        this_verdict=after,
-        runs_checked=summary_so_far.runs_checked + 1,
-        to_pass=summary_so_far.to_pass + (after and before is False),
-        to_fail=summary_so_far.to_fail + (not after and before is True),
+    summary = replace(
+        summary_so_far, this_verdict=after, runs_checked=summary_so_far.runs_checked + 1
     )
+    # A run without an earlier verdict has no change.
+    if after and before is False:
+        return replace(summary, to_pass=summary.to_pass + 1)
+    if not after and before is True:
+        return replace(summary, to_fail=summary.to_fail + 1)
+    return summary
 
 
 def _verdicts_before_and_after(
@@ -251,20 +266,23 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         With `hides_verdicts`, as in blind review, it does not recompute verdicts.
         """
         super().__init__()
-        self._session, self._golden = session, golden
-        self._item, self._detail = subject.item, (detail := subject.detail)
+        self._session = session
+        self._golden = golden
+        self._item = subject.item
+        self._detail = subject.detail
         self._hides_verdicts = hides_verdicts
-        own = next(
-            (o for o in detail.opinions if o.annotator == session.annotator and o.golden_fix), None
-        )
-        self._reason = (own.note if own else None) or ""
-        self._saved_reason = self._reason
-        self._saved_fix = own.golden_fix if own else None
-        self._initial_text = (
-            format_json(self._saved_fix)
-            if self._saved_fix
-            else format_original_golden(golden, detail.run, detail.item)
-        )
+        self._saved_reason = ""
+        self._saved_fix: dict[str, Any] | None = None
+        for opinion in self._detail.opinions:
+            if opinion.annotator == session.annotator and opinion.golden_fix:
+                self._saved_reason = opinion.note or ""
+                self._saved_fix = opinion.golden_fix
+                break
+        self._reason = self._saved_reason
+        if self._saved_fix:
+            self._initial_text = format_json(self._saved_fix)
+        else:
+            self._initial_text = format_original_golden(golden, self._detail.run, self._detail.item)
         self._checked = CheckedText(None)
         self._message: Line = ()
         self._confirms_cancel = False
@@ -308,25 +326,31 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     @work(exclusive=True, group="check")
     async def _check_text(self) -> None:
-        await asyncio.sleep(CHECK_DELAY if self._checked.golden_fix or self._checked.problem else 0)
-        detail, text = self._detail, self._text_area.text
+        is_first_check = not (self._checked.golden_fix or self._checked.problem)
+        if not is_first_check:
+            await asyncio.sleep(CHECK_DELAY)  # until the user stops typing
+        text = self._text_area.text
         self._checked = await asyncio.to_thread(
-            check_text, text, self._golden, detail.run, detail.item
+            check_text, text, self._golden, self._detail.run, self._detail.item
         )
-        fix = self._checked.golden_fix
-        if fix is None:
+
+        if self._checked.golden_fix is None:
             line, _ = to_line_and_column(text, self._checked.position)
             self._show_message(f"line {line + 1}: {sanitize(self._checked.problem)}", "warn")
         elif self._hides_verdicts:
             self._show_message("valid · verdicts are hidden until you submit")
         else:
             self._show_message("valid")
-            try:
-                async for summary in recheck_runs(self._session, self._golden, self._item, fix):
-                    self._show_message(summary.describe(), "good" if summary.this_verdict else "")
-            except Exception as error:  # a fix can be saved even if another run cannot be read
-                reason = sanitize(str(error) or type(error).__name__)
-                self._show_message(f"valid · verdicts cannot be recomputed: {reason}", "warn")
+            await self._show_changed_verdicts(self._checked.golden_fix)
+
+    async def _show_changed_verdicts(self, golden_fix: dict[str, Any]) -> None:
+        """Show how many verdicts the correction changes, updated after each run."""
+        try:
+            async for summary in recheck_runs(self._session, self._golden, self._item, golden_fix):
+                self._show_message(summary.describe(), "good" if summary.this_verdict else "")
+        except Exception as error:  # a fix can be saved even if another run cannot be read
+            reason = sanitize(str(error) or type(error).__name__)
+            self._show_message(f"valid · verdicts cannot be recomputed: {reason}", "warn")
 
     def _show_message(self, text: str, style: str = "") -> None:
         self._message = ((f" {text}", style),)

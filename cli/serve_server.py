@@ -65,21 +65,11 @@ class Session:
     process: SessionProcess
     websocket: web.WebSocketResponse
     request: web.Request
-    _ending: asyncio.Task[None] | None = None
+    ending: asyncio.Task[None] | None = None  # set while the process ends
 
     @property
     def annotator(self) -> str:
         return self.process.annotator
-
-    @property
-    def is_ending(self) -> bool:
-        return self._ending is not None
-
-    async def end(self) -> None:
-        """End the process. It ends even if the caller is cancelled."""
-        if self._ending is None:
-            self._ending = asyncio.create_task(self.process.stop())
-        await asyncio.shield(self._ending)
 
     async def close_with_reason(self, reason: str) -> None:
         await _close_with_reason(self.websocket, reason)
@@ -147,7 +137,7 @@ class BrowserServer:
             self.downloads.discard_expired_files()
             for session in self.sessions:
                 is_logged_in = self.login.find_annotator(session.request) == session.annotator
-                if not is_logged_in and not session.is_ending and not session.websocket.closed:
+                if not is_logged_in and session.ending is None and not session.websocket.closed:
                     closing = asyncio.create_task(session.close_with_reason(LOGGED_OUT))
                     closings.add(closing)
                     closing.add_done_callback(closings.discard)
@@ -208,13 +198,23 @@ class BrowserServer:
         """Wait until the annotator's ending sessions have saved their positions, where a
         reloaded page resumes.
         """
-        for session in list(self.sessions):
-            if session.annotator == annotator and session.is_ending:
-                await session.end()
+        endings = [
+            session.ending
+            for session in self.sessions
+            if session.annotator == annotator and session.ending is not None
+        ]
+        if endings:
+            await asyncio.wait(endings)
 
     async def _end_session(self, session: Session) -> None:
+        """End a session. Its process ends even if the caller is cancelled."""
+        if session.ending is None:
+            session.ending = asyncio.create_task(self._stop_and_forget(session))
+        await asyncio.shield(session.ending)
+
+    async def _stop_and_forget(self, session: Session) -> None:
         try:
-            await session.end()
+            await session.process.stop()
         finally:
             self.sessions.discard(session)
 

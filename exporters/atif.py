@@ -20,7 +20,7 @@ from fcreview.model.effective_verdict import SCORING_ORDER
 from fcreview.model.json_value import to_plain_json
 
 if TYPE_CHECKING:
-    from fcreview.model.item import Call
+    from fcreview.model.item import Call, Item
     from fcreview.store.rows import ItemDetail
 
 VERSION = "ATIF-v1.7"
@@ -58,34 +58,48 @@ def _reserve_unique_name(name: str, used_names: set[str]) -> str:
 
 
 def make_trajectory(detail: ItemDetail) -> JsonObject:
-    item, run = detail.item, detail.run
+    item = detail.item
+    steps = _make_steps(build_chat_messages(item))
+    return {
+        "schema_version": VERSION,
+        "session_id": item.id or "item",
+        "trajectory_id": item.id or "item",
+        "agent": _make_agent(detail),
+        "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
+        "final_metrics": _make_final_metrics(item, n_steps=len(steps)),
+        "extra": {"fcreview": _make_fcreview_fields(detail)},
+    }
+
+
+def _make_agent(detail: ItemDetail) -> JsonObject:
+    run = detail.run
     agent: JsonObject = {
         "name": str(run.settings.get("agent") or run.benchmark),
         "version": run.generation or "unknown",
         "model_name": str(run.settings.get("model") or run.model),
     }
-    if item.functions:
-        agent["tool_definitions"] = make_tool_definitions(item.functions)
-    steps = _make_steps(build_chat_messages(item))
-    totals = {"total_prompt_tokens": item.tokens_in, "total_completion_tokens": item.tokens_out}
-    final = {name: value for name, value in totals.items() if value is not None}
-    return {
-        "schema_version": VERSION,
-        "session_id": item.id or "item",
-        "trajectory_id": item.id or "item",
-        "agent": agent,
-        "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
-        "final_metrics": final | {"total_steps": len(steps)},
-        "extra": {"fcreview": _make_fcreview_fields(detail)},
-    }
+    if detail.item.functions:
+        agent["tool_definitions"] = make_tool_definitions(detail.item.functions)
+    return agent
+
+
+def _make_final_metrics(item: Item, *, n_steps: int) -> JsonObject:
+    metrics: JsonObject = {}
+    if item.tokens_in is not None:
+        metrics["total_prompt_tokens"] = item.tokens_in
+    if item.tokens_out is not None:
+        metrics["total_completion_tokens"] = item.tokens_out
+    metrics["total_steps"] = n_steps
+    return metrics
 
 
 def _make_fcreview_fields(detail: ItemDetail) -> JsonObject:
-    item, row = detail.item, detail.row
+    item = detail.item
+    automatic_verdicts: JsonObject = {source: getattr(item, source) for source in SCORING_ORDER}
     return {
         "item": detail.key._asdict() | {"category": item.category, "group": item.group},
-        **{source: getattr(item, source) for source in SCORING_ORDER},
-        "decisions": {"human": row.human, "effective": row.effective},
+        **automatic_verdicts,
+        "decisions": {"human": detail.row.human, "effective": detail.row.effective},
         "labels": [asdict(opinion) for opinion in detail.opinions],
         "golden": [
             {"name": call.name, "arguments": call.arguments, "turn": call.turn}

@@ -42,7 +42,9 @@ from fcreview.model.wording import format_count
 from fcreview.safe_files import UnsafeFileError
 
 if TYPE_CHECKING:
-    from fcreview.run_plan import DiscoveredRuns
+    from fcreview.run_plan import DiscoveredRuns, RunPlan
+    from fcreview.store.importing.source_files import DatasetFolders
+    from fcreview.store.reviews.journal_reader import JournalReport
     from fcreview.store.workspace import Workspace
 
 PACKAGES = (
@@ -80,50 +82,72 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
     Example: fcreview doctor runs/gpt4o
     """
-    from fcreview.store.reviews.decision_cache import describe_cache_state
-    from fcreview.store.workspace import WorkspaceError
 
     config = load_config()
     lake = find_lake_location(options.paths)
-    caches: list[Fact] = []
+    facts = _collect_workspace_facts(options)
+    if lake is not None:
+        facts += _collect_lake_facts(lake)
+    # Only these problems mean damage. Later ones, such as a missing dataset, do not.
+    is_damaged = any(fact["problem"] for fact in facts)
+
+    facts += _collect_cache_facts(options)
+    if lake is None:
+        facts += _collect_run_facts(options, discover_runs(options, config))
+    for folder in list_data_folders(options, config):
+        facts.append(_build_fact("dataset folder", str(folder)))
+    missing = "" if config.file.exists() else " (does not exist)"
+    facts.append(_build_fact("configuration", f"{config.file}{missing}"))
+    facts += _collect_versions_and_terminal_facts()
+
+    if as_json:
+        emit_json(*facts)
+    else:
+        for fact in _merge_similar_facts(facts):
+            _print_fact(fact)
+    if is_damaged:
+        raise typer.Exit(EXIT_FAILURE)
+
+
+def _print_fact(fact: Fact) -> None:
+    mark = "!" if fact["problem"] else " "
+    texts = [text for text in (fact["name"], fact["value"]) if text]
+    emit(f"{mark} {fact['kind']:<15} {format_cell(': '.join(texts))}")
+
+
+def _collect_workspace_facts(options: WorkspaceOptions) -> list[Fact]:
+    from fcreview.store.workspace import WorkspaceError
+
     try:
         workspace = locate_workspace(options, create=False)
     except WorkspaceError as error:
-        facts = [_build_fact("workspace", str(error))]
-    else:
-        facts = [_build_fact("workspace", str(workspace.root)), *_collect_journal_facts(workspace)]
-        facts += _collect_unsafe_file_facts(workspace)
-        if state := describe_cache_state(workspace):
-            caches = [_build_fact("cache", state, workspace.decision_cache.name)]
-    if lake is not None:
-        facts += _collect_lake_facts(lake)
-    damaged = any(fact["problem"] for fact in facts)
-    facts += caches
-    if lake is None:
-        discovered = discover_runs(options, config)
-        stored = _collect_store_facts(options, discovered)
-        facts += stored
-        if discovered.plans or not any(fact["kind"] == "run" for fact in stored):
-            facts += _collect_discovered_run_facts(discovered, options)
-    facts += [
-        _build_fact("dataset folder", str(folder)) for folder in list_data_folders(options, config)
+        return [_build_fact("workspace", str(error))]
+    return [
+        _build_fact("workspace", str(workspace.root)),
+        *_collect_journal_facts(workspace),
+        *_collect_unsafe_file_facts(workspace),
     ]
-    facts += [
-        _build_fact(
-            "configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"
-        ),
-        *_collect_versions_and_terminal_facts(),
-    ]
-    if as_json:
-        emit_json(*facts)
-    for fact in () if as_json else _merge_similar_facts(facts):
-        mark = "!" if fact["problem"] else " "
-        emit(
-            f"{mark} {fact['kind']:<15}"
-            f" {format_cell(': '.join(filter(None, (fact['name'], fact['value']))))}"
-        )
-    if damaged:
-        raise typer.Exit(EXIT_FAILURE)
+
+
+def _collect_cache_facts(options: WorkspaceOptions) -> list[Fact]:
+    from fcreview.store.reviews.decision_cache import describe_cache_state
+    from fcreview.store.workspace import WorkspaceError
+
+    try:
+        workspace = locate_workspace(options, create=False)
+    except WorkspaceError:
+        return []
+    state = describe_cache_state(workspace)
+    return [_build_fact("cache", state, workspace.decision_cache.name)] if state else []
+
+
+def _collect_run_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
+    """Report the store and the runs: those found at the path, or else those in the store."""
+    facts = _collect_store_facts(options, discovered)
+    has_stored_runs = any(fact["kind"] == "run" for fact in facts)
+    if discovered.plans or not has_stored_runs:
+        facts += _collect_discovered_run_facts(discovered, options)
+    return facts
 
 
 def _collect_format_facts() -> Iterator[Fact]:
@@ -143,17 +167,18 @@ def _merge_similar_facts(facts: Iterable[Fact]) -> list[Fact]:
     more`.
     """
     groups: dict[tuple[object, ...], list[Fact]] = {}
-    for at, fact in enumerate(facts):
-        key = (
-            (fact["kind"], fact["value"], fact["problem"])
-            if fact["kind"] in GROUPED_KINDS
-            else (at,)
-        )
+    for number, fact in enumerate(facts):
+        key: tuple[object, ...] = (number,)
+        if fact["kind"] in GROUPED_KINDS:
+            key = (fact["kind"], fact["value"], fact["problem"])
         groups.setdefault(key, []).append(fact)
-    return [
-        first | {"name": f"{first['name']} and {len(others):,} more"} if others else first
-        for first, *others in groups.values()
-    ]
+
+    merged = []
+    for first, *others in groups.values():
+        if others:
+            first = first | {"name": f"{first['name']} and {len(others):,} more"}
+        merged.append(first)
+    return merged
 
 
 def _collect_lake_facts(location: str) -> Iterator[Fact]:
@@ -187,21 +212,22 @@ def _collect_journal_facts(workspace: Workspace) -> Iterator[Fact]:
     if not reports:
         yield _build_fact("journal", "no reviews yet")
     for report in reports:
-        state = (
-            "intact" if not report.warnings else f"{format_count(len(report.warnings), 'problem')}"
-        )
-        retracted = f", {report.retracted} retracted" if report.retracted else ""
-        yield _build_fact(
-            "journal",
-            f"{format_count(report.events, 'review')}{retracted}; {state}",
-            report.annotator,
-        )
+        yield _build_fact("journal", _describe_journal(report), report.annotator)
         for warning in report.warnings:
             yield _build_fact("journal", warning, report.annotator, is_problem=True)
         for torn in report.torn:
             yield _build_fact(
                 "journal", f"fcreview saved an incomplete last line as {torn}", report.annotator
             )
+
+
+def _describe_journal(report: JournalReport) -> str:
+    text = format_count(report.events, "review")
+    if report.retracted:
+        text += f", {report.retracted} retracted"
+    if report.warnings:
+        return f"{text}; {format_count(len(report.warnings), 'problem')}"
+    return f"{text}; intact"
 
 
 def _collect_store_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
@@ -215,33 +241,32 @@ def _collect_store_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) 
     except WorkspaceError:
         return []
     index = read_store_index(workspace)
-    facts = (
-        [_build_fact("store", index.rebuild_reason, is_problem=True)]
-        if index.rebuild_reason
-        else []
-    )
-    if index.usable:
-        state = (
-            "verified" if index.is_verified else f"the store is not verified. {NOT_VERIFIED_ADVICE}"
-        )
-        facts.append(_build_fact("store", state, is_problem=not index.is_verified))
+    facts = []
+    if index.rebuild_reason:
+        facts.append(_build_fact("store", index.rebuild_reason, is_problem=True))
+    if index.usable and index.is_verified:
+        facts.append(_build_fact("store", "verified"))
+    elif index.usable:
+        problem = f"the store is not verified. {NOT_VERIFIED_ADVICE}"
+        facts.append(_build_fact("store", problem, is_problem=True))
+
     if not is_whole_workspace(workspace, options.paths):
         return facts
-    found = {build_run_key(workspace, plan.run) for plan in discovered.plans}
+    discovered_keys = {build_run_key(workspace, plan.run) for plan in discovered.plans}
     for key, stored in index.runs.items():
-        if key not in found:
-            benchmark, version, language, model, path = orjson.loads(key)
-            folder = workspace.to_absolute_path(path)
-            origin = (
-                f"imported from {folder}"
-                if folder.exists()
-                else f"imported from {folder}, which no longer exists"
-            )
-            items = format_count(stored.n_items, "item")
-            facts.append(
-                _build_fact("run", f"{benchmark} {version} {language}; {items} {origin}", model)
-            )
+        if key not in discovered_keys:
+            facts.append(_build_stored_run_fact(workspace, key, stored.n_items))
     return facts
+
+
+def _build_stored_run_fact(workspace: Workspace, run_key: str, n_items: int) -> Fact:
+    benchmark, version, language, model, path = orjson.loads(run_key)
+    folder = workspace.to_absolute_path(path)
+    origin = f"imported from {folder}"
+    if not folder.exists():
+        origin += ", which no longer exists"
+    items = format_count(n_items, "item")
+    return _build_fact("run", f"{benchmark} {version} {language}; {items} {origin}", model)
 
 
 def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
@@ -260,54 +285,69 @@ def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
 def _collect_discovered_run_facts(
     discovered: DiscoveredRuns, options: WorkspaceOptions
 ) -> Iterator[Fact]:
+    if not discovered.plans:
+        yield from _collect_format_facts()
+
+    remembered = load_remembered_datasets(options)
+    names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
+    for number, plan in enumerate(discovered.plans):
+        name = names[number]
+        yield _build_fact("run", _describe_plan(plan), name)
+        if not plan.scores and plan.needs_scores:
+            problem = "the run has no score files, so its items have no official verdicts"
+            yield _build_fact("missing", problem, name, is_problem=True)
+        yield from _collect_dataset_facts(plan, name, options, remembered)
+
+    issues = list(discovered.issues)
+    for plan in discovered.plans:
+        issues += plan.issues
+    for issue in issues[:MAX_ISSUES]:
+        location = f"{issue.file}:{issue.line}" if issue.line else issue.file
+        is_error = issue.severity == "error"
+        yield _build_fact(issue.severity, issue.what, location, is_problem=is_error)
+    if len(issues) > MAX_ISSUES:
+        more = f"{len(issues) - MAX_ISSUES} more issues in {options.paths[0]}"
+        yield _build_fact("notice", f"{more}. Run fcreview import --json to list them")
+
+
+def _describe_plan(plan: RunPlan) -> str:
+    """Describe a run: its dataset, how it was recognised, its path and the number of its files."""
+    run = plan.run
+    files = {
+        "result file": plan.results,
+        "score file": plan.scores,
+        "dataset file": plan.data,
+        "log": plan.logs,
+    }
+    counts = [format_count(len(paths), noun) for noun, paths in files.items() if paths]
+    dataset = f"{run.benchmark} {run.generation} {run.language}".strip()
+    parts = [dataset, plan.reason, run.path, ", ".join(counts)]
+    return "; ".join(part for part in parts if part)
+
+
+def _collect_dataset_facts(
+    plan: RunPlan, name: str, options: WorkspaceOptions, remembered: DatasetFolders | None
+) -> Iterator[Fact]:
     from fcreview.store.importing.source_files import (
         find_folder_without_dataset,
         select_folders_with_dataset,
     )
 
-    remembered = load_remembered_datasets(options)
-    if not discovered.plans:
-        yield from _collect_format_facts()
-    names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
-    for number, plan in enumerate(discovered.plans):
-        run = plan.run
-        name = names[number]
-        parts = [f"{run.benchmark} {run.generation} {run.language}".strip(), plan.reason, run.path]
-        files = {
-            "result file": plan.results,
-            "score file": plan.scores,
-            "dataset file": plan.data,
-            "log": plan.logs,
-        }
-        parts.append(
-            ", ".join(format_count(len(found), noun) for noun, found in files.items() if found)
-        )
-        yield _build_fact("run", "; ".join(part for part in parts if part), name)
-        if not plan.scores and plan.needs_scores:
-            problem = "the run has no score files, so its items have no official verdicts"
-            yield _build_fact("missing", problem, name, is_problem=True)
-        given_now = bool(select_folders_with_dataset(resolve_data_option(options), plan))
-        before = (
-            None
-            if given_now or remembered is None
-            else find_folder_without_dataset(plan, remembered.get_dataset_folders(run))
-        )
-        if before:
-            problem = f"the dataset is no longer in {before}. Pass --data DIR"
-            yield _build_fact("missing", problem, name, is_problem=True)
-        elif not plan.data and run.needs_dataset:
-            yield _build_fact(
-                "missing", "the run has no dataset. Pass --data DIR", name, is_problem=True
-            )
-        elif run.dataset:
-            yield _build_fact("dataset", run.dataset, name)
-    issues = [*discovered.issues, *(issue for plan in discovered.plans for issue in plan.issues)]
-    for issue in issues[:MAX_ISSUES]:
-        where = f"{issue.file}:{issue.line}" if issue.line else issue.file
-        yield _build_fact(issue.severity, issue.what, where, is_problem=issue.severity == "error")
-    if len(issues) > MAX_ISSUES:
-        more = f"{len(issues) - MAX_ISSUES} more issues in {options.paths[0]}"
-        yield _build_fact("notice", f"{more}. Run fcreview import --json to list them")
+    run = plan.run
+    # A folder of --data replaces the folders of earlier imports.
+    lost_folder = None
+    has_folder_of_option = bool(select_folders_with_dataset(resolve_data_option(options), plan))
+    if remembered is not None and not has_folder_of_option:
+        lost_folder = find_folder_without_dataset(plan, remembered.get_dataset_folders(run))
+
+    if lost_folder:
+        problem = f"the dataset is no longer in {lost_folder}. Pass --data DIR"
+        yield _build_fact("missing", problem, name, is_problem=True)
+    elif not plan.data and run.needs_dataset:
+        problem = "the run has no dataset. Pass --data DIR"
+        yield _build_fact("missing", problem, name, is_problem=True)
+    elif run.dataset:
+        yield _build_fact("dataset", run.dataset, name)
 
 
 def _collect_versions_and_terminal_facts() -> Iterator[Fact]:
@@ -319,23 +359,20 @@ def _collect_versions_and_terminal_facts() -> Iterator[Fact]:
         except PackageNotFoundError:
             if package not in OPTIONAL_PACKAGES:
                 yield _build_fact("version", "not installed", package, is_problem=True)
-    yield _build_fact(
-        "version",
-        f"{platform.python_version()} on {platform.system()} {platform.machine()}",
-        "Python",
-    )
-    size = "{}x{}".format(*os.get_terminal_size()) if sys.stdout.isatty() else ""
-    yield _build_fact(
-        "terminal", size or "unknown, because standard output is not a terminal", "size"
-    )
-    yield _build_fact(
-        "terminal",
-        "yes" if can_show_app() else "no, so fcreview open prints text",
-        "full-screen app",
-    )
+    machine = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield _build_fact("version", machine, "Python")
+
+    size = "unknown, because standard output is not a terminal"
+    if sys.stdout.isatty():
+        columns, rows = os.get_terminal_size()
+        size = f"{columns}x{rows}"
+    yield _build_fact("terminal", size, "size")
+    app = "yes" if can_show_app() else "no, so fcreview open prints text"
+    yield _build_fact("terminal", app, "full-screen app")
     for name in ("TERM", "COLORTERM", "NO_COLOR", "TMUX", "FCREVIEW_ASCII"):
-        if os.environ.get(name):
-            yield _build_fact("terminal", "set" if name == "TMUX" else os.environ[name], name)
-    yield _build_fact(
-        "terminal", f"{sys.stdout.encoding}, locale {locale.setlocale(locale.LC_CTYPE)}", "encoding"
-    )
+        value = os.environ.get(name)
+        if value:
+            # The value of TMUX is the path of a socket.
+            yield _build_fact("terminal", "set" if name == "TMUX" else value, name)
+    encoding = f"{sys.stdout.encoding}, locale {locale.setlocale(locale.LC_CTYPE)}"
+    yield _build_fact("terminal", encoding, "encoding")

@@ -75,7 +75,6 @@ def review(
 
 
 WIDTH = 100
-SIDES = ("golden", "predicted")
 HORIZONTAL_RULE = re.compile("[─-]{2,} ?")
 STATE_TEXTS = {
     "=": "equal",
@@ -168,7 +167,8 @@ class ReviewLoop:
         return Answer(text[:1], text[1:].strip())
 
     def _process_answer(self, answer: Answer) -> None:
-        (letter, text), subject = answer, self._current_subject
+        letter, text = answer
+        subject = self._current_subject
         if letter == "q":
             self._is_finished = True
         elif letter in VERDICT_NAME_BY_LETTER and not text:
@@ -244,11 +244,14 @@ class ReviewLoop:
 
     def _show_item(self, item: int, *, full: bool = False) -> None:
         self._navigator = QueueNavigator.locate_item(self._store, self._view, item, self._navigator)
-        detail, at = self._store.read_detail(item), self._navigator.position
-        position = "" if at is None else f", {at + 1} of {self._navigator.count}"
+        detail = self._store.read_detail(item)
+        position = ""
+        if self._navigator.position is not None:
+            position = f", {self._navigator.position + 1} of {self._navigator.count}"
         run = f"{sanitize(detail.run.full_title)}, {detail.row.run_name}"
-        hide_verdicts = self._store.blind and detail.row.you is None
         emit("", f"item {sanitize(detail.row.id)}{position}, {run}")
+
+        hide_verdicts = self._store.blind and detail.row.you is None
         emit_lines(
             format_plain_item_lines(
                 detail, self._reviews.annotator, hide_verdicts=hide_verdicts, full=full
@@ -272,15 +275,15 @@ def format_plain_item_lines(
         print_hint="enter t for the full text",
     )
     for block in build_document(detail, annotator, options):
+        lines = [plain_text(line) for line in block.lines(WIDTH)]
         if block.is_argument and block.copied_value is not None:
-            yield _format_argument_difference(
-                plain_text(block.lines(WIDTH)[0])[:1], block.copied_value()
-            )
-        else:
-            lines = (
-                HORIZONTAL_RULE.sub("", plain_text(line)).strip() for line in block.lines(WIDTH)
-            )
-            yield from (line for line in lines if line and line.split() != TABLE_HEADERS)
+            state = lines[0][:1]  # the first character of the first line
+            yield _format_argument_difference(state, block.copied_value())
+            continue
+        for line in lines:
+            text = HORIZONTAL_RULE.sub("", line).strip()
+            if text and text.split() != TABLE_HEADERS:
+                yield text
 
 
 def _format_argument_difference(state: str, values: Mapping[str, str | None]) -> str:
@@ -288,10 +291,13 @@ def _format_argument_difference(state: str, values: Mapping[str, str | None]) ->
 
     `state` is a key of `STATE_TEXTS`.
     """
-    golden, predicted = (
-        sanitize(text) if (text := values[side]) is not None else "none" for side in SIDES
-    )
     name = sanitize(values["argument"] or "function")
+    golden = values["golden"]
+    predicted = values["predicted"]
     if state == "=":
-        return f"{name}, equal: {predicted if values['predicted'] is not None else 'omitted'}"
-    return f"{name}, {STATE_TEXTS.get(state, 'differs')}. golden: {golden}. predicted: {predicted}"
+        return f"{name}, equal: {'omitted' if predicted is None else sanitize(predicted)}"
+
+    golden_text = "none" if golden is None else sanitize(golden)
+    predicted_text = "none" if predicted is None else sanitize(predicted)
+    difference = STATE_TEXTS.get(state, "differs")
+    return f"{name}, {difference}. golden: {golden_text}. predicted: {predicted_text}"

@@ -124,7 +124,7 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
     """
     ordered = sorted(flips, key=lambda flip: flip.passes)
     if as_json:
-        emit_json(*(flip.as_json() for flip in ordered))
+        emit_json(*[flip.as_json() for flip in ordered])
         return
     if not flips:
         emit(
@@ -132,17 +132,22 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
             " is missing"
         )
         return
-    gained = sum(flip.passes for flip in flips)
+
+    n_passing = sum(flip.passes for flip in flips)
+    n_failing = len(flips) - n_passing
+    verdicts = format_count(len(flips), "verdict")
     items = format_count(len({(flip.category, flip.id) for flip in flips}), "item")
     runs = format_count(len({id(flip.run) for flip in flips}), "run")
-    counts = f"{gained:,} from fail to pass, {len(flips) - gained:,} from pass to fail"
-    emit(f"The rule changes {format_count(len(flips), 'verdict')} ({items}, {runs}): {counts}")
-    cells = [
+    emit(
+        f"The rule changes {verdicts} ({items}, {runs}): {n_passing:,} from fail to pass,"
+        f" {n_failing:,} from pass to fail"
+    )
+    emit()
+    rows = [
         [FLIP_TEXT[flip.passes], flip.run_name, format_cell(flip.id), format_cell(flip.difference)]
         for flip in ordered
     ]
-    emit()
-    print_table(["flip", "run", "item", "first difference"], cells)
+    print_table(["flip", "run", "item", "first difference"], rows)
 
 
 def load_accepted_rules(workspace: Workspace) -> list[EquivalenceRule]:

@@ -281,50 +281,72 @@ def _render_section_content(
 
 
 def _render_table(table: Table, max_printed_rows: int) -> Iterator[str]:
-    has_only_numbers = table.right >= {*range(1, len(table.heads))}
-    kinds = ["numbers" if has_only_numbers and len(table.heads) <= MAX_PHONE_COLUMNS else "cards"]
-    kinds += ["heat"] if table.heat_from else []
-    kinds += ["upright"] if _has_vertical_headings(table) else []
-    kinds += ["bars"] if any(isinstance(row.graphic, Bar) for row in table.rows) else []
-    kinds += (
-        ["sortable"] if len(table.rows) > 1 and not any(row.level for row in table.rows) else []
-    )
-    heads = [
-        "<th"
-        f' scope="col"{_format_class_attribute(table, at)}>{_escape_html(head).replace("_", "_<wbr>")}</th>'
-        for at, head in enumerate(table.heads)
-    ]
+    """Yield the HTML of a table. On paper, only the first rows are printed."""
+    heads = []
+    for column, head in enumerate(table.heads):
+        attribute = _format_class_attribute(table, column)
+        # A long name may break after `_`.
+        text = _escape_html(head).replace("_", "_<wbr>")
+        heads.append(f'<th scope="col"{attribute}>{text}</th>')
     if table.graphic_at:
         heads.insert(table.graphic_at, '<th scope="col" data-graphic></th>')
-    yield f'<table class="{" ".join(kinds)}"><thead><tr>' + "".join(heads) + "</tr></thead><tbody>"
+    classes = " ".join(_list_table_classes(table))
+    yield f'<table class="{classes}"><thead><tr>{"".join(heads)}</tr></thead><tbody>'
+
     for number, row in enumerate(table.rows):
-        cells = [*_render_row_cells(table, row)]
+        cells = list(_render_row_cells(table, row))
         if table.graphic_at:
-            cells.insert(
-                table.graphic_at, f'<td class="graphic">{_render_graphic(row.graphic)}</td>'
-            )
-        kind = ' class="screen"' if number >= max_printed_rows else ""
-        yield f"<tr{kind}>{''.join(cells)}</tr>"
+            graphic = f'<td class="graphic">{_render_graphic(row.graphic)}</td>'
+            cells.insert(table.graphic_at, graphic)
+        is_only_on_screen = number >= max_printed_rows
+        attribute = ' class="screen"' if is_only_on_screen else ""
+        yield f"<tr{attribute}>{''.join(cells)}</tr>"
     yield "</tbody></table>"
-    if len(table.rows) > max_printed_rows:
-        yield (
-            f'<p class="paper">{len(table.rows) - max_printed_rows:,} more rows are on the'
-            " screen.</p>"
-        )
+
+    n_not_printed = len(table.rows) - max_printed_rows
+    if n_not_printed > 0:
+        yield f'<p class="paper">{n_not_printed:,} more rows are on the screen.</p>'
+
+
+def _list_table_classes(table: Table) -> list[str]:
+    """Return the CSS classes that say how to lay out a table."""
+    has_only_numbers = table.right >= {*range(1, len(table.heads))}
+    fits_on_phone = has_only_numbers and len(table.heads) <= MAX_PHONE_COLUMNS
+    classes = ["numbers" if fits_on_phone else "cards"]
+    if table.heat_from:
+        classes.append("heat")
+    if _has_vertical_headings(table):
+        classes.append("upright")
+    if any(isinstance(row.graphic, Bar) for row in table.rows):
+        classes.append("bars")
+    # Indented rows belong to the row above, so they cannot be sorted.
+    has_indented_rows = any(row.level for row in table.rows)
+    if len(table.rows) > 1 and not has_indented_rows:
+        classes.append("sortable")
+    return classes
 
 
 def _render_row_cells(table: Table, row: TableRow) -> Iterator[str]:
-    for at, cell in enumerate(row.cells):
-        if at == 0 and at not in table.right:
+    for column, cell in enumerate(row.cells):
+        is_number = column in table.right
+        if column == 0 and not is_number:
             indent = f' class="l{min(row.level, MAX_INDENT)}"' if row.level else ""
             yield f"<td{indent}>{_escape_html(cell)}</td>"
-        else:
-            text = _render_number_cell(cell) if at in table.right else _escape_html(cell)
-            if table.heat_from and at >= table.heat_from and cell != NO_VALUE:
-                text = f'<span class="chip h{min(max(int(float(cell) / 10), 0), 10)}">{text}</span>'
-            # The zero-width space allows a line break.
-            head = _escape_html(table.heads[at]).replace("_", "_&#8203;")
-            yield f'<td{_format_class_attribute(table, at)} data-head="{head}">{text}</td>'
+            continue
+
+        text = _render_number_cell(cell) if is_number else _escape_html(cell)
+        has_heat = table.heat_from > 0 and column >= table.heat_from and cell != NO_VALUE
+        if has_heat:
+            text = f'<span class="chip h{_find_heat_level(cell)}">{text}</span>'
+        # The zero-width space allows a line break.
+        head = _escape_html(table.heads[column]).replace("_", "_&#8203;")
+        attribute = _format_class_attribute(table, column)
+        yield f'<td{attribute} data-head="{head}">{text}</td>'
+
+
+def _find_heat_level(cell: str) -> int:
+    """Return the level of a percentage, from 0 to 10."""
+    return min(max(int(float(cell) / 10), 0), 10)
 
 
 def _render_graphic(graphic: Bar | Whisker | None) -> str:
@@ -332,19 +354,31 @@ def _render_graphic(graphic: Bar | Whisker | None) -> str:
     if graphic is None:
         return ""
     if isinstance(graphic, Bar):
-        head = '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
         return (
-            f'{head}<rect class="bar" y="2" height="6" rx="1"'
+            '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+            '<rect class="bar" y="2" height="6" rx="1"'
             f' width="{100 * graphic.share:.2f}"/></svg>'
         )
-    low, value, high = (200 * each for each in (graphic.low, graphic.value, graphic.high))
-    at = None if graphic.official is None else f"{200 * graphic.official - 1:.2f}"
-    mark = f'<rect class="mark" x="{at}" y="0" width="2" height="14"/>' if at else ""
+    return _render_whisker(graphic)
+
+
+WHISKER_WIDTH = 200
+"""Width of the scale from 0 to 1 in a graphic of an interval."""
+
+
+def _render_whisker(whisker: Whisker) -> str:
+    low = WHISKER_WIDTH * whisker.low
+    high = WHISKER_WIDTH * whisker.high
+    dot = WHISKER_WIDTH * whisker.value - 4
+    mark = ""
+    if whisker.official is not None:
+        official = WHISKER_WIDTH * whisker.official - 1
+        mark = f'<rect class="mark" x="{official:.2f}" y="0" width="2" height="14"/>'
     return (
-        '<svg viewBox="-4 0 208 14" aria-hidden="true"><rect class="track" x="0" y="6" height="2"'
-        ' width="200"/>'
+        '<svg viewBox="-4 0 208 14" aria-hidden="true">'
+        f'<rect class="track" x="0" y="6" height="2" width="{WHISKER_WIDTH}"/>'
         f'<line class="line" x1="{low:.2f}" x2="{high:.2f}" y1="7" y2="7"/>'
-        f'<rect class="dot" x="{value - 4:.2f}" y="3" width="8" height="8" rx="4"/>{mark}</svg>'
+        f'<rect class="dot" x="{dot:.2f}" y="3" width="8" height="8" rx="4"/>{mark}</svg>'
     )
 
 

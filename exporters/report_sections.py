@@ -197,60 +197,74 @@ def _build_source_section(calibration: Calibration) -> Section:
 
 
 def _build_confusion_table(calibration: Calibration) -> Table:
-    words = {
-        str(each): format_verdict(each, calibration.criterion)
-        for cell in calibration.cells
-        for each in (cell.automatic, cell.human)
-    }
+    """Return the matrix of automatic and human verdicts or, if there are many different verdicts,
+    a list of the most frequent pairs.
+    """
+    words: dict[str, str] = {}
+    for cell in calibration.cells:
+        for verdict in (cell.automatic, cell.human):
+            words[str(verdict)] = format_verdict(verdict, calibration.criterion)
     if calibration.binary or len(words) <= MAX_MATRIX_LABELS:
-        pairs = {
-            (words[str(cell.automatic)], words[str(cell.human)]): cell.n
-            for cell in calibration.cells
-        }
-        labels = sorted({*words.values()})
-        if calibration.binary:
-            labels = [format_verdict(each, calibration.criterion) for each in (True, False)]
-        rows = [
-            [f"verdict {one}", *(f"{pairs.get((one, other), 0):,}" for other in labels)]
-            for one in labels
-        ]
-        return make_table(
-            ["", *(f"human: {label}" for label in labels)], rows, range(1, len(labels) + 1)
-        )
-    most = sorted(calibration.cells, key=lambda cell: -cell.n)[:MAX_PAIRS]
-    listed = [[words[str(cell.automatic)], words[str(cell.human)], f"{cell.n:,}"] for cell in most]
-    rest = sum(cell.n for cell in calibration.cells) - sum(cell.n for cell in most)
-    return make_table(
-        ["verdict", "human", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,)
-    )
+        return _build_confusion_matrix(calibration, words)
+    return _build_list_of_pairs(calibration, words)
+
+
+def _build_confusion_matrix(calibration: Calibration, words: Mapping[str, str]) -> Table:
+    """`words` contains the text of each verdict."""
+    labels = sorted(set(words.values()))
+    if calibration.binary:
+        labels = [format_verdict(verdict, calibration.criterion) for verdict in (True, False)]
+    counts: dict[tuple[str, str], int] = {}
+    for cell in calibration.cells:
+        counts[words[str(cell.automatic)], words[str(cell.human)]] = cell.n
+
+    rows = []
+    for automatic in labels:
+        row = [f"verdict {automatic}"]
+        for human in labels:
+            row.append(f"{counts.get((automatic, human), 0):,}")
+        rows.append(row)
+    heads = ["", *(f"human: {label}" for label in labels)]
+    return make_table(heads, rows, range(1, len(heads)))
+
+
+def _build_list_of_pairs(calibration: Calibration, words: Mapping[str, str]) -> Table:
+    """`words` contains the text of each verdict."""
+    most_frequent = sorted(calibration.cells, key=lambda cell: -cell.n)[:MAX_PAIRS]
+    rows = []
+    for cell in most_frequent:
+        rows.append([words[str(cell.automatic)], words[str(cell.human)], f"{cell.n:,}"])
+    n_others = sum(cell.n for cell in calibration.cells) - sum(cell.n for cell in most_frequent)
+    if n_others:
+        rows.append(["others", "", f"{n_others:,}"])
+    return make_table(["verdict", "human", "n"], rows, (2,))
+
+
+def _build_scope_row(calibration: Calibration) -> list[str]:
+    measures = format_measures(calibration.rates)
+    return [
+        calibration.name or "",
+        " · ".join(format_source_and_criterion(calibration)),
+        f"{calibration.n:,}",
+        format_selection_method(calibration),
+        *(measures[metric] for metric in GROUP_MEASURES),
+    ]
 
 
 def _build_scope_section(
     scope: CalibrationScope, calibrations: Sequence[Calibration]
 ) -> Iterator[Section]:
-    if len({each.name for each in calibrations}) < 2:
+    """Yield the section with calibrations by category or another property, if there are at least
+    two groups.
+    """
+    if len({calibration.name for calibration in calibrations}) < 2:
         return
-    kept = {
-        id(each) for each in sorted(calibrations, key=lambda each: -each.n)[:MAX_CALIBRATION_GROUPS]
-    }
-    rows = [
-        [
-            each.name or "",
-            " · ".join(format_source_and_criterion(each)),
-            f"{each.n:,}",
-            format_selection_method(each),
-            *(format_measures(each.rates)[metric] for metric in GROUP_MEASURES),
-        ]
-        for each in calibrations
-        if id(each) in kept
-    ]
-    heads = [
-        scope,
-        "verdicts",
-        "n",
-        "selection",
-        *(MEASURE_LABELS[metric] for metric in GROUP_MEASURES),
-    ]
+
+    by_size = sorted(calibrations, key=lambda calibration: -calibration.n)
+    kept = {id(calibration) for calibration in by_size[:MAX_CALIBRATION_GROUPS]}
+    heads = [scope, "verdicts", "n", "selection"]
+    heads += [MEASURE_LABELS[metric] for metric in GROUP_MEASURES]
+    rows = [_build_scope_row(each) for each in calibrations if id(each) in kept]
     blocks: list[Paragraph | Table] = [make_table(heads, rows, (2, *range(4, len(heads))))]
     if rest := len(calibrations) - len(kept):
         note = (

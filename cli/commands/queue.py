@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fcreview.model.metric import Metric
     from fcreview.stats.estimation import MetricDraws
     from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
-    from fcreview.store.queue_file import QueueFile
+    from fcreview.store.queue_file import QueueFile, SampleDesign
     from fcreview.store.rows import RunRow
     from fcreview.store.workspace import Workspace
 
@@ -145,32 +145,44 @@ def _build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
 
 
 def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
+    """Print how a queue was drawn, its strata, and the progress of its annotators."""
     design = queue.design
-    by = f", stratified by {sanitize(design.stratify)}" if design.stratify else ""
-    size = f"{design.size:,} of {format_count(design.population, design.cluster or 'item')}"
-    emit(f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}")
+    unit = design.cluster or "item"
+    emit(
+        f"{sanitize(queue.name)}: {design.size:,} of {format_count(design.population, unit)}"
+        f"{_format_stratification(design)}, seed {design.seed}"
+    )
     if design.frame_text:
         emit(f"sampling frame: {design.frame_text}")
     if design.excludes:
+        excluded = format_count(design.n_excluded, "item")
         earlier = ", ".join(map(sanitize, design.excludes))
-        emit(
-            f"{format_count(design.n_excluded, 'item')} of earlier queues ({earlier}) cannot be"
-            " drawn again"
-        )
-    emit(f"filter: {sanitize(design.where) or 'all items'} · created: {sanitize(queue.created)}")
+        emit(f"{excluded} of earlier queues ({earlier}) cannot be drawn again")
+    where = sanitize(design.where) or "all items"
+    emit(f"filter: {where} · created: {sanitize(queue.created)}")
     repeats = format_count(design.repeats, "hidden duplicate")
-    overlap = format_count(design.overlap, design.cluster or "item")
+    overlap = format_count(design.overlap, unit)
     emit(f"All annotators review {overlap}. Each annotator has {repeats}.")
     emit()
-    chances = [
-        [format_cell(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"]
-        for s in queue.strata
-    ]
-    print_table(["stratum", "items", "drawn", "probability"], chances, right_aligned=(1, 2, 3))
+
+    strata = []
+    for stratum in queue.strata:
+        name = format_cell(stratum.name) or "all"
+        strata.append(
+            [name, f"{stratum.size:,}", f"{stratum.drawn:,}", f"{stratum.probability:.4g}"]
+        )
+    print_table(["stratum", "items", "drawn", "probability"], strata, right_aligned=(1, 2, 3))
     emit()
-    progress = session.store.measure_queue_progress(queue.name)
-    done = [[format_cell(each.annotator), each.summary, str(each.missing)] for each in progress]
-    print_table(["annotator", "done", "missing"], done)
+
+    progress = []
+    for annotator in session.store.measure_queue_progress(queue.name):
+        name = format_cell(annotator.annotator)
+        progress.append([name, annotator.summary, str(annotator.missing)])
+    print_table(["annotator", "done", "missing"], progress)
+
+
+def _format_stratification(design: SampleDesign) -> str:
+    return f", stratified by {sanitize(design.stratify)}" if design.stratify else ""
 
 
 @workspace_command()
@@ -351,45 +363,35 @@ def extend_queue(
     from fcreview.store.queue_sampling import ExtensionRequest, draw_queue_extension
 
     check_half_width(half_width)
-    names = split_at_commas(annotators)
     with open_workspace(options) as session:
         row, sample_status, sample = _find_sampled_run(session, name, run)
-        if sample.queue.design.cluster:
-            raise CommandError(
-                f"queue {sanitize(name)} draws whole groups, and cannot be extended. Draw more"
-                " groups with"
-                f" fcreview queue create --cluster {sample.queue.design.cluster}"
-            )
+        _check_draws_single_items(sample.queue)
         draws, metric = _draw_metric_values(session, row, sample_status, target)
-        points = {"share": 0.01, "percent": 1.0}.get(metric.unit)
-        if points is None:
-            raise UsageError(
-                f"--target {metric.name} is not a rate. Only rates have intervals in percentage"
-                " points"
-            )
         unreviewed = sample_status.find_undecided_positions(sample)
         waiting = format_count(len(unreviewed), "unreviewed item")
-        first = f" after the review of {waiting} of {sanitize(name)}" if unreviewed else ""
+        condition = f" after the review of {waiting} of {sanitize(name)}" if unreviewed else ""
+
         goal = ExtensionGoal(
             metric.key,
-            half_width=half_width * points,
+            half_width=half_width * _find_percentage_point(metric),
             sample_index=sample_status.samples.index(sample),
             pending=unreviewed,
             max_items=size,
         )
-        parts = plan_extension(draws, goal)
-        if not parts:
+        strata = plan_extension(draws, goal)
+        if not strata:
             print_message(
                 f"nothing to draw: the interval of {sanitize(metric.name)} is within"
-                f" ±{half_width:g}{first}"
+                f" ±{half_width:g}{condition}"
             )
             return
+
         request = ExtensionRequest(
             sample.queue,
             row=row,
             target=metric.name,
-            parts=parts,
-            annotators=names,
+            parts=strata,
+            annotators=split_at_commas(annotators),
             seed=draw_seed() if seed is None else seed,
         )
         queue = draw_queue_extension(session.workspace, sample_status.content_keys, request)
@@ -402,8 +404,28 @@ def extend_queue(
     more = format_count(len(queue.items), "item")
     print_message(
         f"queue {sanitize(queue.name)} saved in {file}: {more} to narrow the interval to"
-        f" ±{half_width:g}{first}"
+        f" ±{half_width:g}{condition}"
     )
+
+
+def _check_draws_single_items(queue: QueueFile) -> None:
+    """Raise CommandError if a queue draws whole groups, because an extension draws items."""
+    cluster = queue.design.cluster
+    if cluster:
+        raise CommandError(
+            f"queue {sanitize(queue.name)} draws whole groups, and cannot be extended. Draw more"
+            f" groups with fcreview queue create --cluster {cluster}"
+        )
+
+
+def _find_percentage_point(metric: Metric) -> float:
+    """Return a percentage point in the unit of a metric. Raises UsageError if it is no rate."""
+    points = {"share": 0.01, "percent": 1.0}
+    if metric.unit not in points:
+        raise UsageError(
+            f"--target {metric.name} is not a rate. Only rates have intervals in percentage points"
+        )
+    return points[metric.unit]
 
 
 def _find_sampled_run(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
@@ -128,32 +128,40 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
     is the probability that a failing run is better than a passing run. It is lower if one side has
     fewer than three model families.
     """
-    weights, profiles = evidence.run_weights, evidence.run_weights.run_profiles
-    failed = {
-        run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits
-    }
+    weights = evidence.run_weights
+    profiles = weights.run_profiles
+    failed: set[int] = set()
+    for answer, _ in evidence.differences:
+        failed.update(run for run in answer.runs if run in weights.bits)
     passed = weights.bits.keys() - failed
-    sides = [Counter([profiles[run].family for run in side]) for side in (failed, passed)]
-    fewest = min(map(len, sides))
+    n_failed_families = len({profiles[run].family for run in failed})
+    n_passed_families = len({profiles[run].family for run in passed})
+    fewest = min(n_failed_families, n_passed_families)
     if fewest < MIN_FAMILIES:
         return []
-    failed_rates, passed_rates = (
-        [(profiles[run].pass_rate, 1 / family_sizes[profiles[run].family]) for run in side]
-        for side, family_sizes in zip((failed, passed), sides, strict=True)
+
+    better = sum_win_weights(
+        _weight_by_family(failed, profiles), _weight_by_family(passed, profiles)
     )
-    better = sum_win_weights(failed_rates, passed_rates)
-    strength = (2 * better / (len(sides[0]) * len(sides[1])) - 1) * min(1.0, fewest / 3)
+    probability = better / (n_failed_families * n_passed_families)
+    strength = (2 * probability - 1) * min(1.0, fewest / 3)
     if strength <= 0:
         return []
-    best = profiles[max(failed, key=lambda run: profiles[run].pass_rate)].model
-    worst = profiles[min(passed, key=lambda run: profiles[run].pass_rate)].model
-    return [
-        Reason(
-            "reversed",
-            strength=strength,
-            text=f"stronger models fail: {best} fails, but the weaker model {worst} passes",
-        )
-    ]
+    best = max(failed, key=lambda run: profiles[run].pass_rate)
+    worst = min(passed, key=lambda run: profiles[run].pass_rate)
+    text = (
+        f"stronger models fail: {profiles[best].model} fails, but the weaker model"
+        f" {profiles[worst].model} passes"
+    )
+    return [Reason("reversed", strength=strength, text=text)]
+
+
+def _weight_by_family(
+    runs: Collection[int], profiles: Mapping[int, RunProfile]
+) -> list[RateAndWeight]:
+    """Return pass rates with weights, so that all runs of a family together have the weight 1."""
+    family_sizes = Counter(profiles[run].family for run in runs)
+    return [(profiles[run].pass_rate, 1 / family_sizes[profiles[run].family]) for run in runs]
 
 
 def sum_win_weights(runs: Sequence[RateAndWeight], other_runs: Sequence[RateAndWeight]) -> float:
@@ -198,40 +206,41 @@ EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
 
 def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
     """Find failing answers that may be right, because every difference from the golden answer
-    may not matter.
+    may not matter. The reason names the explanation that holds for most answers.
     """
-    runs_of: defaultdict[str, list[int]] = defaultdict(list)
-    examples: dict[str, AnswerDifference] = {}
+    # Several answers can share one list of differences, which is explained once.
+    explanations_by_list: dict[int, list[str]] = {}
+    runs_by_explanation: defaultdict[str, list[int]] = defaultdict(list)
+    example_by_explanation: dict[str, AnswerDifference] = {}
     explained_runs: list[int] = []
-    explanations_of: dict[int, list[str]] = {}
-    """`id()` of a list of differences -> explanations of the differences.
-
-    Several answers can share one list.
-    """
     for answer, differences in evidence.differences:
-        if id(differences) not in explanations_of:
-            explanations_of[id(differences)] = _explain_differences(evidence, index, differences)
-        explanations = explanations_of[id(differences)]
+        if id(differences) not in explanations_by_list:
+            explained = _explain_differences(evidence, index, differences)
+            explanations_by_list[id(differences)] = explained
+        explanations = explanations_by_list[id(differences)]
         if not explanations:
             continue
         explained_runs += answer.runs
         for explanation, difference in zip(explanations, differences, strict=True):
-            runs_of[explanation] += answer.runs
-            examples.setdefault(explanation, difference)
+            runs_by_explanation[explanation] += answer.runs
+            example_by_explanation.setdefault(explanation, difference)
     if not explained_runs:
         return []
+
     weights = evidence.run_weights
-    explanation = max(runs_of, key=lambda each: weights.compute_weight_share(set(runs_of[each])))
-    runs, example = sorted(set(runs_of[explanation])), examples[explanation]
+    main_explanation = max(
+        runs_by_explanation,
+        key=lambda each: weights.compute_weight_share(set(runs_by_explanation[each])),
+    )
+    runs = sorted(set(runs_by_explanation[main_explanation]))
+    example = example_by_explanation[main_explanation]
     count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
-    text = f"answer may be right: {example.label}; {explanation}{count}"
-    alternative = evidence.build_alternative_answer(example, runs)
     return [
         Reason(
             "explained",
             strength=weights.compute_weight_share(explained_runs),
-            text=text,
-            alternative=alternative,
+            text=f"answer may be right: {example.label}; {main_explanation}{count}",
+            alternative=evidence.build_alternative_answer(example, runs),
         )
     ]
 
@@ -242,7 +251,8 @@ def _explain_differences(
     """Explain all differences, or return an empty list if one of them has no explanation."""
     explanations: list[str] = []
     for difference in differences:
-        if (explanation := explain_difference(evidence, index, difference)) is None:
+        explanation = explain_difference(evidence, index, difference)
+        if explanation is None:
             return []
         explanations.append(explanation)
     return explanations
@@ -259,27 +269,31 @@ def explain_difference(
     default = parameter.default if parameter and not inside else NO_DEFAULT
     golden = difference.golden
     accepted = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
+
     if difference.predicted is NO_VALUE:
-        if default is not NO_DEFAULT and any(
-            is_documented_default(value, default) for value in accepted
-        ):
+        if any(_is_default(value, default) for value in accepted):
             return "the golden value is the documented default"
         return None
     if golden is NO_VALUE:
-        if default is not NO_DEFAULT and is_documented_default(difference.predicted, default):
+        if _is_default(difference.predicted, default):
             return "the golden answer omits this value, which is the documented default"
-        return (
-            "the golden answer omits this value, which is empty"
-            if difference.predicted in EMPTY_VALUES
-            else None
-        )
+        if difference.predicted in EMPTY_VALUES:
+            return "the golden answer omits this value, which is empty"
+        return None
+
     for value in accepted:
-        if equivalence := describe_equivalence(value, difference.predicted):
+        equivalence = describe_equivalence(value, difference.predicted)
+        if equivalence:
             return f"the golden value is {difference.golden_label} ({equivalence})"
     item = index.find_item_id_accepting_both(str(name), accepted, difference.predicted)
     if item and item != evidence.question.key.id:
         return f"{item} accepts this value as well as {difference.golden_label}"
     return None
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether a value is the documented default. `default` is `NO_DEFAULT` if there is none."""
+    return default is not NO_DEFAULT and is_documented_default(value, default)
 
 
 PRIOR_REVIEWS = 4.0

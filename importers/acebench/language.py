@@ -82,10 +82,10 @@ def _choose_language_by_dataset(
     """Choose the language of the only named dataset, or of the one that the replies fit."""
     candidates = _list_candidates(folder, dataset_folders)
     named = [candidate for candidate in candidates if candidate.is_named_by_user]
-    if len({candidate.language for candidate in named}) == 1 and not _contradicts_replies(
-        named[0], results
-    ):
+    named_languages = {candidate.language for candidate in named}
+    if len(named_languages) == 1 and not _contradicts_replies(named[0], results):
         return _explain_choice(folder, named[0], "no folder name of the results states it")
+
     fitting = _find_fitting_dataset(named or candidates, results)
     if fitting is not None:
         return _explain_choice(folder, fitting, "the replies fit its questions")
@@ -119,18 +119,20 @@ def _list_candidates(folder: Path, dataset_folders: Sequence[Path]) -> list[_Dat
     """List the datasets that can belong to results without a language: at most one for each
     language and place.
     """
-    found = []
+    candidates: list[_DatasetCandidate] = []
     for language in DATASET_LANGUAGES:
         for is_named_by_user, roots in ((True, dataset_folders), (False, _list_roots(folder))):
             dataset = next(_find_datasets_in(roots, language), None)
-            if dataset is not None:
-                dataset_language = find_dataset_language(dataset)
-                candidate = _DatasetCandidate(
-                    dataset, language=dataset_language, is_named_by_user=is_named_by_user
-                )
-                if candidate not in found:
-                    found.append(candidate)
-    return found
+            if dataset is None:
+                continue
+            candidate = _DatasetCandidate(
+                dataset,
+                language=find_dataset_language(dataset),
+                is_named_by_user=is_named_by_user,
+            )
+            if candidate not in candidates:
+                candidates.append(candidate)
+    return candidates
 
 
 def find_dataset_language(dataset: Path) -> str:
@@ -140,7 +142,8 @@ def find_dataset_language(dataset: Path) -> str:
         return language
     for file in sorted(dataset.glob("data_*.json")):
         records = islice(read_objects_with_id(file), MAX_SAMPLED_ITEMS)
-        if text := "".join(str(record.get("question")) for record in records):
+        text = "".join(str(record.get("question")) for record in records)
+        if text:
             return "zh" if _is_chinese(text) else "en"
     return ""
 
@@ -168,13 +171,13 @@ def _find_fitting_dataset(
     """Return the dataset whose functions most replies call, if these are at least half of the
     replies.
     """
-    shares = {
-        candidate: _compute_matching_share(candidate.folder, results) or 0.0
-        for candidate in candidates
-    }
-    best = max(shares, key=lambda candidate: shares[candidate], default=None)
-    if best is None or shares[best] < MIN_MATCHING_SHARE:
-        return None
+    best: _DatasetCandidate | None = None
+    best_share = 0.0
+    for candidate in candidates:
+        share = _compute_matching_share(candidate.folder, results) or 0.0
+        if share >= MIN_MATCHING_SHARE and share > best_share:
+            best = candidate
+            best_share = share
     return best
 
 
@@ -184,17 +187,18 @@ def _compute_matching_share(dataset: Path, results: Sequence[Path]) -> float | N
 
     None if no reply has both a call and a question.
     """
-    n_compared = n_matching = 0
+    n_compared = 0
+    n_matching = 0
     for result_file in results:
-        questions = _load_function_names(
-            dataset / f"data_{parse_file_name(result_file).category}.json"
-        )
+        question_file = dataset / f"data_{parse_file_name(result_file).category}.json"
+        functions_by_id = _load_function_names(question_file)
         for record in islice(read_objects_with_id(result_file), MAX_SAMPLED_ITEMS):
             reply = _collect_reply_text(record)
-            if "(" not in reply or record["id"] not in questions:
+            if "(" not in reply or record["id"] not in functions_by_id:
                 continue
             n_compared += 1
-            n_matching += any(name in reply for name in questions[record["id"]])
+            if any(name in reply for name in functions_by_id[record["id"]]):
+                n_matching += 1
     return n_matching / n_compared if n_compared else None
 
 
@@ -214,9 +218,8 @@ def _collect_reply_text(result: dict[str, Any]) -> str:
 def _explain_choice(folder: Path, candidate: _DatasetCandidate, reason: str) -> LanguageChoice:
     what = (
         f"the language is {candidate.language}, that of the dataset {candidate.folder.name}:"
-        f" {reason}."
+        f" {reason}. Use --language to choose another"
     )
-    what += " Use --language to choose another"
     issue = ImportIssue(str(folder), None, what=what, severity="notice")
     return LanguageChoice(
         candidate.language, dataset=candidate.folder, issue=issue, takes_named_language=True

@@ -229,16 +229,17 @@ def _fill_non_agent_item(
         score_entry = inputs.scored.entries.get(result["id"]) or {}
         golden = score_entry.get("possible_answer")
 
-    if inputs.corrections is None:
-        grade_reply(item, reply, golden)
-        return
-    correction = _find_correction(item, result, question, golden, corrections=inputs.corrections)
-    item.extra.erratum = correction.erratum
+    correction = GoldenCorrection()
+    if inputs.corrections is not None:
+        correction = _find_correction(
+            item, result, question, golden, corrections=inputs.corrections
+        )
+        item.extra.erratum = correction.erratum
     if correction.entry is None:
         grade_reply(item, reply, golden)
-        return
-    grade_reply(item, reply, correction.entry.new)
-    _add_verdict_without_errata(item, reply, golden)
+    else:
+        grade_reply(item, reply, correction.entry.new)
+        _add_verdict_without_errata(item, reply, golden)
 
 
 def _add_verdict_without_errata(item: Item, reply: Reply, golden: Any) -> None:

@@ -52,9 +52,8 @@ class RuleSetChoice:
         """Return the issue for a run whose score files contradict every version of the rules."""
         what = (
             f"the score files fit no version of the evaluator's rules: {self.rule_set}"
-            f" {self.reason}. Another evaluator"
+            f" {self.reason}. Another evaluator wrote them, or the dataset is another one"
         )
-        what += " wrote them, or the dataset is another one"
         return ImportIssue(run.path, None, what=what)
 
     def make_fact(self) -> RunFact:

@@ -255,18 +255,9 @@ def _rewrite_process_file(
         name = _get_process_entry_name(inputs, item)
         if name in line_by_name:
             edits.removed.add(line_by_name[name])
-
-        accuracy = get_process_accuracy(item)
-        if accuracy is None or accuracy == 1:
-            continue
-        is_reviewed_value = (ITEM, PROCESS_ACCURACY) in item.overrides
-        if not is_reviewed_value:
-            accuracy = round(accuracy, 3)  # as the evaluator does in this file
-        entry = dict((inputs.process_entries or {}).get(name) or {})
-        if not entry:
-            entry = _make_process_entry(inputs, item, results.get(item.id, {}))
-        entry[PROCESS_ACCURACY] = accuracy
-        edits.added.append((order[name], {name: entry}))
+        entry = _make_process_entry(inputs, item, results.get(item.id, {}))
+        if entry is not None:
+            edits.added.append((order[name], {name: entry}))
     return writeback.apply_line_edits(content, edits)
 
 
@@ -274,11 +265,25 @@ def _get_process_entry_name(inputs: CategoryInputs, item: ScoredItem) -> str:
     return f"{inputs.category}_{inputs.get_dataset_position(item.id)}"
 
 
-def _make_process_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObject) -> JsonObject:
-    """Make the entry of an item that met all milestones, still without its accuracy."""
+def _make_process_entry(
+    inputs: CategoryInputs, item: ScoredItem, result: JsonObject
+) -> JsonObject | None:
+    """Return the entry with the process accuracy after the reviews. None if the item met all
+    milestones, or if the accuracy is unknown.
+    """
+    accuracy = get_process_accuracy(item)
+    if accuracy is None or accuracy == 1:
+        return None
+    is_reviewed_value = (ITEM, PROCESS_ACCURACY) in item.overrides
+    if not is_reviewed_value:
+        accuracy = round(accuracy, 3)  # as the evaluator does in this file
+
+    old_entry = (inputs.process_entries or {}).get(_get_process_entry_name(inputs, item))
+    if old_entry:
+        return old_entry | {PROCESS_ACCURACY: accuracy}
     answer = inputs.answers.get(item.id) or {}
     return {
-        PROCESS_ACCURACY: None,
+        PROCESS_ACCURACY: accuracy,
         "model_output": result.get("process") or [],
         "call_process": answer.get(MILE_STONE) or [],
     }

@@ -379,6 +379,7 @@ def map_items_to_indexes(
         dataset_record = dataset_records.get(conversation, {})
         group = make_conversation_id(type_name, dataset_record, conversation)
         for snapshot in range(count_snapshots(result)):
+            # If conversations have the same id, their items are in the order of the file.
             items_with_id = items_by_id.get(f"{group}_{snapshot + 1}")
             if items_with_id:
                 items_by_indexes[conversation, snapshot] = items_with_id.pop(0)

@@ -752,8 +752,8 @@ def _get_author(name: Any) -> str:
 
 
 def _join_reason(text: str, note: Mapping[str, Any]) -> str | None:
-    """Return the reason of a review. It also states the error source `system`, which is no fault
-    of fcreview.
+    """Return the reason of a review. It also states the error source `system`, for which fcreview
+    has no fault.
     """
     texts = [text] if text else []
     if note.get("error_source") == "system":

@@ -32,6 +32,11 @@ from fcreview.model.json_value import abbreviate, canonical_json
 from fcreview.model.verdict import DECISIVE_STEP
 
 GUESS = "guess from facts"
+MAX_COMPARISONS = 1_000_000
+"""Number of comparisons of calls from which no step is guessed.
+
+Published conversations need at most some thousands.
+"""
 READING_VERBS = frozenset(
     {
         "calculate",
@@ -137,6 +142,8 @@ def find_decisive_step(
     has_reply = any(message.role == "assistant" for message in messages)
     if not has_reply or not (golden or missing_texts):
         return None
+    if _is_too_large(messages, golden):
+        return None
 
     facts = _Facts(messages, golden)
     steps = list(facts.find_wrong_writes())
@@ -146,6 +153,14 @@ def find_decisive_step(
     if not steps:
         steps.extend(facts.find_wrong_answers(missing_texts))
     return min(steps, key=lambda step: step.message, default=None)
+
+
+def _is_too_large(messages: Sequence[ChatMessage], golden: Sequence[Call]) -> bool:
+    """Whether a search for the step would take long, because each call is compared with each
+    golden action and with the messages before it.
+    """
+    n_calls = sum(len(message.calls) for message in messages)
+    return n_calls * (len(golden) + len(messages)) > MAX_COMPARISONS
 
 
 def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:

@@ -21,6 +21,7 @@ from fcreview.importers.tau.conversation import (
     pair_golden_actions,
     read_golden_actions,
 )
+from fcreview.importers.tau.matching_calls import CallFinder
 from fcreview.importers.tau.task import describe_env_assertion
 from fcreview.matching.decisive_step import add_decisive_step
 from fcreview.matching.first_difference import find_first_difference
@@ -481,9 +482,8 @@ class _CheckedSimulation:
         self, item: Item, messages: Sequence[ConversationMessage] | None
     ) -> _MessageChecks:
         """Find the golden actions and the expected texts in a conversation."""
-        are_matched = []
-        for action in self.actions:
-            are_matched.append(any(action.matches_call(call) for call in item.predicted))
+        finder = CallFinder(item.predicted)
+        are_matched = [finder.has_match(action) for action in self.actions]
         is_said = self._find_expected_texts(messages or ())
         return _MessageChecks(are_matched, is_said, is_complete=messages is not None)
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import add_issue, is_integer, list_objects, shorten_question
+from fcreview.importers.tau.matching_calls import CallFinder
 from fcreview.matching.align import align_calls
 from fcreview.matching.diff import diff_call
 from fcreview.model.address import call_address
@@ -505,20 +506,19 @@ def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Cal
 
     Calls with equal arguments are preferred, then earlier calls.
     """
+    finder = CallFinder(calls)
     call_indexes: CallIndexes = {}
-    used_calls: set[int] = set()
-    for must_be_equal in (True, False):
-        for action_index, action in enumerate(actions):
-            if action_index in call_indexes:
-                continue
-            for call_index, call in enumerate(calls):
-                if call_index in used_calls or not action.matches_call(call):
-                    continue
-                if must_be_equal and call.arguments != action.arguments:
-                    continue
-                call_indexes[action_index] = call_index
-                used_calls.add(call_index)
-                break
+    for action_index, action in enumerate(actions):
+        equal_call = finder.take_equal_call(action)
+        if equal_call is not None:
+            call_indexes[action_index] = equal_call
+
+    for action_index, action in enumerate(actions):
+        if action_index in call_indexes:
+            continue
+        matching_call = finder.take_matching_call(action)
+        if matching_call is not None:
+            call_indexes[action_index] = matching_call
     return call_indexes
 
 

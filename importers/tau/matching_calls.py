@@ -1,0 +1,142 @@
+"""Find the predicted calls that match golden actions, without a comparison of each action with each
+call, because a conversation can have thousands of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fcreview.model.item import Call
+
+if TYPE_CHECKING:
+    from fcreview.importers.tau.conversation import GoldenAction
+
+ArgumentNames = tuple[str, ...]
+CallKey = tuple[str, Hashable]
+"""Function and compared arguments of a call."""
+_MISSING = ("missing",)
+"""Key of an argument that a call does not have. No value has this key."""
+
+
+@dataclass(slots=True)
+class _EqualCalls:
+    """Indexes of calls that are equal in the compared arguments, in order."""
+
+    indexes: list[int] = field(default_factory=list)
+    n_skipped: int = 0
+    """Number of calls at the beginning that are used."""
+
+    def get_first_unused(self, used: Set[int]) -> int | None:
+        while self.n_skipped < len(self.indexes):
+            index = self.indexes[self.n_skipped]
+            if index not in used:
+                return index
+            self.n_skipped += 1
+        return None
+
+
+Groups = dict[CallKey, _EqualCalls]
+
+
+class CallFinder:
+    """Finds calls that match a golden action by the official rule (`GoldenAction.matches_call`).
+
+    An action takes a call, so that no other action gets the same one.
+    """
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._calls = calls
+        self._used: set[int] = set()
+        self._equal_calls = self._group_by_all_arguments()
+        self._groups_by_own_names = self._group_by_own_arguments()
+        self._groups_by_compared_names: dict[ArgumentNames, Groups] = {}
+
+    def has_match(self, action: GoldenAction) -> bool:
+        """Whether any call matches an action, used or not."""
+        return any(True for _ in self._find_groups(action))
+
+    def take_equal_call(self, action: GoldenAction) -> int | None:
+        """Use the first call with the same arguments as an action, and return its index."""
+        if action.arguments is None:
+            return None
+        group = self._equal_calls.get((action.name, _make_key(action.arguments)))
+        return self._take_first([] if group is None else [group])
+
+    def take_matching_call(self, action: GoldenAction) -> int | None:
+        """Use the first call that matches an action, and return its index."""
+        return self._take_first(self._find_groups(action))
+
+    def _take_first(self, groups: Iterable[_EqualCalls]) -> int | None:
+        unused = [group.get_first_unused(self._used) for group in groups]
+        indexes = [index for index in unused if index is not None]
+        if not indexes:
+            return None
+        first_index = min(indexes)
+        self._used.add(first_index)
+        return first_index
+
+    def _find_groups(self, action: GoldenAction) -> Iterator[_EqualCalls]:
+        """Yield the calls that match an action."""
+        expected = action.arguments or {}
+        if action.compare_arguments is None:
+            # The arguments that a call has must be equal. Calls are grouped by the names of theirs.
+            for names, groups in self._groups_by_own_names.get(action.name, {}).items():
+                group = groups.get((action.name, _make_values_key(expected, names)))
+                if group is not None:
+                    yield group
+            return
+
+        compared_names = tuple(action.compare_arguments)
+        if compared_names not in self._groups_by_compared_names:
+            self._groups_by_compared_names[compared_names] = self._group_by(compared_names)
+        groups = self._groups_by_compared_names[compared_names]
+        group = groups.get((action.name, _make_values_key(expected, compared_names)))
+        if group is not None:
+            yield group
+
+    def _group_by_all_arguments(self) -> Groups:
+        groups: Groups = {}
+        for index, call in enumerate(self._calls):
+            if call.arguments is not None:
+                key = (call.name, _make_key(call.arguments))
+                groups.setdefault(key, _EqualCalls()).indexes.append(index)
+        return groups
+
+    def _group_by_own_arguments(self) -> dict[str, dict[ArgumentNames, Groups]]:
+        """Return function -> names of the arguments of its calls -> groups of these calls."""
+        groups_by_function: dict[str, dict[ArgumentNames, Groups]] = {}
+        for index, call in enumerate(self._calls):
+            if call.arguments is None:
+                continue
+            names = tuple(sorted(call.arguments))
+            groups = groups_by_function.setdefault(call.name, {}).setdefault(names, {})
+            key = (call.name, _make_values_key(call.arguments, names))
+            groups.setdefault(key, _EqualCalls()).indexes.append(index)
+        return groups_by_function
+
+    def _group_by(self, names: ArgumentNames) -> Groups:
+        groups: Groups = {}
+        for index, call in enumerate(self._calls):
+            if call.arguments is not None:
+                key = (call.name, _make_values_key(call.arguments, names))
+                groups.setdefault(key, _EqualCalls()).indexes.append(index)
+        return groups
+
+
+def _make_values_key(arguments: dict[str, Any], names: ArgumentNames) -> Hashable:
+    keys = [_make_key(arguments[name]) if name in arguments else _MISSING for name in names]
+    return tuple(keys)
+
+
+def _make_key(value: Any) -> Hashable:
+    """Return a key that is equal for equal JSON values, as `==` compares them."""
+    if isinstance(value, dict):
+        return "object", frozenset((name, _make_key(part)) for name, part in value.items())
+    if isinstance(value, list):
+        return "list", tuple(_make_key(part) for part in value)
+    if value != value:
+        return object()  # NaN equals nothing
+    key: Hashable = value
+    return key

@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 from fcreview.importers.common.records import add_issue, as_list, as_object, is_number, list_objects
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
-    GoldenAction,
     find_spoken_texts,
     pair_golden_actions,
     read_golden_actions,
 )
-from fcreview.importers.tau.matching_calls import CallFinder
+from fcreview.importers.tau.golden_action import CallFinder, GoldenAction
 from fcreview.importers.tau.task import describe_env_assertion
 from fcreview.matching.decisive_step import add_decisive_step
 from fcreview.matching.first_difference import find_first_difference

@@ -20,13 +20,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import add_issue, is_integer, list_objects, shorten_question
-from fcreview.importers.tau.matching_calls import CallFinder
+from fcreview.importers.tau.golden_action import CallFinder, GoldenAction
 from fcreview.matching.align import align_calls
 from fcreview.matching.diff import diff_call
 from fcreview.model.address import call_address
 from fcreview.model.item import (
     SIMULATED_USER_INSTRUCTION,
-    AcceptedValues,
     Call,
     CallPair,
     Item,
@@ -406,41 +405,6 @@ class _TickConversion:
         for entry in self._entries:
             messages.append(entry.to_message() if isinstance(entry, _Utterance) else entry)
         return TickMessages(messages, self._message_index_by_tick)
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenAction:
-    name: str
-    arguments: dict[str, Any] | None
-    compare_arguments: list[str] | None = None
-    """Names of the arguments that must be equal.
-
-    None means the arguments that the predicted call has.
-    """
-
-    def matches_call(self, call: Call) -> bool:
-        """Return whether a call matches by the official rule (`Action.compare_with_tool_call` of
-        tau2-bench).
-
-        Without `compare_arguments`, arguments that the predicted call omits are not compared.
-        """
-        if call.name != self.name or call.arguments is None:
-            return False
-
-        expected = self.arguments or {}
-        names = self.compare_arguments
-        if names is None:
-            names = list(call.arguments)
-        for name in names:
-            if (name in call.arguments) != (name in expected):
-                return False
-            if call.arguments.get(name) != expected.get(name):
-                return False
-        return True
-
-    def to_call(self, turn: int, index: int) -> Call:
-        accepted = {name: AcceptedValues([value]) for name, value in (self.arguments or {}).items()}
-        return Call("golden", self.name, arguments=accepted, turn=turn, step=0, index=index)
 
 
 CallIndexes = dict[int, int]

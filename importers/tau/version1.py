@@ -44,7 +44,6 @@ from fcreview.importers.tau.checker import (
 )
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
-    GoldenAction,
     MalformedMessageError,
     ToolCall,
     add_conversation,
@@ -60,6 +59,7 @@ from fcreview.importers.tau.conversation import (
     select_gradable_messages,
 )
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
+from fcreview.importers.tau.golden_action import GoldenAction
 from fcreview.importers.tau.incidents import find_version1_incident
 from fcreview.model.item import ImportIssue, Item, Message
 from fcreview.model.json_value import abbreviate, answer_hash

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.tau.conversation import GoldenAction, pair_golden_actions
-from fcreview.importers.tau.matching_calls import CallFinder
+from fcreview.importers.tau.conversation import pair_golden_actions
+from fcreview.importers.tau.golden_action import CallFinder, GoldenAction
 from fcreview.model.item import Call, Item
 from tests.examples import examples
 

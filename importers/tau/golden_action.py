@@ -1,23 +1,57 @@
-"""Find the predicted calls that match golden actions, without a comparison of each action with each
-call, because a conversation can have thousands of both.
+"""Golden actions of tau-bench, and the predicted calls that match them.
+
+Calls are found without a comparison of each action with each call, because a conversation can have
+thousands of both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fcreview.model.item import Call
-
-if TYPE_CHECKING:
-    from fcreview.importers.tau.conversation import GoldenAction
+from fcreview.model.item import AcceptedValues, Call
 
 ArgumentNames = tuple[str, ...]
 CallKey = tuple[str, Hashable]
 """Function and compared arguments of a call."""
 _MISSING = ("missing",)
 """Key of an argument that a call does not have. No value has this key."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenAction:
+    name: str
+    arguments: dict[str, Any] | None
+    compare_arguments: list[str] | None = None
+    """Names of the arguments that must be equal.
+
+    None means the arguments that the predicted call has.
+    """
+
+    def matches_call(self, call: Call) -> bool:
+        """Return whether a call matches by the official rule (`Action.compare_with_tool_call` of
+        tau2-bench).
+
+        Without `compare_arguments`, arguments that the predicted call omits are not compared.
+        """
+        if call.name != self.name or call.arguments is None:
+            return False
+
+        expected = self.arguments or {}
+        names = self.compare_arguments
+        if names is None:
+            names = list(call.arguments)
+        for name in names:
+            if (name in call.arguments) != (name in expected):
+                return False
+            if call.arguments.get(name) != expected.get(name):
+                return False
+        return True
+
+    def to_call(self, turn: int, index: int) -> Call:
+        accepted = {name: AcceptedValues([value]) for name, value in (self.arguments or {}).items()}
+        return Call("golden", self.name, arguments=accepted, turn=turn, step=0, index=index)
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 
 ITEMS_PER_RUN, PARTS = 5_000, 16
-COMMANDS = (["runs"], ["triage"], ["items", "--limit", "40"])
+COMMANDS = (["runs"], ["triage"], ["items", "--limit", "40"], ["report"], ["estimate"])
 CPU = False
 SETTINGS = "SET threads = 2"
 

@@ -111,23 +111,22 @@ class StoreBuilder:
         self._workspace = workspace
         self._folder = folder
         self._own_folder: tempfile.TemporaryDirectory[str] | None = None
+        database_folder = folder
         if not can_hold_database(folder):
             self._own_folder = tempfile.TemporaryDirectory(prefix="fcreview-")
-        database_folder = Path(self._own_folder.name) if self._own_folder else folder
+            database_folder = Path(self._own_folder.name)
         self._path = database_folder / workspace.store.name
+        self._types: dict[str, dict[str, str]] = {}  # table -> column -> SQL type
+        # rows of the tables `runs` and `sources` (by run) to insert at the end
+        self._runs: list[dict[str, Any]] = []
+        self._sources: dict[int, list[dict[str, Any]]] = {}
+
         if copy_existing:
             with workspace.files.open_file(workspace.store) as store, self._path.open("xb") as copy:
                 shutil.copyfileobj(store, copy, _COPY_BYTES)
         self._connection = duckdb.connect()
         self._thread = database.QueryThread()
-        # the bar would appear between lines of JSON
-        self._execute("SET enable_progress_bar = false")
-        self._execute(f"SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
-        # several threads are no faster, and worker processes need the cores
-        self._execute("SET threads = 1")
-        self._execute("SET temp_directory = ?", [to_duckdb_path(folder)])
-        # for texts, eight times as fast to write as DuckDB's choice
-        self._execute("PRAGMA force_compression = 'zstd'")
+        self._set_options(folder)
         self._execute(f"ATTACH {database.quote_path(self._path)} AS store ({_ATTACH_OPTIONS})")
         # A view in another user's store could read any file. `_write_compact_copy` writes to the
         # folder.
@@ -135,21 +134,31 @@ class StoreBuilder:
             self._connection, allowed_folders=[folder, database_folder]
         )
         self._execute("USE store")
-        if copy_existing and database.is_store_of_other_user(workspace):
-            self._execute(f"INSERT OR REPLACE INTO meta VALUES ('{database.NOT_VERIFIED}', 'true')")
-        self._execute("DROP INDEX IF EXISTS item_index; DROP INDEX IF EXISTS question_index")
-        if not copy_existing:
+        if copy_existing:
+            self._prepare_existing_tables()
+        else:
             self._execute(read_schema_sql())
-            self._execute(
-                "INSERT INTO meta VALUES ('schema_version', ?)", [database.SCHEMA_VERSION]
-            )
-        # identifies the file
-        self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])
-        self._types: dict[str, dict[str, str]] = {}  # table -> column -> SQL type
-        self._runs: list[dict[str, Any]] = []  # rows of the table `runs` to insert at the end
-        self._sources: dict[
-            int, list[dict[str, Any]]
-        ] = {}  # rows of the table `sources` to insert at the end, by run
+            self._set_meta("schema_version", database.SCHEMA_VERSION)
+        self._set_meta("build", secrets.token_hex(16))  # identifies the file
+
+    def _set_options(self, folder: Path) -> None:
+        # The bar would appear between lines of JSON.
+        self._execute("SET enable_progress_bar = false")
+        self._execute(f"SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
+        # Several threads are no faster, and worker processes need the cores.
+        self._execute("SET threads = 1")
+        self._execute("SET temp_directory = ?", [to_duckdb_path(folder)])
+        # For texts, zstd is eight times as fast to write as DuckDB's choice.
+        self._execute("PRAGMA force_compression = 'zstd'")
+
+    def _prepare_existing_tables(self) -> None:
+        if database.is_store_of_other_user(self._workspace):
+            self._set_meta(database.NOT_VERIFIED, "true")
+        # `finish_and_replace_store` creates the indexes again, which is faster than updating them.
+        self._execute("DROP INDEX IF EXISTS item_index; DROP INDEX IF EXISTS question_index")
+
+    def _set_meta(self, key: str, value: str) -> None:
+        self._execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [key, value])
 
     def __enter__(self) -> StoreBuilder:
         return self
@@ -461,26 +470,37 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
         return StoreIndex(rebuild_reason=str(error).removesuffix(database.IMPORT_AGAIN))
     try:
         is_verified = database.has_only_verified_runs(connection, workspace)
-        index, by_run = StoreIndex(usable=True, is_verified=is_verified), {}
-        for run, key, version, n_items, n_issues, *identity in connection.execute(
-            "SELECT run, key, version, n_items,"
-            " (SELECT count(*) FROM import_issues i WHERE i.run = r.run),"
-            f" {', '.join(_IDENTITY_COLUMNS)} FROM runs r"
-        ).fetchall():
-            info = Run(**dict(zip(_IDENTITY_COLUMNS, identity, strict=True)))
-            info.path = str(workspace.to_absolute_path(info.path))
-            info.dataset = workspace.from_stored_dataset(info.dataset)
-            index.runs[key] = by_run[run] = StoredRun(
-                run, import_fingerprint=version, n_items=n_items, n_issues=n_issues, info=info
-            )
-        for run, *source in connection.execute(
-            "SELECT run, path, kind, size, mtime_ns, hash FROM sources"
-        ).fetchall():
-            by_run[run].sources.append(SourceFile(*source))
-        return index
+        return StoreIndex(
+            _fetch_stored_runs(connection, workspace), usable=True, is_verified=is_verified
+        )
     except duckdb.Error as error:
         if database.is_damage_error(error):
             return StoreIndex(rebuild_reason=f"{workspace.store} is damaged")
         raise
     finally:
         connection.close()
+
+
+def _fetch_stored_runs(connection: Connection, workspace: Workspace) -> dict[str, StoredRun]:
+    """Return the runs with their source files, by run key."""
+    runs: dict[str, StoredRun] = {}
+    runs_by_number: dict[int, StoredRun] = {}
+    for number, key, version, n_items, n_issues, *identity in connection.execute(
+        "SELECT run, key, version, n_items,"
+        " (SELECT count(*) FROM import_issues i WHERE i.run = r.run),"
+        f" {', '.join(_IDENTITY_COLUMNS)} FROM runs r"
+    ).fetchall():
+        info = Run(**dict(zip(_IDENTITY_COLUMNS, identity, strict=True)))
+        info.path = str(workspace.to_absolute_path(info.path))
+        info.dataset = workspace.from_stored_dataset(info.dataset)
+        run = StoredRun(
+            number, import_fingerprint=version, n_items=n_items, n_issues=n_issues, info=info
+        )
+        runs[key] = run
+        runs_by_number[number] = run
+
+    for number, *source in connection.execute(
+        "SELECT run, path, kind, size, mtime_ns, hash FROM sources"
+    ).fetchall():
+        runs_by_number[number].sources.append(SourceFile(*source))
+    return runs

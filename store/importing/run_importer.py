@@ -11,7 +11,7 @@ import fcntl
 import itertools
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 from fcreview.store.database import attach_store, quote_path
 from fcreview.store.importing.builder import LoadError, StoreBuilder, StoreIndex, read_store_index
-from fcreview.store.importing.earlier_imports import find_earlier_imports
+from fcreview.store.importing.earlier_imports import EarlierImports, find_earlier_imports
 from fcreview.store.importing.source_files import (
     DatasetFolders,
     DatasetOptions,
@@ -107,6 +107,36 @@ class ImportPlan:
     issues: list[ImportIssue] = field(default_factory=list)
 
 
+class _RunNumbers:
+    """Chooses the number of each planned run. A run that replaces a stored run gets its number."""
+
+    def __init__(
+        self,
+        index: StoreIndex,
+        earlier: EarlierImports,
+        numbers_of_other_language: Mapping[str, int],
+    ) -> None:
+        """`numbers_of_other_language`: number of the stored run that a run with a new language
+        replaces, by key.
+        """
+        self._index = index
+        self._earlier = earlier
+        self._numbers_of_other_language = numbers_of_other_language
+        last = max((run.run_number for run in index.runs.values()), default=0)
+        self._new_numbers = itertools.count(last + 1)
+
+    def choose_number(self, run_key: str) -> int:
+        stored = self._index.runs.get(run_key)
+        if stored is not None:
+            return stored.run_number
+        contained = self._earlier.contained.get(run_key)
+        if contained:
+            return contained[0].run_number
+        if run_key in self._numbers_of_other_language:
+            return self._numbers_of_other_language[run_key]
+        return next(self._new_numbers)
+
+
 class ImportPlanner:
     """Decides which runs an import reads, by comparing their files with the store."""
 
@@ -121,35 +151,29 @@ class ImportPlanner:
 
         If `plans` contains a run twice, the second plan becomes an import issue.
         """
-        result, keys = ImportPlan(), set()
-        earlier_numbers = self._find_runs_with_new_language(plans)
+        result = ImportPlan()
+        known_keys: set[str] = set()
         earlier = find_earlier_imports(self._workspace, plans, self._index.runs)
-        new_numbers = itertools.count(
-            max((each.run_number for each in self._index.runs.values()), default=0) + 1
-        )
+        numbers = _RunNumbers(self._index, earlier, self._find_runs_with_new_language(plans))
         for plan in plans:
             key = build_run_key(self._workspace, plan.run)
-            if key in keys:
+            if key in known_keys:
                 what = f"run {plan.run.model} was found twice. The first one is imported"
                 result.issues.append(ImportIssue(plan.run.path, None, what=what))
                 continue
-            keys.add(key)
+            known_keys.add(key)
 
             stored = self._index.runs.get(key)
-            contained = earlier.contained.get(key, [])
             if key in earlier.lost:
                 self._keep_run_without_results(result, plan, earlier.lost[key])
                 if stored is not None:
                     result.doubled_runs.append(stored.run_number)
                 continue
             if stored is not None:
-                number = stored.run_number
-                result.doubled_runs += [each.run_number for each in contained]
-            elif contained:
-                number = contained[0].run_number
-            else:
-                number = earlier_numbers.get(key) or next(new_numbers)
+                contained = earlier.contained.get(key, [])
+                result.doubled_runs += [run.run_number for run in contained]
 
+            number = numbers.choose_number(key)
             result.summary_rows[number] = _make_summary_row(number, plan.run)
             result.plans[number] = plan
             sources = stat_sources(plan, self._workspace.to_stored_path)
@@ -424,9 +448,8 @@ class _Import:
 
     def _has_changes(self) -> bool:
         """Whether the store must be written, before any run is read."""
-        plan = self._plan
-        has_new_rows = bool(plan.jobs or plan.new_mtime_jobs or plan.renamed)
-        return has_new_rows or bool(plan.doubled_runs) or not self._index.usable
+        has_changes = bool(self._plan.jobs) or self._has_changes_of_unread_runs()
+        return has_changes or not self._index.usable
 
     def summarize_if_unchanged(self) -> ImportSummary | None:
         self._plan_import()
@@ -474,24 +497,30 @@ class _Import:
         )
         try:
             first = next(outcomes, None)  # forks the worker processes before DuckDB starts threads
+            all_outcomes = itertools.chain([first] if first else [], outcomes)
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
-                for job in plan.new_mtime_jobs:
-                    builder.set_source_rows(job.run_number, job.sources)
-                builder.delete_runs(plan.doubled_runs)
-                for number, run in plan.renamed.items():
-                    builder.rename_run(number, run.name, run.name_parts)
-                loaded = self._load_outcomes(
-                    builder, itertools.chain([first] if first else [], outcomes)
-                )
-                has_other_changes = plan.new_mtime_jobs or plan.renamed or plan.doubled_runs
-                if loaded or has_other_changes or not self._index.usable:
-                    builder.load_functions_and_questions(loaded)
+                self._update_unread_runs(builder)
+                staged_runs = self._load_outcomes(builder, all_outcomes)
+                if staged_runs or self._has_changes_of_unread_runs() or not self._index.usable:
+                    builder.load_functions_and_questions(staged_runs)
                     issues = [issue for issue in self._all_issues if issue.get("run") is None]
                     builder.replace_issues_without_run(self._list_examined_files(), issues)
                     builder.finish_and_replace_store()
         finally:
             outcomes.close()
             self.workspace.files.remove(folder)
+
+    def _update_unread_runs(self, builder: StoreBuilder) -> None:
+        """Change the rows of stored runs that this import does not read again."""
+        for job in self._plan.new_mtime_jobs:
+            builder.set_source_rows(job.run_number, job.sources)
+        builder.delete_runs(self._plan.doubled_runs)
+        for number, run in self._plan.renamed.items():
+            builder.rename_run(number, run.name, run.name_parts)
+
+    def _has_changes_of_unread_runs(self) -> bool:
+        plan = self._plan
+        return bool(plan.new_mtime_jobs or plan.renamed or plan.doubled_runs)
 
     def _load_outcomes(
         self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]
@@ -515,10 +544,7 @@ class _Import:
             ]
             batch.append(outcome)
             staged_runs.append(outcome.staged)
-            if (
-                sum(each.staged.items.stat().st_size for each in batch if each.staged)
-                >= BATCH_BYTES
-            ):
+            if _measure_staged_bytes(batch) >= BATCH_BYTES:
                 self._load_batch(builder, batch)
                 batch = []
         self._load_batch(builder, batch)
@@ -623,6 +649,10 @@ class _Import:
             | {issue["file"] for issue in self._all_issues}
             | {plan.run.path for plan in plans}
         )
+
+
+def _measure_staged_bytes(outcomes: Iterable[ReadOutcome]) -> int:
+    return sum(each.staged.items.stat().st_size for each in outcomes if each.staged)
 
 
 def _explain_unreadable_run(outcome: ReadOutcome) -> str | None:

@@ -241,19 +241,22 @@ class Inbox:
 
         # before the lines, so that no reader sees a line without its place
         self._store_places(name, lines)
-        informed = [line.body for line in lines if line.is_informed]
-        uninformed = [line.body for line in lines if not line.is_informed]
+
+        informed_lines = [line.body for line in lines if line.is_informed]
+        uninformed_lines = [line.body for line in lines if not line.is_informed]
         n_new = 0
         if is_own:
             n_new += self._store_own_lines([line.body for line in lines])
-        elif uninformed:
-            n_new += self._get_line_file(
-                self._workspace.team_reviews / f"{name}.jsonl"
-            ).append_new_lines(uninformed)
-        if informed:
-            path = self._workspace.informed_team_reviews / f"{name}.jsonl"
-            n_new += self._get_line_file(path).append_new_lines(informed)
+        else:
+            n_new += self._append_lines(self._workspace.team_reviews, name, uninformed_lines)
+        # The copy of an informed line marks it as not blind, also in the user's own journal.
+        n_new += self._append_lines(self._workspace.informed_team_reviews, name, informed_lines)
         return n_new
+
+    def _append_lines(self, folder: Path, annotator: str, lines: Sequence[bytes]) -> int:
+        if not lines:
+            return 0
+        return self._get_line_file(folder / f"{annotator}.jsonl").append_new_lines(lines)
 
     def _store_places(self, annotator: str, lines: Sequence[PulledLine]) -> None:
         """Save the server's places of the lines that have no place of their own."""

@@ -196,81 +196,97 @@ def build_open_arguments(
 def _check_serve_options(options: ServeOptions) -> None:
     from fcreview.cli.serve_login import is_loopback_host, parse_origin
 
-    if (options.users is None) == (options.trust_header is None):
-        raise UsageError(
-            NO_LOGIN if options.users is None else "pass either --users or --trust-header, not both"
-        )
-    if options.trust_header is not None and not re.fullmatch(
-        r"[A-Za-z0-9-]+", options.trust_header
-    ):
-        raise UsageError(
-            f"invalid --trust-header {options.trust_header!a}: use only letters, digits and -"
-        )
+    _check_login_options(options)
     if (options.tls_cert is None) != (options.tls_key is None):
         raise UsageError("pass --tls-cert and --tls-key together")
     if options.socket is not None:
-        if options.host is not None or options.port is not None or options.tls_cert is not None:
-            raise UsageError(
-                "--socket has no effect with --host, --port or --tls-cert. Pass only --socket"
-            )
-        if options.url is None:
-            raise UsageError(
-                "--socket needs --url: the address that browsers use, such as"
-                " https://review.example.org"
-            )
+        _check_socket_options(options)
     if options.url is not None:
         parse_origin(options.url)
-    if (
-        options.socket is None
-        and options.tls_cert is None
-        and not is_loopback_host(options.host or DEFAULT_HOST)
-    ):
+
+    # Without TLS, passwords and cookies must not leave this machine.
+    is_reachable_by_others = options.socket is None and not is_loopback_host(
+        options.host or DEFAULT_HOST
+    )
+    if is_reachable_by_others and options.tls_cert is None:
         raise UsageError(
             f"--host {options.host} needs TLS: pass --tls-cert FILE and --tls-key FILE"
         )
 
 
+def _check_login_options(options: ServeOptions) -> None:
+    header = options.trust_header
+    if options.users is None and header is None:
+        raise UsageError(NO_LOGIN)
+    if options.users is not None and header is not None:
+        raise UsageError("pass either --users or --trust-header, not both")
+    if header is not None and not re.fullmatch(r"[A-Za-z0-9-]+", header):
+        raise UsageError(f"invalid --trust-header {header!a}: use only letters, digits and -")
+
+
+def _check_socket_options(options: ServeOptions) -> None:
+    if options.host is not None or options.port is not None or options.tls_cert is not None:
+        raise UsageError(
+            "--socket has no effect with --host, --port or --tls-cert. Pass only --socket"
+        )
+    if options.url is None:
+        raise UsageError(
+            "--socket needs --url: the address that browsers use, such as"
+            " https://review.example.org"
+        )
+
+
 def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
-    from fcreview.cli import serve_login as checks
+    from fcreview.cli.serve_login import AllowedOrigins
     from fcreview.cli.serve_server import BrowserServer, ListenAddress, run_server
     from fcreview.cli.serve_session import SessionCommand
 
-    host, scheme = options.host or DEFAULT_HOST, "https" if options.tls_cert is not None else "http"
-    named = checks.parse_origin(options.url) if options.url is not None else None
-    if named is None and host in ("0.0.0.0", "::", ""):  # noqa: S104 - compared only
+    host = options.host or DEFAULT_HOST
+    if options.url is None and host in ("0.0.0.0", "::", ""):  # noqa: S104 - compared only
         raise UsageError(
             f"--host {host} needs --url: the address that browsers use, such as"
             " https://review.example.org"
         )
 
-    def list_origins(port: int) -> list[str]:
-        if named is not None:
-            return [named]
-        hosts = checks.LOOPBACK_NAMES if checks.is_loopback_host(host) else [host]
-        return [checks.format_origin(scheme, each, port) for each in hosts]
-
     def make_server(port: int) -> BrowserServer:
-        origins = list_origins(port)
+        origins = _list_origins(options, host, port)
         login = _build_login(options, f"fcreview-{port}", is_secure=origins[0].startswith("https"))
-        allowed = checks.AllowedOrigins(frozenset(origins))
         return BrowserServer(
             SessionCommand(open_arguments),
             login=login,
-            allowed=allowed,
+            allowed=AllowedOrigins(frozenset(origins)),
             max_sessions=options.max_sessions,
         )
 
     def announce_port(port: int) -> None:
-        emit(f"Serving at {list_origins(port)[0]}. Press Ctrl+C to stop.")
+        emit(f"Serving at {_list_origins(options, host, port)[0]}. Press Ctrl+C to stop.")
         sys.stdout.flush()
 
     # reports errors of the users file before the server starts
     _build_login(options, "", is_secure=False)
-    port = DEFAULT_PORT if options.port is None else options.port
     address = ListenAddress(
-        host, port=port, socket_path=options.socket, tls=_load_certificate(options)
+        host,
+        port=DEFAULT_PORT if options.port is None else options.port,
+        socket_path=options.socket,
+        tls=_load_certificate(options),
     )
     asyncio.run(run_server(make_server, address, announce_port))
+
+
+def _list_origins(options: ServeOptions, host: str, port: int) -> list[str]:
+    """List the origins at which browsers reach the server. The first is the one to announce."""
+    from fcreview.cli.serve_login import (
+        LOOPBACK_NAMES,
+        format_origin,
+        is_loopback_host,
+        parse_origin,
+    )
+
+    if options.url is not None:
+        return [parse_origin(options.url)]
+    scheme = "http" if options.tls_cert is None else "https"
+    hosts = LOOPBACK_NAMES if is_loopback_host(host) else (host,)
+    return [format_origin(scheme, name, port) for name in hosts]
 
 
 def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: bool) -> Login:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fcreview.importers.common.records import as_object, list_objects
@@ -133,32 +134,25 @@ def _read_call(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
 def _read_result(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
     """Yield the result of a tool. Without the mark `is_error`, it is no error."""
     yield from values.report_unknown_fields(block, RESULT_FIELDS, path=path)
-    text = yield from _read_result_text(block, path=path)
     mark = block.get("is_error", False)
     if not isinstance(mark, bool):
         yield MessageIssue("is_error is not true or false", path=path, raw=mark)
-    yield from values.read_result(block.get("tool_use_id"), text, is_error=mark is True, path=path)
+    fragments = yield from collect_fragments(_read_result_content(block, path=path))
+    yield from values.read_result(
+        block.get("tool_use_id"), fragments, is_error=mark is True, path=path
+    )
 
 
-def _read_result_text(block: dict[str, Any], *, path: str) -> Generator[Reading, None, str]:
-    """Yield the issues of a result's content, and return its text."""
+def _read_result_content(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the content of a result. Issues name the call. A tool may return nothing."""
+    if block.get("content") is None:
+        return
     label = values.read_id(block.get("tool_use_id")) or "without an id"
-    text = ""
-    if block.get("content") is None:  # a tool that returned nothing
-        return text
     for reading in read_blocks(block["content"], path=f"{path}.content"):
-        if isinstance(reading, Text):
-            text += reading.text
-        elif isinstance(reading, MessageIssue):
-            yield MessageIssue(
-                f"{reading.what} in the result of {label}",
-                path=reading.path,
-                raw=reading.raw,
-                severity=reading.severity,
-            )
+        if isinstance(reading, MessageIssue):
+            yield replace(reading, what=f"{reading.what} in the result of {label}")
         else:
             yield reading
-    return text
 
 
 def _read_provider_result(block: dict[str, Any], *, path: str) -> Iterator[Reading]:

@@ -105,13 +105,10 @@ def _read_result(result: dict[str, Any], *, path: str) -> Iterator[Reading]:
     is_error = yield from values.read_mark(result.get("status"), ERROR_BY_STATUS, path=path)
     yield from values.read_result(
         result.get("toolUseId"),
-        "".join(each.text for each in fragments if isinstance(each, Text)),
+        fragments,
         is_error=is_error,
         path=path,
     )
-    for fragment in fragments:
-        if not isinstance(fragment, Text):
-            yield fragment
 
 
 def _read_reasoning(content: Any, *, path: str) -> Iterator[Reading]:

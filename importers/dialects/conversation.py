@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
@@ -35,6 +35,8 @@ class ToolResult:
     """None if the dialect has no mark for errors. It does not mean that there was no error."""
     name: str | None = None
     """Function of the call, if the result names it."""
+    attachments: Sequence[str] = ()
+    """Placeholders of images and files in the result."""
     call_index: int | None = None
     """Number of the call in the conversation, from 0; None if the result fits no call."""
     path: str = ""

@@ -14,7 +14,6 @@ from fcreview.importers.dialects.conversation import (
     Reading,
     Reasoning,
     Role,
-    Text,
     ToolCall,
 )
 from fcreview.importers.dialects.reading import collect_fragments, make_message
@@ -163,11 +162,8 @@ def _read_tool_message(fields: dict[str, Any], *, path: str) -> Iterator[Reading
     is_error = yield from values.read_mark(fields.get("status"), ERROR_BY_STATUS, path=path)
     yield from values.read_result(
         fields.get("tool_call_id"),
-        "".join(each.text for each in fragments if isinstance(each, Text)),
+        fragments,
         is_error=is_error,
         name=fields.get("name"),
         path=path,
     )
-    for fragment in fragments:
-        if not isinstance(fragment, Text):
-            yield fragment

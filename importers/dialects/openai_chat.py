@@ -18,7 +18,6 @@ from fcreview.importers.dialects.conversation import (
     Reasoning,
     Role,
     Text,
-    ToolCall,
 )
 from fcreview.importers.dialects.reading import (
     collect_fragments,
@@ -285,10 +284,7 @@ def _read_tool_message(message: dict[str, Any], *, path: str) -> Iterator[Readin
     call_id = message.get("tool_call_id")
     yield from values.read_result(
         None if call_id == DEFAULT_MISTRAL_ID else call_id,
-        "".join(each.text for each in fragments if isinstance(each, Text)),
+        fragments,
         name=message.get("tool_name") or message.get("name"),
         path=path,
     )
-    for fragment in fragments:
-        if not isinstance(fragment, Text | ToolCall):
-            yield fragment

@@ -310,8 +310,4 @@ def _read_result(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
         if not isinstance(output, str):
             yield MessageIssue("output of a result is not a text", path=path, raw=item)
         fragments = [Text(values.to_text(output))]
-    text = "".join(each.text for each in fragments if isinstance(each, Text))
-    yield from values.read_result(item.get("call_id"), text, path=path)
-    for fragment in fragments:
-        if not isinstance(fragment, Text):
-            yield fragment
+    yield from values.read_result(item.get("call_id"), fragments, path=path)

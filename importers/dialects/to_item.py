@@ -20,6 +20,8 @@ REASONING = "reasoning"
 """Name of messages with the model's reasoning."""
 ERROR_MARK = "[error] "
 """Begins the text of a result that the tool marked as an error."""
+NO_RESULT = "[no result recorded]"
+"""Placeholder for the result of a call that was not answered, although a later one was."""
 MAX_ISSUES_WITH_ONE_TEXT = 3
 """Number of issues with equal texts that an item lists. The rest is counted."""
 
@@ -32,6 +34,7 @@ def fill_conversation(item: Item, conversation: ParsedConversation) -> None:
     filler = _ConversationFiller(item)
     for message in conversation.messages:
         filler.add(message)
+    filler.add_pending_results()
     item.n_turns = filler.turn + 1
     item.n_steps = max(filler.n_steps, 1)
     item.question = first_question(item.messages)
@@ -39,7 +42,11 @@ def fill_conversation(item: Item, conversation: ParsedConversation) -> None:
 
 
 class _ConversationFiller:
-    """Numbers turns, steps and calls while messages are added to an item."""
+    """Numbers turns, steps and calls while messages are added to an item.
+
+    Results are added after their reply, in the order of the calls, because screens show the n-th
+    result below the n-th call. Files may have them in the order in which the tools answered.
+    """
 
     def __init__(self, item: Item) -> None:
         self._item = item
@@ -49,8 +56,14 @@ class _ConversationFiller:
         self._n_calls_in_turn = 0
         self._is_answered = False
         self._calls: list[ToolCall] = []
+        self._n_calls_before_reply = 0
+        self._pending_results: list[ToolResult] = []
 
     def add(self, message: ParsedMessage) -> None:
+        if message.role == "tool":
+            self._pending_results.extend(message.results)
+            return
+        self.add_pending_results()
         if message.role == "user" and self._is_answered:
             self._start_turn()
         if message.role == "assistant":
@@ -60,12 +73,32 @@ class _ConversationFiller:
 
         text = _get_shown_text(message)
         is_empty_reply = message.role == "assistant" and not text
-        if message.role != "tool" and not is_empty_reply:
+        if not is_empty_reply:
             self._add_message(message, text, name=message.name)
         for call in message.calls:
             self._add_call(call)
-        for result in message.results:
-            self._add_result(result)
+        self._pending_results.extend(message.results)
+
+    def add_pending_results(self) -> None:
+        """Add the results since the last reply. A call without one, before others with a result,
+        gets a placeholder.
+        """
+        results_by_call = {result.call_index: result for result in self._pending_results}
+        results_by_call.pop(None, None)
+        first_call = self._n_calls_before_reply
+        n_answered = max((index for index in results_by_call if index is not None), default=-1) + 1
+        for call_index in range(first_call, n_answered):
+            result = results_by_call.get(call_index)
+            if result is None:
+                self._add_tool_message(NO_RESULT, name=self._calls[call_index].name)
+            else:
+                self._add_result(result)
+
+        for result in self._pending_results:
+            is_of_reply = result.call_index is not None and result.call_index >= first_call
+            if not is_of_reply:
+                self._add_result(result)
+        self._pending_results = []
 
     def _start_turn(self) -> None:
         self.turn += 1
@@ -77,6 +110,7 @@ class _ConversationFiller:
         self._step += 1
         self.n_steps += 1
         self._is_answered = True
+        self._n_calls_before_reply = len(self._calls)
 
     def _add_message(self, message: ParsedMessage, text: str, *, name: str | None) -> None:
         opens_turn = message.role in ("user", "system")
@@ -101,18 +135,17 @@ class _ConversationFiller:
         )
         self._n_calls_in_turn += 1
         if call.result is not None:
-            self._add_result(call.result)
+            self._pending_results.append(call.result)
 
     def _add_result(self, result: ToolResult) -> None:
         mark = ERROR_MARK if result.is_error else ""
+        lines = [mark + result.text, *result.attachments]
+        text = "\n".join(line for line in lines if line)
+        self._add_tool_message(text, name=self._find_function(result))
+
+    def _add_tool_message(self, text: str, *, name: str | None) -> None:
         self._item.messages.append(
-            Message(
-                self.turn,
-                max(self._step, 0),
-                role="tool",
-                content=mark + result.text,
-                name=self._find_function(result),
-            )
+            Message(self.turn, max(self._step, 0), role="tool", content=text, name=name)
         )
 
     def _find_function(self, result: ToolResult) -> str | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Generator, Iterator, Mapping
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.json_text import parse_json_text
 from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects.conversation import (
+    Fragment,
     MessageIssue,
     Note,
     Placeholder,
@@ -93,21 +94,35 @@ def report_malformed_id(value: Any, *, path: str) -> Iterator[MessageIssue]:
 
 def read_result(
     call_id: Any,
-    text: str,
+    content: str | Iterable[Fragment],
     *,
     path: str,
     is_error: bool | None = None,
     name: Any = None,
 ) -> Iterator[Reading]:
-    """Yield the result of a call, and an issue if its id or name is not a text."""
+    """Yield the result of a call, and an issue if its id or name is not a text.
+
+    `content` is the text, or the fragments that were read from the content.
+    """
     yield from report_malformed_id(call_id, path=path)
     if name is not None and not isinstance(name, str):
         yield MessageIssue("name of a result is not a text", path=path, raw=name)
+
+    texts: list[str] = []
+    attachments: list[str] = []
+    for fragment in [Text(content)] if isinstance(content, str) else content:
+        if isinstance(fragment, Text):
+            texts.append(fragment.text)
+        elif isinstance(fragment, Placeholder):
+            attachments.append(fragment.text)
+        else:
+            yield fragment
     yield ToolResult(
         read_id(call_id),
-        text=text,
+        text="".join(texts),
         is_error=is_error,
         name=name if isinstance(name, str) else None,
+        attachments=attachments,
         path=path,
     )
 

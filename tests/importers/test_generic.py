@@ -184,3 +184,29 @@ def test_terminal_bench_results_are_named(tmp_path: Path) -> None:
     found = discover([tmp_path])
     assert found.plans == []
     assert "results.json looks like a terminal-bench result" in found.issues[-1].what
+
+
+def test_results_are_shown_in_the_order_of_the_calls(tmp_path: Path) -> None:
+    calls = [
+        {"type": "tool_use", "id": name, "name": name, "input": {}} for name in ("a", "b", "c")
+    ]
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A"}}
+    results = [
+        {"type": "tool_result", "tool_use_id": "c", "content": [image]},
+        {"type": "tool_result", "tool_use_id": "a", "content": "no", "is_error": True},
+    ]
+    messages = [
+        USER,
+        {"role": "assistant", "content": calls},
+        {"role": "user", "content": results},
+        {"role": "assistant", "content": "Done."},
+    ]
+    items, _ = read(tmp_path, {"messages": messages})
+    assert [(m.role, m.name, m.content) for m in items[0].messages] == [
+        ("user", None, "hi"),
+        ("tool", "a", "[error] no"),
+        ("tool", "b", "[no result recorded]"),
+        ("tool", "c", "[image image/png, 1 bytes]"),
+        ("assistant", None, "Done."),
+    ]
+    assert items[0].n_turns == 1

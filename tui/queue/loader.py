@@ -143,39 +143,40 @@ class QueueLoader:
         return found[0] if found else None
 
     async def load_store_warnings(self) -> str:
-        """Return the first warning about the store and the number of further warnings.
-
-        Empty if there are none.
+        """Return the first warning about the store and the number of further warnings. Empty if
+        there are none.
         """
         warnings = await self._session.query(_list_visible_warnings)
-        if len(warnings) > 1:
-            return (
-                f"{warnings[0]}, and {format_count(len(warnings) - 1, 'more warning')} (run"
-                " fcreview doctor)"
-            )
-        return warnings[0] if warnings else ""
+        if not warnings:
+            return ""
+        first, *others = warnings
+        if not others:
+            return first
+        return f"{first}, and {format_count(len(others), 'more warning')} (run fcreview doctor)"
 
 
 def read_page(request: QueueRequest, store: Store) -> QueuePage:
     """Read the page that contains the requested cursor position."""
     view = request.view
     total = store.count_items(view)
-    item, key = request.position.item, request.position.key
-    if item is None and key is not None:
-        item = next(iter(store.find_items(*key)), None)
     unreviewed = None
     if request.opens_unreviewed:
-        item = unreviewed = QueueNavigator(
-            view, item=NO_ITEM, count=total, position=None
-        ).find_next_unreviewed(store)
+        navigator = QueueNavigator(view, NO_ITEM, total, None)
+        unreviewed = navigator.find_next_unreviewed(store)
+        item = unreviewed
+    else:
+        item = _find_item_at(request.position, store)
+
     position = None if item is None else store.find_position(view, item)
-    cursor = max(0, min(request.position.line, total - 1)) if position is None else position
-    window = cursor // WINDOW
-    rows = fetch_rows(view, window * WINDOW, WINDOW, store)
+    if position is None:
+        position = max(0, min(request.position.line, total - 1))
+    window_index = position // WINDOW
+    rows = fetch_rows(view, window_index * WINDOW, WINDOW, store)
+
     widths = store.measure_columns(view)
     n_strong = None
-    n_strong_questions = None
-    if _shows_suspicion(view, store):  # the reasons for suspicion need the room
+    if _shows_suspicion(view, store):
+        # The reasons for suspicion need the room.
         widths = replace(
             widths,
             has_score=True,
@@ -186,18 +187,26 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
             has_judge=False,
         )
         n_strong = store.count_strong_suspects(view)
-        n_strong_questions = store.count_suspect_questions(view).strong
     return QueuePage(
-        total,
-        cursor=cursor,
-        window_index=window,
+        total=total,
+        cursor=position,
+        window_index=window_index,
         rows=rows,
         column_widths=widths,
         progress=read_review_progress(view, store),
         n_strong=n_strong,
-        n_strong_questions=n_strong_questions,
         unreviewed=unreviewed,
     )
+
+
+def _find_item_at(position: CursorPosition, store: Store) -> int | None:
+    """Return the number of the item under the cursor. A position of an earlier session has only
+    its key.
+    """
+    if position.item is not None or position.key is None:
+        return position.item
+    items = store.find_items(*position.key)
+    return items[0] if items else None
 
 
 def _shows_suspicion(view: View, store: Store) -> bool:
@@ -211,10 +220,12 @@ def fetch_rows(view: View, offset: int, limit: int, store: Store) -> Sequence[Qu
     if not _shows_suspicion(view, store):
         return rows
     n_strong = store.count_strong_suspects(view)
-    return [
-        _build_suspect_row(row, view, store, offset + at == n_strong > 0)
-        for at, row in enumerate(rows)
-    ]
+    suspect_rows = []
+    for position, row in enumerate(rows, offset):
+        # The strong suspects come first. Without any, no row is marked.
+        is_first_weak = n_strong > 0 and position == n_strong
+        suspect_rows.append(_build_suspect_row(row, view, store, is_first_weak))
+    return suspect_rows
 
 
 def _build_suspect_row(row: QueueRow, view: View, store: Store, is_first_weak: bool) -> QueueRow:
@@ -226,14 +237,15 @@ def _build_suspect_row(row: QueueRow, view: View, store: Store, is_first_weak: b
 
 
 def read_review_progress(view: View, store: Store) -> ReviewProgress | None:
-    """Read the annotator's progress in the queue file of a view.
-
-    None if the view shows no queue file.
+    """Read the annotator's progress in the queue file of a view. None if the view shows no queue
+    file.
     """
-    progress = (
-        store.measure_queue_progress(view.queue_file, store.annotator) if view.queue_file else []
-    )
-    return ReviewProgress(progress[0].done, progress[0].total) if progress else None
+    if not view.queue_file:
+        return None
+    shares = store.measure_queue_progress(view.queue_file, store.annotator)
+    if not shares:
+        return None
+    return ReviewProgress(shares[0].done, shares[0].total)
 
 
 def count_clusters(view: View, grouping_index: int, store: Store) -> ClusterCounts:
@@ -302,17 +314,17 @@ def _list_visible_warnings(store: Store) -> list[str]:
     """Return warnings about damaged lake files, an unverified store and the journals. In blind
     mode, omit those about journals of other annotators.
     """
-    warnings = store.reviews.warnings
-    if store.blind:
-        warnings = [each for each in warnings if each.startswith(f"{store.annotator}.jsonl ")]
-    not_verified = (
-        [] if store.is_verified else ["store.duckdb is not verified: another user wrote it"]
-    )
-    damaged = [
-        f"lake: {sanitize(each.removeprefix(f'{store.workspace.lake}/'))}"
-        for each in store.damaged_files
-    ]
-    return [*damaged, *(f"reviews: {each}" for each in (*not_verified, *warnings))]
+    warnings = []
+    for file in store.damaged_files:
+        name = file.removeprefix(f"{store.workspace.lake}/")
+        warnings.append(f"lake: {sanitize(name)}")
+    if not store.is_verified:
+        warnings.append("reviews: store.duckdb is not verified: another user wrote it")
+    own_journal = f"{store.annotator}.jsonl "
+    for warning in store.reviews.warnings:
+        if not store.blind or warning.startswith(own_journal):
+            warnings.append(f"reviews: {warning}")
+    return warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,36 +344,64 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
     """List the other annotators of the workspace, those with items left first. In blind mode, list
     only annotators with assigned items, without their progress.
     """
-    from fcreview.store.queue_file import QueueError, list_queue_names, read_queue
     from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
     from fcreview.store.workspace import to_safe_annotator
 
-    workspace, found = store.workspace, dict[str, KnownAnnotator]()
-    for queue in list_queue_names(workspace):
+    annotators = _read_assigned_annotators(store)
+    if not store.blind:
+        for journal in [*list_journals(store.workspace), *list_team_journals(store.workspace)]:
+            annotators.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
+
+    others = []
+    for annotator in annotators.values():
+        # The folder of the journals may contain other files.
+        is_valid = to_safe_annotator(annotator.name) == annotator.name
+        if is_valid and annotator.name != store.annotator:
+            others.append(annotator)
+    return sorted(others, key=lambda each: (each.queue is None, each.name.casefold()))
+
+
+def _read_assigned_annotators(store: Store) -> dict[str, KnownAnnotator]:
+    """Return the annotators to whom queue files assign items, by name. The first queue file in
+    which an annotator has items left counts, else the last one.
+    """
+    from fcreview.store.queue_file import QueueError, list_queue_names
+
+    annotators: dict[str, KnownAnnotator] = {}
+    for queue_name in list_queue_names(store.workspace):
         try:
-            shares = store.measure_queue_progress(queue) if not store.blind else []
-            totals = [
-                (share.annotator, len(share.order)) for share in read_queue(workspace, queue).shares
-            ]
+            assigned = _read_annotators_of_queue(store, queue_name)
         except QueueError:
             continue
-        left = {share.annotator: share.total - share.done for share in shares}
-        for name, total in totals:
-            items = total if store.blind else left.get(name, 0)
-            if found.get(name, KnownAnnotator(name)).queue is None:
-                count = format_count(items, "item") if items else "no items"
-                facts = f"{count}{'' if store.blind else ' left'} of {sanitize(queue)}"
-                found[name] = KnownAnnotator(name, facts=facts, queue=queue if items else None)
-    journals = [] if store.blind else [*list_journals(workspace), *list_team_journals(workspace)]
-    for journal in journals:
-        found.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
-    # The folder of the journals may contain other files.
-    valid = [
-        each
-        for each in found.values()
-        if each.name in {to_safe_annotator(each.name)} - {store.annotator}
-    ]
-    return sorted(valid, key=lambda each: (each.queue is None, each.name.casefold()))
+        for annotator in assigned:
+            known = annotators.get(annotator.name)
+            if known is None or known.queue is None:
+                annotators[annotator.name] = annotator
+    return annotators
+
+
+def _read_annotators_of_queue(store: Store, queue_name: str) -> list[KnownAnnotator]:
+    from fcreview.store.queue_file import read_queue
+
+    shares = read_queue(store.workspace, queue_name).shares
+    if store.blind:
+        # Blind annotators see how many items were assigned, not the progress.
+        items_by_annotator = {share.annotator: len(share.order) for share in shares}
+        suffix = ""
+    else:
+        items_by_annotator = {share.annotator: 0 for share in shares}
+        for progress in store.measure_queue_progress(queue_name):
+            items_by_annotator[progress.annotator] = progress.total - progress.done
+        suffix = " left"
+
+    annotators = []
+    for share in shares:
+        n_items = items_by_annotator[share.annotator]
+        count = format_count(n_items, "item") if n_items else "no items"
+        facts = f"{count}{suffix} of {sanitize(queue_name)}"
+        queue = queue_name if n_items else None
+        annotators.append(KnownAnnotator(share.annotator, facts, queue))
+    return annotators
 
 
 NO_ITEM = -1
@@ -405,21 +445,24 @@ class QueueNavigator:
         """Return the next (`step` 1) or previous (`step` -1) item, or None at the end or
         beginning of the queue.
         """
-        at = self.last_position + (step if self.position is not None or step < 0 else 0)
-        if not 0 <= at < self.count:
+        index = self.last_position + step
+        if self.position is None and step > 0:
+            # The item has left the queue, so that the next item is at its last index.
+            index = self.last_position
+        if not 0 <= index < self.count:
             return None
-        rows = store.fetch_page(self.view, at, 1)
+        rows = store.fetch_page(self.view, index, 1)
         return rows[0].item if rows else None
 
     def find_next_unreviewed(self, store: Store) -> int | None:
         """Return the next item without a verdict by the annotator, or None at the end of the
         queue.
         """
-        start = self.last_position + (0 if self.position is None else 1)
-        return next(
-            (row.item for row in self._read_unreviewed_rows(store, start) if row.item != self.item),
-            None,
-        )
+        start = self.last_position if self.position is None else self.last_position + 1
+        for row in self._read_unreviewed_rows(store, start):
+            if row.item != self.item:
+                return row.item
+        return None
 
     def count_remaining_items(self, store: Store) -> RemainingItems:
         """Count the other items without a verdict by the annotator, and find the first of them."""

@@ -113,7 +113,9 @@ def explain_check_row(row: CheckRow, cells: int) -> list[Line]:
         text = f"{row.check.title}: {row.check.summary or 'no problem'}"
     else:
         text = f"{row.line.title}: {row.line.detail}"
-    lines = [make_line(f" {each}") for each in sanitize_and_wrap(text, cells - 2, MAX_DETAIL_LINES)]
+    lines = []
+    for text_row in sanitize_and_wrap(text, cells - 2, MAX_DETAIL_LINES):
+        lines.append(make_line(f" {text_row}"))
     if row.items.where:
         lines.append(((" filter ", "dim"), (row.items.where, "")))
     return lines

@@ -43,12 +43,14 @@ def list_available_orders(blind: bool, queue_file: str | None = None) -> dict[st
     """Return the descriptions of the available orders, by name. `queue_file`: name of the opened
     queue file, which is an order too.
     """
-    orders = {
-        queue: ORDER_DESCRIPTIONS[queue]
-        for queue in BUILTIN_QUEUES
-        if not (blind and queue in VERDICT_QUEUES)
-    }
-    return {queue_file: SHARE_ORDER, **orders} if queue_file else orders
+    orders = {}
+    if queue_file:
+        orders[queue_file] = SHARE_ORDER
+    for queue in BUILTIN_QUEUES:
+        reveals_verdicts = queue in VERDICT_QUEUES
+        if not (blind and reveals_verdicts):
+            orders[queue] = ORDER_DESCRIPTIONS[queue]
+    return orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +110,11 @@ class QueueState:
     @property
     def view(self) -> View:
         """Items that the queue shows, with filter and search combined."""
-        runs = self.scope if self.run is None else (self.run,)
         return View(
-            self.combine_filter_and_search(),
+            where=self.combine_filter_and_search(),
             queue=self.queue,
             seed=self.seed,
-            runs=runs,
+            runs=self.scope if self.run is None else (self.run,),
             share=self.queue == self.file,
             items=self.items,
         )
@@ -338,9 +339,10 @@ class QueueLevels:
         self._state.reset_to_filter("")
         if all_runs:
             self._state.run = None
-        self.above = [
-            level for level in self.above if not all_runs and level.settings.run != self._state.run
-        ]
+            self.above = []
+        else:
+            selected_run = self._state.run
+            self.above = [level for level in self.above if level.settings.run != selected_run]
 
 
 def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, Any]:
@@ -351,27 +353,28 @@ def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, 
 
 
 def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPosition]:
-    """Convert the result of `level_to_json` back.
-
-    Raises: ValueError, TypeError or KeyError if `fields` is invalid.
+    """Convert the result of `level_to_json` back. Raises: ValueError, TypeError or KeyError if
+    `fields` is invalid.
     """
-    run, item = fields["run"], fields["item"]
-    texts = {name: fields[name] for name in ("where", "search", "queue")}
-    if not all(isinstance(text, str) for text in texts.values()) or not (
-        run is None or isinstance(run, int)
-    ):
+    texts = [fields["where"], fields["search"], fields["queue"]]
+    are_texts = all(isinstance(text, str) for text in texts)
+    run = fields["run"]
+    if not are_texts or not (run is None or isinstance(run, int)):
         raise ValueError("invalid saved queue position")
+
     key = None
-    if item is not None:
-        item_id, item_run = item
+    if fields["item"] is not None:
+        item_id, item_run = fields["item"]
         key = str(item_id), int(item_run)
-    file, items = fields.get("file"), tuple(map(int, fields.get("items", ())))
+    file = fields.get("file")
     settings = QueueSettings(
-        **texts,
+        where=fields["where"],
+        search=fields["search"],
+        queue=fields["queue"],
         seed=int(fields["seed"]),
         run=run,
         file=None if file is None else str(file),
-        items=items,
+        items=tuple(int(item) for item in fields.get("items", ())),
     )
     return settings, CursorPosition(None, line=int(fields["line"]), key=key)
 
@@ -413,14 +416,18 @@ def save_position(
     `load_position` needs the same options.
     """
     current = QueueLevel(position.settings, position.cursor)
-    levels = [
-        level_to_json(level.settings, level.cursor) | {"via": level.opened_from}
-        for level in (*position.levels[-MAX_SAVED_LEVELS:], current)
-    ]
-    start_fields = {"scope": list(state.scope), "blind": state.blind, "start": start_options}
-    annotator_state.try_write(
-        POSITIONS_FOLDER, {**start_fields, "open": position.is_item_open, "levels": levels}
-    )
+    levels = []
+    for level in (*position.levels[-MAX_SAVED_LEVELS:], current):
+        fields = level_to_json(level.settings, level.cursor)
+        levels.append(fields | {"via": level.opened_from})
+    saved_position = {
+        "scope": list(state.scope),
+        "blind": state.blind,
+        "start": start_options,
+        "open": position.is_item_open,
+        "levels": levels,
+    }
+    annotator_state.try_write(POSITIONS_FOLDER, saved_position)
 
 
 def load_position(
@@ -434,33 +441,30 @@ def load_position(
     queue file.
     """
     saved_position = annotator_state.read(POSITIONS_FOLDER)
-    if (
-        saved_position.get("scope") != list(state.scope)
-        or saved_position.get("blind") is not state.blind
-    ):
+    has_same_runs = saved_position.get("scope") == list(state.scope)
+    has_same_mode = saved_position.get("blind") is state.blind
+    has_same_options = saved_position.get("start", "") == start_options
+    if not (has_same_runs and has_same_mode and has_same_options):
         return None
-    if saved_position.get("start", "") != start_options:
-        return None
+
     try:
-        levels = [
-            QueueLevel(*level_from_json(each), str(each["via"]))
-            for each in saved_position["levels"]
-        ]
+        levels = [_level_from_saved_json(fields) for fields in saved_position["levels"]]
         for level in levels:
             state.parse_filter(level.settings.where)
         *above, current = levels
-        if not all(
-            map(can_open_file, {level.settings.file for level in levels if level.settings.file})
-        ):
-            return None
     except (FilterError, ValueError, TypeError, KeyError):
         return None
-    return QueuePosition(
-        current.settings,
-        cursor=current.cursor,
-        levels=above,
-        is_item_open=saved_position.get("open") is True,
-    )
+
+    files = {level.settings.file for level in levels if level.settings.file}
+    if not all(can_open_file(file) for file in files):
+        return None
+    is_item_open = saved_position.get("open") is True
+    return QueuePosition(current.settings, current.cursor, above, is_item_open)
+
+
+def _level_from_saved_json(fields: Mapping[str, Any]) -> QueueLevel:
+    settings, cursor = level_from_json(fields)
+    return QueueLevel(settings, cursor, str(fields["via"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,21 +501,19 @@ def adapt_position_to_annotator(
     """
 
     def can_open_level(settings: QueueSettings) -> bool:
-        return settings.file is None or (
-            workspace is not None and has_assigned_items(workspace, settings.file, annotator)
-        )
+        if settings.file is None:
+            return True
+        return workspace is not None and has_assigned_items(workspace, settings.file, annotator)
 
-    settings, cursor = position.settings, position.cursor
+    settings = position.settings
+    cursor = position.cursor
     if settings.file is not None:
-        cursor = CursorPosition()  # each annotator has other items in another order
+        # Each annotator has other items in another order.
+        cursor = CursorPosition()
     if not can_open_level(settings):
-        order = (
-            settings.queue
-            if settings.queue != settings.file
-            else "dataset"
-            if blind
-            else "failures"
-        )
+        order = settings.queue
+        if order == settings.file:
+            order = "dataset" if blind else "failures"
         settings = replace(settings, file=None, queue=order)
     levels = tuple(level for level in position.levels if can_open_level(level.settings))
-    return QueuePosition(settings, cursor=cursor, levels=levels)
+    return QueuePosition(settings, cursor, levels)

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.decision import Disagreement, format_answer_letter
 from fcreview.model.effective_verdict import is_definite
-from fcreview.model.review import Annotation, Fault, Opinion
+from fcreview.model.review import (
+    Annotation,
+    Event,
+    Fault,
+    Opinion,
+)
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.verdict import Scale, find_scale
 from fcreview.model.wording import format_count, format_verdict
@@ -24,7 +29,10 @@ from fcreview.tui.review.item_reviewer import ActionRunner
 from fcreview.tui.review.prefetch import find_item_number
 from fcreview.tui.review.recorder import KeyLookup, describe_bulk, describe_event
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
-from fcreview.tui.review.verdict_keys import VERDICT_KEY_BY_NAME
+from fcreview.tui.review.verdict_keys import (
+    GOLDEN_WRONG_KEY,
+    VERDICT_KEY_BY_NAME,
+)
 from fcreview.tui.text.lines import truncate_middle
 from fcreview.tui.text.styles import symbols
 
@@ -97,28 +105,34 @@ class CaseList:
         existing cases.
         """
         displayed = self.current
-        open_ = {(item, each.target, each.criterion): each for each in unresolved}
-        for case in self.cases:
-            if case.item == item:
-                current = open_.pop(case.key, None)
-                case.resolved, case.disagreement = current is None, current or case.disagreement
-        last = max(
-            (at for at, case in enumerate(self.cases) if case.item == item),
-            default=len(self.cases) - 1,
-        )
-        self.cases[last + 1 : last + 1] = [AdjudicationCase(item, each) for each in open_.values()]
+        new_cases: dict[CaseKey, AdjudicationCase] = {}
+        for disagreement in unresolved:
+            case = AdjudicationCase(item, disagreement)
+            new_cases[case.key] = case
+
+        insertion_index = len(self.cases)
+        for index, case in enumerate(self.cases):
+            if case.item != item:
+                continue
+            insertion_index = index + 1
+            still_unresolved = new_cases.pop(case.key, None)
+            case.resolved = still_unresolved is None
+            if still_unresolved is not None:
+                case.disagreement = still_unresolved.disagreement
+        self.cases[insertion_index:insertion_index] = new_cases.values()
+
         if displayed is not None:
             self.at = self.cases.index(displayed)
 
     def move_to_next_unresolved(self) -> bool:
-        """Move to the next unresolved case, wrapping around.
-
-        Return False if all cases are resolved.
+        """Move to the next unresolved case, wrapping around. Return False if all cases are
+        resolved.
         """
-        size = len(self.cases)
-        for step in range(1, size + 1):
-            if not self.cases[(self.at + step) % size].resolved:
-                self.at = (self.at + step) % size
+        n_cases = len(self.cases)
+        for step in range(1, n_cases + 1):
+            index = (self.at + step) % n_cases
+            if not self.cases[index].resolved:
+                self.at = index
                 return True
         return False
 
@@ -130,30 +144,36 @@ class CaseList:
         return True
 
     def move_to(self, key: CaseKey) -> bool:
-        found = next((at for at, case in enumerate(self.cases) if case.key == key), None)
-        if found is not None:
-            self.at = found
-        return found is not None
+        """Move to the case with this key. Return False if there is none."""
+        for index, case in enumerate(self.cases):
+            if case.key == key:
+                self.at = index
+                return True
+        return False
 
 
 def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
     """Return the sanitized name of the case: `simple_13 · turn 1 call 1 · equivalent`."""
-    target, criterion = case.disagreement.target, case.disagreement.criterion
-    address = [describe_address(target)] if target != ITEM else []
-    return sanitize(f" {symbols().separator} ".join([detail.row.id, *address, criterion]))
+    parts = [detail.row.id]
+    if case.disagreement.target != ITEM:
+        parts.append(describe_address(case.disagreement.target))
+    parts.append(case.disagreement.criterion)
+    return sanitize(f" {symbols().separator} ".join(parts))
 
 
 def format_annotator_names(answers: Sequence[Opinion]) -> str:
     """Return the letters and names of the annotators: `A was alice, B was bob`."""
-    return sanitize(
-        ", ".join(
-            f"{format_answer_letter(at)} was {answer.annotator}"
-            for at, answer in enumerate(answers)
-        )
-    )
+    names = []
+    for index, answer in enumerate(answers):
+        names.append(f"{format_answer_letter(index)} was {answer.annotator}")
+    return sanitize(", ".join(names))
 
 
 PART_GAP = "   "
+
+
+RESOLVED_MARK = " resolved: "
+"""Text of a message between the name of the case and the resolution."""
 
 
 def shorten_message(message: str, cells: int) -> str:
@@ -163,20 +183,24 @@ def shorten_message(message: str, cells: int) -> str:
     parts = message.split(PART_GAP)
     while len(parts) > 1 and display_width(PART_GAP.join(parts)) > cells:
         parts.pop()
-    first, blank, rest = parts[0].rpartition(" resolved: ")
-    if display_width(parts[0]) > cells and blank:
-        parts[0] = (
-            truncate_middle(first, max(cells - display_width(blank + rest), 1)) + blank + rest
-        )
+
+    first = parts[0]
+    name, mark, resolution = first.rpartition(RESOLVED_MARK)
+    if mark and display_width(first) > cells:
+        ending = mark + resolution
+        name_cells = max(cells - display_width(ending), 1)
+        parts[0] = truncate_middle(name, name_cells) + ending
     return PART_GAP.join(parts)
 
 
 def format_unresolved_count(cases: CaseList) -> str:
     """Format the number of unresolved cases: `2 disagreements left`."""
-    open_ = len(cases.cases) - cases.n_resolved
     if not cases.cases:
         return "no disagreements"
-    return f"{format_count(open_, 'disagreement')} left" if open_ else "all resolved"
+    if cases.are_all_resolved:
+        return "all resolved"
+    n_unresolved = len(cases.cases) - cases.n_resolved
+    return f"{format_count(n_unresolved, 'disagreement')} left"
 
 
 SEARCHING = "searching for disagreements"
@@ -244,11 +268,12 @@ class Adjudicator:
     def record_verdict(self, verdict_key: str) -> None:
         """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
         key = VERDICT_KEY_BY_NAME[verdict_key]
-        value, fault = key.value, key.fault
-        mine = self.own_review
-        if fault is None and mine is not None and mine.verdict is None:
-            fault = mine.fault  # A verdict without a fault would clear the recorded fault.
-        self._queue_review(verdict=value, fault=fault)
+        fault = key.fault
+        own = self.own_review
+        if fault is None and own is not None and own.verdict is None:
+            # A verdict without a fault would clear the recorded fault.
+            fault = own.fault
+        self._queue_review(verdict=key.value, fault=fault)
 
     def record_value(self, typed_value: str) -> None:
         """Record a typed value, or show an error if it is not on the scale of the criterion."""
@@ -291,65 +316,66 @@ class Adjudicator:
     @property
     def own_review(self) -> Opinion | None:
         """The adjudicator's review of the displayed case, or None."""
-        case, detail = self.cases.current, self.detail
-        if case is None or detail is None:
+        case = self.cases.current
+        if case is None or self.detail is None:
             return None
-        wanted = (
-            self._session.annotator,
-            case.disagreement.target,
-            case.disagreement.criterion,
-            True,
-        )
-        current = (opinion for opinion in detail.opinions if not opinion.stale)
-        return next(
-            (
-                o
-                for o in current
-                if (o.annotator, o.target, o.criterion, o.is_adjudication) == wanted
-            ),
-            None,
-        )
+        subject = (case.disagreement.target, case.disagreement.criterion)
+        for opinion in self.detail.opinions:
+            is_own = opinion.annotator == self._session.annotator and opinion.is_adjudication
+            is_current = not opinion.stale
+            if is_own and is_current and (opinion.target, opinion.criterion) == subject:
+                return opinion
+        return None
 
     @property
     def role(self) -> AdjudicatorRole:
-        case, own = self.cases.current, self._session.annotator
-        is_involved = case is not None and any(
-            each.annotator == own for each in case.disagreement.answers
-        )
+        case = self.cases.current
+        answers = [] if case is None else case.disagreement.answers
+        is_involved = any(answer.annotator == self._session.annotator for answer in answers)
         return AdjudicatorRole(self.own_review, is_involved)
 
     def describe_allowed_values(self) -> str:
-        return (
-            self._answer_scale(self.cases.current).describe_answers() if self.cases.current else ""
-        )
+        case = self.cases.current
+        return "" if case is None else self._answer_scale(case).describe_answers()
 
     def _answer_scale(self, case: AdjudicationCase) -> Scale:
-        verdicts = self.detail.item.verdicts if self.detail else []
-        automatic = [v.value for v in verdicts if v.criterion == case.disagreement.criterion]
-        human = [
-            answer.verdict for answer in case.disagreement.answers if is_definite(answer.verdict)
-        ]
-        return find_scale(case.disagreement.criterion, automatic or human) or Scale()
+        """Return the answers that the criterion of the case allows. The values of the benchmark,
+        else those of the annotators, determine the scale of a criterion that fcreview does not
+        know.
+        """
+        criterion = case.disagreement.criterion
+        values = []
+        if self.detail is not None:
+            verdicts = self.detail.item.verdicts
+            values = [verdict.value for verdict in verdicts if verdict.criterion == criterion]
+        if not values:
+            answers = case.disagreement.answers
+            values = [answer.verdict for answer in answers if is_definite(answer.verdict)]
+        return find_scale(criterion, values) or Scale()
 
     def _queue_review(self, **fields: Any) -> None:
-        """Queue a review of the displayed case.
-
-        `fields`: fields of the `Annotation`, such as `verdict`.
+        """Queue a review of the displayed case. `fields`: fields of the `Annotation`, such as
+        `verdict`.
         """
         case = self.cases.current
-        if case is not None:
-            disputed = case.disagreement
-            act = Annotation(
-                act="adjudicate", target=disputed.target, criterion=disputed.criterion, **fields
-            )
-            self._runner.queue_action(partial(self._save, case, act))
+        if case is None:
+            return
+        annotation = Annotation(
+            act="adjudicate",
+            target=case.disagreement.target,
+            criterion=case.disagreement.criterion,
+            **fields,
+        )
+        self._runner.queue_action(partial(self._save, case, annotation))
 
     async def _load_cases(self) -> ActionSucceeded:
         await self._session.open_journal()
-        found = await self._session.query(
+        disagreements = await self._session.query(
             lambda store: store.analysis.fetch_disagreements(self._view)
         )
-        self.cases = CaseList.from_disagreements((each.item, each.disagreement) for each in found)
+        self.cases = CaseList.from_disagreements(
+            (each.item, each.disagreement) for each in disagreements
+        )
         await self._read_item()
         self.is_loaded = True
         self._screen.show_case(SHUFFLED if self.cases.cases else NO_MESSAGE)
@@ -358,45 +384,58 @@ class Adjudicator:
     async def _reread_cases(self) -> ActionSucceeded:
         if not self.is_loaded:
             return True
-        current: dict[int, list[Disagreement]] = {case.item: [] for case in self.cases.cases}
-        for each in await self._session.query(
+        disagreements = await self._session.query(
             lambda store: store.analysis.fetch_disagreements(self._view)
-        ):
-            current.setdefault(each.item, []).append(each.disagreement)
+        )
+        by_item: dict[int, list[Disagreement]] = {case.item: [] for case in self.cases.cases}
+        for each in disagreements:
+            by_item.setdefault(each.item, []).append(each.disagreement)
+
+        # The displayed item does not change until the adjudicator has resolved it.
         displayed = self.cases.current
-        for item, disagreements in current.items():
+        for item, unresolved in by_item.items():
             if displayed is None or item != displayed.item:
-                self.cases.update_item_cases(item, disagreements)
-        await (self._show_case if displayed is None else self._refresh_case)(RECEIVED)
+                self.cases.update_item_cases(item, unresolved)
+        if displayed is None:
+            await self._show_case(RECEIVED)
+        else:
+            await self._refresh_case(RECEIVED)
         return True
 
     async def _save(self, case: AdjudicationCase, annotation: Annotation) -> ActionSucceeded:
-        words = _describe_annotation(annotation)
+        """Write the review of a case, then show the next unresolved case if the review has a
+        verdict.
+        """
+        description = _describe_annotation(annotation)
         try:
             event = await self._session.record_review(case.item, annotation)
-        except (
-            Exception
-        ) as error:  # whatever the reason, the adjudicator must see that the review was not saved
-            self._runner.show_message(
-                f"NOT SAVED ({words}): {sanitize(str(error) or type(error).__name__)}", "bad"
-            )
+        except Exception as error:
+            # Whatever the reason, the adjudicator must see that the review was not saved.
+            reason = sanitize(str(error) or type(error).__name__)
+            self._runner.show_message(f"NOT SAVED ({description}): {reason}", "bad")
             return False
+
         was_resolved = case.resolved
         await self._update_cases(case.item)
-        goes_on = self.cases.current is case and annotation.verdict is not None
-        name, undo = sanitize(event.key.id), f"{self._key('item.undo')} undo"
-        sign = "" if symbols().rule.isascii() else f"{symbols().passed} "
-        is_new = case.resolved and not was_resolved
-        unresolved = annotation.verdict is not None and not is_definite(annotation.verdict)
-        state = "resolved" if is_new else "saved"
-        parts = [f"{sign}{name} {state}: {words}" + (" (still unresolved)" if unresolved else "")]
-        moved = goes_on and self.cases.move_to_next_unresolved()
-        if moved and is_new:  # the cards show the names of a case that stays on screen
+        is_newly_resolved = case.resolved and not was_resolved
+        parts = [_format_saved_message(event, description, is_newly_resolved=is_newly_resolved)]
+
+        # If the adjudicator has moved to another case in the meantime, that case stays on screen.
+        moves_on = self.cases.current is case and annotation.verdict is not None
+        has_moved = moves_on and self.cases.move_to_next_unresolved()
+        if has_moved and is_newly_resolved:
+            # The cards show the names of a case that stays on screen.
             parts.append(format_annotator_names(case.disagreement.answers))
-        elif goes_on and not moved:
-            parts += [format_unresolved_count(self.cases), f"{self._key('item.back')} back"]
-        show = self._show_case if moved else self._refresh_case
-        await show(StatusMessage(PART_GAP.join([*parts, undo])))
+        elif moves_on and not has_moved:
+            parts.append(format_unresolved_count(self.cases))
+            parts.append(f"{self._key('item.back')} back")
+        parts.append(f"{self._key('item.undo')} undo")
+
+        message = StatusMessage(PART_GAP.join(parts))
+        if has_moved:
+            await self._show_case(message)
+        else:
+            await self._refresh_case(message)
         return True
 
     async def _undo_latest_review(self) -> ActionSucceeded:
@@ -406,22 +445,25 @@ class Adjudicator:
             return True
         event = events[-1]
         if event.bulk:
-            text = f"undone: {describe_event(event)} · {describe_bulk(events)}"
-            for number in {case.item for case in self.cases.cases}:
-                await self._update_cases(number)
-            await self._refresh_case(StatusMessage(text))
+            await self._show_undone_bulk_review(events)
             return True
-        item = await self._session.query(lambda store: find_item_number(store, event.key))
+
         text = f"undone: {describe_event(event)} · {sanitize(event.key.id)}"
+        item = await self._session.query(lambda store: find_item_number(store, event.key))
         if item is None or not any(case.item == item for case in self.cases.cases):
-            await self._refresh_case(
-                StatusMessage(f"{text} (this disagreement is not in this list)", "warn")
-            )
+            text += " (this disagreement is not in this list)"
+            await self._refresh_case(StatusMessage(text, "warn"))
             return True
         await self._update_cases(item)
         self.cases.move_to((item, event.target, event.criterion))
         await self._show_case(StatusMessage(text))
         return True
+
+    async def _show_undone_bulk_review(self, events: Sequence[Event]) -> None:
+        for item in {case.item for case in self.cases.cases}:
+            await self._update_cases(item)
+        text = f"undone: {describe_event(events[-1])} · {describe_bulk(events)}"
+        await self._refresh_case(StatusMessage(text))
 
     async def _step(self, by: int) -> ActionSucceeded:
         if self.cases.step(by):
@@ -448,22 +490,34 @@ class Adjudicator:
 
     async def _read_item(self) -> None:
         case = self.cases.current
-        self.detail = (
-            None
-            if case is None
-            else await self._session.query(lambda store: store.read_detail(case.item))
-        )
+        if case is None:
+            self.detail = None
+        else:
+            self.detail = await self._session.query(lambda store: store.read_detail(case.item))
+
+
+def _format_saved_message(event: Event, description: str, *, is_newly_resolved: bool) -> str:
+    """Return `✓ simple_13 resolved: pass`, or `✓ simple_13 saved: unsure (still unresolved)`."""
+    has_check_mark = not symbols().rule.isascii()
+    sign = f"{symbols().passed} " if has_check_mark else ""
+    state = "resolved" if is_newly_resolved else "saved"
+    text = f"{sign}{sanitize(event.key.id)} {state}: {description}"
+    if event.verdict is not None and not is_definite(event.verdict):
+        text += " (still unresolved)"
+    return text
 
 
 def _describe_annotation(annotation: Annotation) -> str:
-    parts = (
-        [format_verdict(annotation.verdict, annotation.criterion)]
-        if annotation.verdict is not None
-        else []
-    )
-    if annotation.fault:
-        is_golden_wrong = annotation.verdict is True and annotation.fault == "golden"
-        parts.append("golden wrong" if is_golden_wrong else f"fault: {annotation.fault}")
-    parts += ["golden fix"] if annotation.golden_fix else []
-    parts += ["note"] if annotation.note is not None else []
+    parts = []
+    if annotation.verdict is not None:
+        parts.append(format_verdict(annotation.verdict, annotation.criterion))
+    is_golden_wrong = annotation.verdict is True and annotation.fault == "golden"
+    if is_golden_wrong:
+        parts.append(GOLDEN_WRONG_KEY.label)
+    elif annotation.fault:
+        parts.append(f"fault: {annotation.fault}")
+    if annotation.golden_fix:
+        parts.append("golden fix")
+    if annotation.note is not None:
+        parts.append("note")
     return ", ".join(parts)

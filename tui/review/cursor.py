@@ -5,7 +5,10 @@ text.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -18,10 +21,22 @@ from fcreview.model.address import (
     turn_address,
 )
 from fcreview.store.rows import ItemDetail, Suspicion
-from fcreview.tui.item_view.blocks import INCIDENT_KEY, Block, DisplayOptions, IndexedItem
+from fcreview.tui.item_view.blocks import (
+    INCIDENT_KEY,
+    Block,
+    DisplayOptions,
+    DocsChoice,
+    IndexedItem,
+)
 from fcreview.tui.item_view.document import build_document
-from fcreview.tui.item_view.function_docs import docs_choices, next_docs_choice
+from fcreview.tui.item_view.function_docs import (
+    FUNCTIONS_KEY,
+    docs_choices,
+    next_docs_choice,
+)
 from fcreview.tui.text.lines import plain_text
+
+ONLY_IN_PAGER = -1
 
 
 class SearchHit(NamedTuple):
@@ -29,33 +44,39 @@ class SearchHit(NamedTuple):
 
     key: str
     row: int
-    """Index of the line in the unfolded block, or -1 if only the pager shows the text."""
+    """Index of the line in the unfolded block, or `ONLY_IN_PAGER` if only the pager shows the
+    text.
+    """
 
 
 def find_hits(blocks: Sequence[Block], text: str, cells: int) -> list[SearchHit]:
-    """Find a text in the blocks, ignoring case.
-
-    The blocks must have been built with `unfold_all`.
+    """Find a text in the blocks, ignoring case. The blocks must have been built with
+    `unfold_all`.
     """
     text = text.casefold()
     hits: list[SearchHit] = []
     for block in blocks:
-        rows = [
-            row
-            for row, line in enumerate(block.lines(cells))
-            if text in plain_text(line).casefold()
-        ]
-        hits += [SearchHit(block.key, row) for row in rows]
-        if not rows and block.full_text is not None and text in block.full_text().casefold():
-            hits.append(SearchHit(block.key, -1))
+        shown_hits = []
+        for row, line in enumerate(block.lines(cells)):
+            if text in plain_text(line).casefold():
+                shown_hits.append(SearchHit(block.key, row))
+        hits += shown_hits
+        if not shown_hits and _is_in_full_text(block, text):
+            hits.append(SearchHit(block.key, ONLY_IN_PAGER))
     return hits
 
 
+def _is_in_full_text(block: Block, text: str) -> bool:
+    return block.full_text is not None and text in block.full_text().casefold()
+
+
 def _folds_that_reveal(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
+    """Return the folds that unfold the block of a hit and the blocks around it."""
     block = next(block for block in blocks if block.key == hit.key)
-    opens_in_place = hit.row >= 0 and block.foldable and not block.opens_pager
-    keys = {block.parent, get_enclosing_call_address(hit.key), hit.key if opens_in_place else None}
-    return {each.key: False for each in blocks if each.foldable and each.key in keys}
+    keys_to_unfold = {block.parent, get_enclosing_call_address(hit.key)}
+    if hit.row != ONLY_IN_PAGER and not block.opens_pager:
+        keys_to_unfold.add(hit.key)
+    return {each.key: False for each in blocks if each.foldable and each.key in keys_to_unfold}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,77 +97,106 @@ def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None
     stops = cursor_stop_indices(blocks, include_arguments=False)
     if stops and blocks[stops[0]].key == INCIDENT_KEY:
         return stops[0]
-    differing = (at for at in stops if blocks[at].differs)
-    calls = sorted(
-        (at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs
-    )
-    reasons = suspicion.reasons if suspicion else ()
-    patterns = {
-        at: re.compile(rf"(?<![\w.]){re.escape(blocks[at].function)}(?!\w)")
-        for at in calls
-        if reasons
-    }
-    suspect = next((at for text in reasons for at in calls if patterns[at].search(text)), None)
+
+    suspect = _find_suspect_call_index(blocks, stops, suspicion)
     if suspect is not None:
         return suspect
     decisive = find_decisive_step_index(blocks)
     if decisive is not None:
         return decisive
-    judged = (
-        at for at in stops if blocks[at].is_judged or blocks[at].key.startswith(f"judge:{ITEM}")
-    )
-    unfolded = (at for at in stops if not blocks[at].folded)
-    return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
+
+    differing = [index for index in stops if blocks[index].differs]
+    judged = [index for index in stops if _is_judged(blocks[index])]
+    unfolded = [index for index in stops if not blocks[index].folded]
+    for candidates in (differing, judged, unfolded, stops):
+        if candidates:
+            return candidates[0]
+    return 0
+
+
+def _is_judged(block: Block) -> bool:
+    """Whether the benchmark judges the block, or the block shows a judge's verdict on the item."""
+    return block.is_judged or block.key.startswith(f"judge:{ITEM}")
+
+
+def _find_suspect_call_index(
+    blocks: Sequence[Block], stops: Sequence[int], suspicion: Suspicion | None
+) -> int | None:
+    """Return the index of the first call whose function the reasons mention. Differing calls
+    come first.
+    """
+    if suspicion is None:
+        return None
+    calls = [index for index in stops if blocks[index].function]
+    calls.sort(key=lambda index: not blocks[index].differs)
+    for reason in suspicion.reasons:
+        for index in calls:
+            # A name inside a longer name, such as `find` in `maps.find`, is another function.
+            name = re.escape(blocks[index].function)
+            if re.search(rf"(?<![\w.]){name}(?!\w)", reason):
+                return index
+    return None
 
 
 def find_decisive_step_index(blocks: Sequence[Block]) -> int | None:
-    return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
+    for index, block in enumerate(blocks):
+        if block.is_decisive:
+            return index
+    return None
 
 
 def cursor_stop_indices(blocks: Sequence[Block], *, include_arguments: bool) -> list[int]:
-    return [
-        at
-        for at, block in enumerate(blocks)
-        if block.is_cursor_stop or (include_arguments and block.is_argument)
-    ]
+    stops = []
+    for index, block in enumerate(blocks):
+        if block.is_cursor_stop or (include_arguments and block.is_argument):
+            stops.append(index)
+    return stops
 
 
 def first_difference_index_inside(blocks: Sequence[Block], index: int) -> int:
     """Return the index of the first differing argument inside the block at `index`, else of the
     first differing call, else `index`.
     """
-    head = blocks[index].key
-    if blocks[index].differs:
-        index = next(
-            (
-                n
-                for n in range(index + 1, len(blocks))
-                if blocks[n].parent == head and blocks[n].differs
-            ),
-            index,
-        )
-    inside = f"{blocks[index].key}/"
-    arguments = (
-        n
-        for n in range(index + 1, len(blocks))
-        if blocks[n].key.startswith(inside) and blocks[n].is_argument
-    )
-    return next((n for n in arguments if blocks[n].differs), index)
+    call_index = _first_differing_child_index(blocks, index)
+    prefix = f"{blocks[call_index].key}/"
+    for argument_index in range(call_index + 1, len(blocks)):
+        block = blocks[argument_index]
+        if block.is_argument and block.differs and block.key.startswith(prefix):
+            return argument_index
+    return call_index
+
+
+def _first_differing_child_index(blocks: Sequence[Block], index: int) -> int:
+    """Return the index of the first differing block whose parent is the differing block at
+    `index`, else `index`.
+    """
+    head = blocks[index]
+    if not head.differs:
+        return index
+    for child_index in range(index + 1, len(blocks)):
+        child = blocks[child_index]
+        if child.parent == head.key and child.differs:
+            return child_index
+    return index
 
 
 def last_index_of_target(blocks: Sequence[Block], index: int) -> int:
     """Return the index of the last block that belongs to the target at `index`, such as the last
     argument of a call.
     """
-    key = blocks[index].key
-    part = parse_address(key)
-    if blocks[index].target is None or (part is not None and part.call is None):
+    block = blocks[index]
+    part = parse_address(block.key)
+    is_turn = part is not None and part.call is None
+    if block.target is None or is_turn:
         return index
+
+    prefixes = (f"{block.key}/", f"judge:{block.key}")
     last = index
-    for n in range(index + 1, len(blocks)):
-        if blocks[n].key.startswith((f"{key}/", f"judge:{key}")):
-            last = n
-        elif blocks[n].is_cursor_stop:
+    for later_index in range(index + 1, len(blocks)):
+        later = blocks[later_index]
+        if later.key.startswith(prefixes):
+            last = later_index
+        elif later.is_cursor_stop:
             break
     return last
 
@@ -155,10 +205,11 @@ def first_difference_index(blocks: Sequence[Block]) -> int | None:
     """Return the index of the first differing argument, else of the first differing call or
     turn, else None.
     """
-    differing = [at for at, block in enumerate(blocks) if block.differs]
-    return next(
-        (at for at in differing if blocks[at].is_argument), differing[0] if differing else None
-    )
+    differing = [index for index, block in enumerate(blocks) if block.differs]
+    for index in differing:
+        if blocks[index].is_argument:
+            return index
+    return differing[0] if differing else None
 
 
 def verdict_target_at(blocks: Sequence[Block], index: int) -> str:
@@ -168,9 +219,11 @@ def verdict_target_at(blocks: Sequence[Block], index: int) -> str:
     if not 0 <= index < len(blocks):
         return ITEM
     block = blocks[index]
-    return block.target or (
-        block.parent if block.parent is not None and is_address(block.parent) else ITEM
-    )
+    if block.target:
+        return block.target
+    if block.parent is not None and is_address(block.parent):
+        return block.parent
+    return ITEM
 
 
 @dataclass(slots=True)
@@ -227,14 +280,18 @@ class Cursor:
 
     def show_item(self, detail: ItemDetail, suspicion: Suspicion | None = None) -> None:
         """Show another item. `suspicion`: why its golden answer looks wrong."""
-        self.detail, self.in_arguments, self._last_hit = detail, False, None
+        self.detail = detail
+        self.in_arguments = False
+        self._last_hit = None
         self.options = replace(self.options, folds={}, docs_call="", suspicion=suspicion)
         self._build_blocks("")
         self.index = find_start_index(self.blocks, suspicion)
-        if suspicion and self.block.function and self.block.folded:
-            self.options = replace(self.options, folds={self.block.key: False})
+
+        if suspicion is not None and self.block.function and self.block.folded:
+            self._set_folds({self.block.key: False})
             self.rebuild()
-        if self.options.docs_choice and (address := self.nearest_call_address) is not None:
+        address = self.nearest_call_address
+        if self.options.docs_choice and address is not None:
             self.options = replace(self.options, docs_call=address)
             self.rebuild()
 
@@ -262,63 +319,70 @@ class Cursor:
 
     def move_to_target(self, target: str) -> bool:
         """Move to the block with this verdict target, and unfold the blocks that contain it."""
-        folds = dict(self.options.folds)
-        if (part := parse_address(target)) is not None:
-            folds[turn_address(part.turn)] = False
-        if (call := get_enclosing_call_address(target)) is not None and call != target:
-            folds |= {call: False, f"{call}/equal": False}
-        self.options = replace(self.options, folds=folds)
+        part = parse_address(target)
+        if part is not None:
+            self._set_folds({turn_address(part.turn): False})
+        call = get_enclosing_call_address(target)
+        if call is not None and call != target:
+            self._set_folds({call: False, f"{call}/equal": False})
         self.rebuild()
-        index = next(
-            (index for index, block in enumerate(self.blocks) if block.target == target), None
-        )
-        if index is None:
-            return False
-        self.index, self.in_arguments = index, self.blocks[index].is_argument
-        return True
+
+        for index, block in enumerate(self.blocks):
+            if block.target == target:
+                self.index = index
+                self.in_arguments = block.is_argument
+                return True
+        return False
+
+    def _set_folds(self, folds: Mapping[str, bool]) -> None:
+        """Fold (True) or unfold (False) blocks, by their keys."""
+        self.options = replace(self.options, folds={**self.options.folds, **folds})
 
     def has_target(self, target: str) -> bool:
         """Whether the document has a block with this verdict target, even if a folded block
         contains it.
         """
-        is_shown = any(block.target == target for block in self.blocks)
-        return is_shown or any(block.target == target for block in self._build_unfolded())
+        if any(block.target == target for block in self.blocks):
+            return True
+        return any(block.target == target for block in self._build_unfolded())
 
     def find_block_index(self, block_key: str, default: int | None = None) -> int:
         """Return the index of the block with this key, else of an enclosing block, else
         `default`, else the start.
         """
         indexes = {block.key: index for index, block in enumerate(self.blocks)}
-        while block_key:
-            if block_key in indexes:
-                return indexes[block_key]
-            block_key = block_key.rpartition("/")[0]
+        key = block_key
+        while key:
+            if key in indexes:
+                return indexes[key]
+            key, _, _ = key.rpartition("/")
         return find_start_index(self.blocks) if default is None else default
 
     def move(self, direction: int) -> bool:
         """Move to the next (1) or previous (-1) block where the cursor can stop."""
-        return self._move_to_nearest_stop(
-            cursor_stop_indices(self.blocks, include_arguments=self.in_arguments), direction
-        )
+        stops = cursor_stop_indices(self.blocks, include_arguments=self.in_arguments)
+        return self._move_to_nearest_stop(stops, direction)
 
     def move_by_turn(self, direction: int) -> bool:
         """Move to the next (1) or previous (-1) turn."""
-        turns = [
-            n
-            for n, block in enumerate(self.blocks)
-            if block.key.startswith("turn:") and "/" not in block.key
-        ]
+        turns = []
+        for index, block in enumerate(self.blocks):
+            if block.key.startswith("turn:") and "/" not in block.key:
+                turns.append(index)
         return self._move_to_nearest_stop(turns, direction)
 
     def _move_to_nearest_stop(self, stops: Sequence[int], direction: int) -> bool:
-        reachable = [
-            stop for stop in stops if (stop > self.index if direction > 0 else stop < self.index)
-        ]
-        if reachable:
-            self.index = reachable[0] if direction > 0 else reachable[-1]
-            if self.options.docs_choice and self.block.is_argument:
-                self.rebuild()  # the function docs mark the parameter under the cursor
-        return bool(reachable)
+        if direction > 0:
+            reachable = [stop for stop in stops if stop > self.index]
+        else:
+            reachable = [stop for stop in reversed(stops) if stop < self.index]
+        if not reachable:
+            return False
+        self.index = reachable[0]
+        if self.options.docs_choice and self.block.is_argument:
+            # The function docs mark the parameter under the cursor.
+            self.rebuild()
+        return True
 
     def move_to_decisive_or_difference(self) -> bool:
         """Move to the decisive step or, if the cursor is there or there is none, to the first
@@ -329,9 +393,11 @@ class Cursor:
             index = first_difference_index(self.blocks)
         if index is None:
             return False
-        self.in_arguments = (
-            self.in_arguments or self.blocks[index].is_argument
-        ) and not self.blocks[index].is_decisive
+        block = self.blocks[index]
+        if block.is_decisive:
+            self.in_arguments = False
+        elif block.is_argument:
+            self.in_arguments = True
         self.index = index
         return True
 
@@ -341,27 +407,25 @@ class Cursor:
         """
         if self.in_arguments:
             self.in_arguments = False
-            self.index = self.find_block_index(self.block.key.partition("/arg:")[0])
+            call_key, _, _ = self.block.key.partition("/arg:")
+            self.index = self.find_block_index(call_key)
             return True
-        index = next(
-            (n for n in range(self.index, len(self.blocks)) if self.blocks[n].is_argument), None
-        )
-        if index is None:
-            return False
-        self.in_arguments, self.index = True, index
-        return True
+        for index in range(self.index, len(self.blocks)):
+            if self.blocks[index].is_argument:
+                self.in_arguments = True
+                self.index = index
+                return True
+        return False
 
     def toggle_fold(self) -> bool:
-        """Fold or unfold the block under the cursor.
-
-        Return False if it cannot be folded or opens in the pager.
+        """Fold or unfold the block under the cursor. Return False if it cannot be folded or
+        opens in the pager.
         """
         block = self.block
-        if not block.foldable or (block.opens_pager and block.folded):
+        opens_in_pager = block.opens_pager and block.folded
+        if not block.foldable or opens_in_pager:
             return False
-        self.options = replace(
-            self.options, folds={**self.options.folds, block.key: not block.folded}
-        )
+        self._set_folds({block.key: not block.folded})
         self.rebuild()
         return True
 
@@ -371,29 +435,36 @@ class Cursor:
 
     def show_next_docs(self) -> Block | None:
         """Show the next set of function docs: golden, predicted, all or none. Return the block to
-        scroll to: the docs, or the call if no docs are shown. None if the item has no functions."""
+        scroll to: the docs, or the call if no docs are shown. None if the item has no functions.
+        """
         address = self.nearest_call_address
         if address is None and not self.detail.item.functions:
             return None
-        has_moved = (
-            address is not None
-            and address != self.options.docs_call
-            and self.options.docs_choice != "all"
-        )
-        shown = "" if has_moved else self.options.docs_choice
-        choice = next_docs_choice(docs_choices(IndexedItem(self.detail.item), address), shown)
+
+        # At another call, the choices begin with the first one again.
+        current = self.options.docs_choice
+        is_at_other_call = address is not None and address != self.options.docs_call
+        if is_at_other_call and current != "all":
+            current = ""
+        choice = next_docs_choice(docs_choices(IndexedItem(self.detail.item), address), current)
+
         part = parse_address(address) if address is not None else None
-        folds = dict(self.options.folds) | (
-            {turn_address(part.turn): False} if part is not None else {}
-        )
-        self.options = replace(
-            self.options, docs_choice=choice, docs_call=address or "", folds=folds
-        )
+        if part is not None:
+            self._set_folds({turn_address(part.turn): False})
+        self.options = replace(self.options, docs_choice=choice, docs_call=address or "")
         self.rebuild()
-        key = (
-            "offer" if choice == "all" else f"{address}/document" if choice and address else address
-        )
-        return self.blocks[self.find_block_index(key, self.index) if key else self.index]
+        return self.blocks[self._find_docs_index(choice, address)]
+
+    def _find_docs_index(self, choice: DocsChoice, address: str | None) -> int:
+        """Return the index of the function docs that are shown, else of the call, else of the
+        block under the cursor.
+        """
+        key = address
+        if choice == "all":
+            key = FUNCTIONS_KEY
+        elif choice and address:
+            key = f"{address}/document"
+        return self.find_block_index(key, self.index) if key else self.index
 
     @property
     def nearest_call_address(self) -> str | None:
@@ -402,11 +473,16 @@ class Cursor:
         """
         target = self.target
         part = parse_address(target)
-        if part is not None and part.call is None:
+        is_turn = part is not None and part.call is None
+        if part is not None and is_turn:
             has_calls = any(pair.turn == part.turn for pair in self.detail.item.pairs)
             return call_address(part.turn, 0) if has_calls else None
-        targets = [target, *(block.target or "" for block in self.blocks)]
-        return next((call for each in targets if (call := get_enclosing_call_address(each))), None)
+
+        for candidate in [target, *(block.target or "" for block in self.blocks)]:
+            call = get_enclosing_call_address(candidate)
+            if call:
+                return call
+        return None
 
     def search(self, text: str, cells: int, direction: int = 1) -> SearchResult | None:
         """Move to the next (1) or previous (-1) search hit, also in folded blocks. After the last
@@ -420,15 +496,25 @@ class Cursor:
         if not hits:
             self._last_hit = None
             return None
-        if self._last_hit in hits:
-            hit = hits[(hits.index(self._last_hit) + direction) % len(hits)]
-        else:
-            order = {block.key: index for index, block in enumerate(blocks)}
-            start = order.get(self.block.key, 0)
-            hit = next((hit for hit in hits if order[hit.key] >= start), hits[0])
+
+        hit = self._choose_hit(hits, blocks, direction)
         self._last_hit = hit
-        self.options = replace(
-            self.options, folds={**self.options.folds, **_folds_that_reveal(hit, blocks)}
-        )
+        self._set_folds(_folds_that_reveal(hit, blocks))
         self.rebuild(block_key=hit.key)
-        return SearchResult(hits.index(hit) + 1, count=len(hits), row=hit.row)
+        return SearchResult(number=hits.index(hit) + 1, count=len(hits), row=hit.row)
+
+    def _choose_hit(
+        self, hits: Sequence[SearchHit], blocks: Sequence[Block], direction: int
+    ) -> SearchHit:
+        """Return the hit after the last one, else the first hit at or below the cursor, else the
+        first hit.
+        """
+        if self._last_hit in hits:
+            next_index = hits.index(self._last_hit) + direction
+            return hits[next_index % len(hits)]
+        index_by_key = {block.key: index for index, block in enumerate(blocks)}
+        start = index_by_key.get(self.block.key, 0)
+        for hit in hits:
+            if index_by_key[hit.key] >= start:
+                return hit
+        return hits[0]

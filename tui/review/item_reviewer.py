@@ -129,7 +129,8 @@ class ActionRunner:
         self, action: QueuedAction, slow_message: str = "waiting for the disk"
     ) -> None:
         """Add an action to the queue. `slow_message`: message while the action takes longer than
-        `SLOW_ACTION_DELAY`."""
+        `SLOW_ACTION_DELAY`.
+        """
         if self._session.actions.add_and_check_idle(
             lambda: self._run_and_report_errors(action, slow_message)
         ):
@@ -258,25 +259,24 @@ class ItemReviewer:
 
     def switch_store(self, displayed: DisplayedItem, last_completed_item: int | None) -> None:
         """Switch to another store. Both arguments have the item numbers of that store."""
-        self._displayed, self._is_detail_stale, self.last_completed_item = (
-            displayed,
-            False,
-            last_completed_item,
-        )
+        self._displayed = displayed
+        self._is_detail_stale = False
+        self.last_completed_item = last_completed_item
         self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
         self._prefetcher.forget_old_store()
 
     def copy_state_from(self, other: ItemReviewer) -> None:
         """Copy the state of `other`, which belongs to a pane that was closed."""
-        self._displayed, self._is_detail_stale = other._displayed, other._is_detail_stale
-        self._pending_item, self._requested = other._pending_item, None
-        self.last_completed_item, self.pace, self.direction = (
-            other.last_completed_item,
-            other.pace,
-            other.direction,
-        )
-        self.recorder, self.override_reasons = other.recorder, other.override_reasons
+        self._displayed = other._displayed
+        self._is_detail_stale = other._is_detail_stale
+        self._pending_item = other._pending_item
+        self._requested = None
+        self.last_completed_item = other.last_completed_item
+        self.pace = other.pace
+        self.direction = other.direction
+        self.recorder = other.recorder
+        self.override_reasons = other.override_reasons
         self._prefetcher.set_view(other._prefetcher.view)
 
     # -- reviews
@@ -291,8 +291,10 @@ class ItemReviewer:
         self._runner.queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> ActionSucceeded:
-        """Record a review of the item's latest detail, which an earlier queued review may have
-        changed.
+        """Record a review and show the outcome. This is what every review key does, in its turn.
+
+        `action` writes the review to the journal and waits for the disk. It gets the item's latest
+        detail, which an earlier queued review may have changed.
         """
         is_displayed = subject.item == self.displayed.navigator.item
         subject = replace(subject, detail=await self._read_latest_detail(subject))
@@ -301,36 +303,49 @@ class ItemReviewer:
         if not outcome.succeeded:
             self._runner.show_message(outcome.text, outcome.style)
             return outcome.style != "bad"
+
         self._view.notify_review_saved(subject.item)
         if outcome.completes_item:
-            self.last_completed_item = subject.item
-            self.pace.record_item(subject.detail.key, monotonic())
-            self._reviewed_ids[subject.item] = subject.detail.key.id
-            if subject.detail.row.you is None:
-                self.newly_reviewed.add(subject.detail.key)
-        if not is_displayed:
+            self._count_completed_item(subject)
+        if is_displayed:
+            await self._show_outcome(outcome)
+        else:
+            # Another item was opened before the review was written.
             self._prefetcher.discard_prefetched()
             self._runner.show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
-        elif outcome.completes_item:
-            await self._queue_next_item(outcome)
-        elif self._pending_item is not None:
-            self._is_detail_stale, self._pending_item = (
-                True,
-                (self._pending_item[0], StatusMessage(outcome.message)),
-            )
-        else:
-            await self._refresh_item(outcome.message)
         return True
 
+    def _count_completed_item(self, subject: ReviewSubject) -> None:
+        self.last_completed_item = subject.item
+        self.pace.record_item(subject.detail.key, monotonic())
+        self._reviewed_ids[subject.item] = subject.detail.key.id
+        if subject.detail.row.you is None:
+            self.newly_reviewed.add(subject.detail.key)
+
+    async def _show_outcome(self, outcome: ReviewOutcome) -> None:
+        """Show the outcome of a review of the displayed item: the next item, or the same item
+        with the review.
+        """
+        if outcome.completes_item:
+            await self._queue_next_item(outcome)
+        elif self._pending_item is not None:
+            # The next item is shown soon, so that the displayed item need not be read again.
+            next_item, _ = self._pending_item
+            self._is_detail_stale = True
+            self._pending_item = (next_item, StatusMessage(outcome.message))
+        else:
+            await self._refresh_item(outcome.message)
+
     async def _read_latest_detail(self, subject: ReviewSubject) -> ItemDetail:
-        if subject.item == self.displayed.navigator.item and not self._is_detail_stale:
+        is_displayed = subject.item == self.displayed.navigator.item
+        if is_displayed and not self._is_detail_stale:
             return self.displayed.detail
         try:
             return await self._prefetcher.read_detail(subject.item)
         except asyncio.CancelledError:
             if not self._session.is_leaving:
                 raise
-            # while quitting, the review is written although the store is no longer read
+            # While quitting, the review is written although the store is no longer read.
             return subject.detail
 
     async def _queue_next_item(self, outcome: ReviewOutcome) -> None:
@@ -340,53 +355,57 @@ class ItemReviewer:
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
-            remaining = await self._prefetcher.count_remaining_items(self.displayed)
-            await self._refresh_item(f"{outcome.text} · {self._format_end_message(remaining)}")
-            if not remaining.count:
-                await self._show_summary()
+            await self._show_end_of_queue(outcome)
             return
         self._pending_item = (next_item, StatusMessage(outcome.message))
         if not self._view.is_in_front:
             self._runner.show_message(outcome.message)
-        # Runs after the actions queued meanwhile.
+        # The item is shown after the actions that were queued in the meantime.
         self._runner.queue_action(self._show_pending_item)
 
+    async def _show_end_of_queue(self, outcome: ReviewOutcome) -> None:
+        remaining = await self._prefetcher.count_remaining_items(self.displayed)
+        await self._refresh_item(f"{outcome.text} · {self._format_end_message(remaining)}")
+        if not remaining.count:
+            await self._show_summary()
+
     async def _show_summary(self) -> None:
-        session, view = self._session, self.displayed.navigator.view
+        session = self._session
+        view = self.displayed.navigator.view
+        pace = self.pace.summary
         lines = await session.query(
             lambda store: summarize_queue(
-                store,
-                view,
-                self._reviewed_ids,
-                self.pace.summary,
-                session.annotator,
-                blind=session.blind,
+                store, view, self._reviewed_ids, pace, session.annotator, blind=session.blind
             )
         )
-        overview, palette, person = map(
-            self._key, ("item.overview", "app.palette", "app.annotator")
-        )
-        hints = [f"{overview} overview"] if overview else []
-        hints += (
-            [f"{palette} export" if session.blind else f"{palette} export, estimate or report"]
-            if palette
-            else []
-        )
-        hints += (
-            [f"{person} review as another annotator"]
-            if person and not session.fixed_annotator_reason
-            else []
-        )
-        self._view.show_summary(
-            ["Queue complete", *lines, *([f"Next: {'; '.join(hints)}"] if hints else [])]
-        )
+        hints = self._list_next_step_hints()
+        if hints:
+            lines.append(f"Next: {'; '.join(hints)}")
+        self._view.show_summary(["Queue complete", *lines])
+
+    def _list_next_step_hints(self) -> list[str]:
+        """Return what the user can do after the queue, with the keys."""
+        hints = []
+        overview_key = self._key("item.overview")
+        if overview_key:
+            hints.append(f"{overview_key} overview")
+        palette_key = self._key("app.palette")
+        if palette_key:
+            # In blind mode, figures of other annotators are hidden.
+            commands = "export" if self._session.blind else "export, estimate or report"
+            hints.append(f"{palette_key} {commands}")
+        annotator_key = self._key("app.annotator")
+        if annotator_key and not self._session.fixed_annotator_reason:
+            hints.append(f"{annotator_key} review as another annotator")
+        return hints
 
     def _format_end_message(self, remaining: RemainingItems) -> str:
         if not remaining.count:
             key = self._key("item.overview")
-            return "queue complete" + (f" · next: {key} overview" if key else "")
+            return f"queue complete · next: {key} overview" if key else "queue complete"
+        text = f"end of the queue, {remaining} unreviewed"
         key = self._key("item.next")
-        return f"end of the queue, {remaining} unreviewed{key and f'; press {key} for the first'}"
+        return f"{text}; press {key} for the first" if key else text
 
     def mark_decisive_step(self, subject: ReviewSubject, message_number: int) -> None:
         """Record a message as the decisive step. Messages count from 1."""
@@ -406,24 +425,25 @@ class ItemReviewer:
         criterion, move it there. On an item without scores, record the override reason with the
         number `value`.
         """
-        target, criterion = self.recorder.find_next_score(subject) or ("", "")
-        if target and subject.item != self.displayed.navigator.item:
-            self._runner.show_message("score not saved: another item was opened", "bad")
-        elif (
-            target
-            and needs_cursor_move(target, self._view.cursor)
-            and self._view.text.move_to_target(target)
-        ):
-            self._view.show_message(score_prompt_message(target, criterion))
-        else:
-            self._runner.queue_action(lambda: self._record_score(subject, value))
+        question = self.recorder.find_next_score(subject)
+        if question is not None:
+            target, criterion = question
+            if subject.item != self.displayed.navigator.item:
+                self._runner.show_message("score not saved: another item was opened", "bad")
+                return
+            must_move = needs_cursor_move(target, self._view.cursor)
+            if must_move and self._view.text.move_to_target(target):
+                self._view.show_message(score_prompt_message(target, criterion))
+                return
+        self._runner.queue_action(lambda: self._record_score(subject, value))
 
     async def _record_score(self, subject: ReviewSubject, value: int) -> ActionSucceeded:
-        scored = bool(find_score_criteria(subject.detail))
-        if scored and value not in SCORE_VALUES:
+        has_scores = bool(find_score_criteria(subject.detail))
+        if has_scores and value not in SCORE_VALUES:
             self._runner.show_message("scores are 0, 1 and 2", "warn")
             return True
-        if not scored and value and self.override_reasons.override is not None:
+        # On an item without scores, the digits from 1 select an override reason.
+        if not has_scores and value > 0 and self.override_reasons.override is not None:
             return await self._record_override_reason(value)
         return await self._record(subject, lambda latest: self.recorder.record_score(latest, value))
 
@@ -431,12 +451,14 @@ class ItemReviewer:
         """Return the question for the status line: the targets of the verdict keys and of the
         score keys.
         """
-        target, criterion = self.recorder.find_next_score(subject) or ("", "")
-        is_here = bool(target) and not needs_cursor_move(target, self._view.cursor)
-        return replace(
-            subject.question,
-            score_question=f"{describe_address(target)} {criterion}" if is_here else "",
-        )
+        next_score = self.recorder.find_next_score(subject)
+        if next_score is None:
+            return replace(subject.question, score_question="")
+        target, criterion = next_score
+        if needs_cursor_move(target, self._view.cursor):
+            return replace(subject.question, score_question="")
+        score_question = f"{describe_address(target)} {criterion}"
+        return replace(subject.question, score_question=score_question)
 
     @property
     def override_hints(self) -> list[tuple[str, str]]:
@@ -463,7 +485,8 @@ class ItemReviewer:
         self._runner.queue_action(lambda: self._record_override_reason(number))
 
     async def _record_override_reason(self, number: int) -> ActionSucceeded:
-        override, reason = self.override_reasons.override, self.override_reasons.find_reason(number)
+        override = self.override_reasons.override
+        reason = self.override_reasons.find_reason(number)
         if override is None or not reason:
             self._runner.show_message(self.override_reasons.unavailable_message, "warn")
             return True
@@ -495,20 +518,23 @@ class ItemReviewer:
         if outcome.undone is None:
             self._runner.show_message(outcome.text, outcome.style)
             return outcome.style != "bad"
+
         self._prefetcher.discard_prefetched()
         if outcome.is_bulk:
             self._view.notify_review_saved(None)
             await self._refresh_item(outcome.message)
             return True
+
         item = await self._prefetcher.find_item(outcome.undone, is_duplicate=outcome.is_duplicate)
         self.pace.remove_item(outcome.undone)
-        if item is not None:
-            self._view.notify_review_saved(item)
-            if (await self._prefetcher.read_detail(item)).row.you is None:
-                self.newly_reviewed.discard(outcome.undone)
         if item is None:
             await self._refresh_item(f"{outcome.message} (this item is not in the workspace)")
-        elif item == self.displayed.navigator.item:
+            return True
+        self._view.notify_review_saved(item)
+        detail = await self._prefetcher.read_detail(item)
+        if detail.row.you is None:
+            self.newly_reviewed.discard(outcome.undone)
+        if item == self.displayed.navigator.item:
             self._pending_item = None
             await self._refresh_item(outcome.message)
         else:
@@ -538,9 +564,8 @@ class ItemReviewer:
 
     @queued_action
     async def show_requested_item(self) -> ActionSucceeded:
-        """Display the last requested item.
-
-        If this item is already displayed, its cursor and folds stay.
+        """Display the last requested item. If this item is already displayed, its cursor and
+        folds stay.
         """
         requested = self._requested
         if requested is None:
@@ -548,43 +573,51 @@ class ItemReviewer:
         if requested.is_reread or requested.view != self._prefetcher.view:
             self._prefetcher.set_view(requested.view)
             self._session.queue_file = requested.view.queue_file
-        displayed, previous = await self._prefetcher.read_item(requested.item), self._displayed
+
+        previous = self._displayed
+        displayed = await self._prefetcher.read_item(requested.item)
         if self._requested is not requested:
+            # Another item was requested in the meantime.
             return True
         self._requested = None
         last_position = 0 if previous is None else previous.navigator.last_position
-        self.direction = -1 if displayed.navigator.last_position < last_position else 1
+        moves_back = displayed.navigator.last_position < last_position
+        self.direction = -1 if moves_back else 1
+
         if previous is not None and previous.navigator.item == requested.item:
-            self._displayed, self._is_detail_stale, self._pending_item = displayed, False, None
+            self._set_displayed(displayed)
             self._view.refresh_item(displayed, NO_MESSAGE)
         else:
             self._display(displayed, NO_MESSAGE)
         return True
 
+    def _set_displayed(self, displayed: DisplayedItem) -> None:
+        """Remember an item that was just read as the displayed item."""
+        self._displayed = displayed
+        self._is_detail_stale = False
+        self._pending_item = None
+
     @queued_action
     async def step_item(self, direction: int) -> ActionSucceeded:
-        """Show the next (1) or previous (-1) item of the queue.
-
-        After the last item, show the first unreviewed item.
+        """Show the next (1) or previous (-1) item of the queue. After the last item, show the
+        first unreviewed item.
         """
-        self.direction, self._pending_item = direction, None
-        item, message = (
-            await self._prefetcher.find_neighbour_item(self.displayed, direction),
-            NO_MESSAGE,
-        )
-        if (
-            item is None
-            and direction > 0
-            and (self._is_detail_stale or self.displayed.detail.row.you is not None)
-        ):
-            item = (await self._prefetcher.count_remaining_items(self.displayed)).first
-            message = StatusMessage("end of queue · continuing at the first unreviewed item")
-        if item is None:
-            self._runner.show_message(
-                "this is the last item" if direction > 0 else "this is the first item", "warn"
-            )
-        else:
-            await self._show_item(item, message)
+        self.direction = direction
+        self._pending_item = None
+        item = await self._prefetcher.find_neighbour_item(self.displayed, direction)
+        if item is not None:
+            await self._show_item(item, NO_MESSAGE)
+            return True
+
+        is_reviewed = self._is_detail_stale or self.displayed.detail.row.you is not None
+        if direction > 0 and is_reviewed:
+            remaining = await self._prefetcher.count_remaining_items(self.displayed)
+            if remaining.first is not None:
+                message = StatusMessage("end of queue · continuing at the first unreviewed item")
+                await self._show_item(remaining.first, message)
+                return True
+        place = "last" if direction > 0 else "first"
+        self._runner.show_message(f"this is the {place} item", "warn")
         return True
 
     @queued_action
@@ -596,9 +629,8 @@ class ItemReviewer:
             return True
         index = group.index(self.displayed.navigator.item) + direction
         if not 0 <= index < len(group):
-            self._runner.show_message(
-                f"this is the {'last' if direction > 0 else 'first'} item of its group", "warn"
-            )
+            place = "last" if direction > 0 else "first"
+            self._runner.show_message(f"this is the {place} item of its group", "warn")
             return True
         self._pending_item = None
         await self._show_item(group[index], NO_MESSAGE)
@@ -608,8 +640,11 @@ class ItemReviewer:
     async def close_view(self) -> ActionSucceeded:
         """Close the view after all earlier actions have run. Later actions are dropped."""
         self._session.actions.drop_waiting()
-        pending, self._pending_item = self._pending_item, None
-        self._view.close(pending[0] if pending is not None else self.displayed.navigator.item)
+        last_item = self.displayed.navigator.item
+        if self._pending_item is not None:
+            last_item, _ = self._pending_item
+            self._pending_item = None
+        self._view.close(last_item)
         return True
 
     def show_pending_item(self) -> None:
@@ -623,31 +658,27 @@ class ItemReviewer:
         return True
 
     async def _show_item(self, item: int, message: StatusMessage) -> None:
-        """Show an item.
-
-        If another screen covers the view, show the item after that screen has closed.
+        """Show an item. If another screen covers the view, show the item after that screen has
+        closed.
         """
-        displayed = (
-            await self._prefetcher.read_item(item, self.displayed)
-            if self._view.is_in_front
-            else None
-        )
-        if displayed is not None and self._view.is_in_front:
-            self._display(displayed, message)
-        else:
-            self._pending_item = (item, message)
+        if self._view.is_in_front:
+            displayed = await self._prefetcher.read_item(item, self.displayed)
+            # A screen may have opened while the item was read.
+            if self._view.is_in_front:
+                self._display(displayed, message)
+                return
+        self._pending_item = (item, message)
 
     def _display(self, displayed: DisplayedItem, message: StatusMessage) -> None:
-        self._displayed, self._is_detail_stale, self._pending_item = displayed, False, None
+        self._set_displayed(displayed)
         self.recorder.is_judged_queue = displayed.navigator.view.queue == "judged"
         self._view.show_item(displayed, message)
 
     async def _refresh_item(self, message: str) -> None:
-        self._displayed, self._is_detail_stale = (
-            await self._prefetcher.reread(self.displayed),
-            False,
-        )
-        self._view.refresh_item(self._displayed, StatusMessage(message))
+        displayed = await self._prefetcher.reread(self.displayed)
+        self._displayed = displayed
+        self._is_detail_stale = False
+        self._view.refresh_item(displayed, StatusMessage(message))
 
 
 def needs_cursor_move(target: str, cursor: Cursor) -> bool:

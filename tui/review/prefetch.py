@@ -47,18 +47,24 @@ def describe_item_changes(before: ItemDetail, now: DisplayedItem) -> str:
     """
     if now.navigator.item == GONE_ITEM:
         return "this item is no longer in the results and cannot be reviewed"
-    parts = []
+
+    changed_parts = []
     if before.item.prediction_hash != now.detail.item.prediction_hash:
-        parts.append("prediction")
+        changed_parts.append("prediction")
     if before.item.golden_hash != now.detail.item.golden_hash:
-        parts.append("golden answer")
-    if not parts:
-        verdicts = [
-            (each.row.official, each.row.rule, each.row.judge) for each in (before, now.detail)
-        ]
-        return "the verdicts of this item have changed" if verdicts[0] != verdicts[1] else ""
-    stale = "; your earlier review is kept but no longer counts" if now.detail.row.stale else ""
-    return f"this item has a new {' and '.join(parts)}{stale}"
+        changed_parts.append("golden answer")
+    if changed_parts:
+        text = f"this item has a new {' and '.join(changed_parts)}"
+        if now.detail.row.stale:
+            text += "; your earlier review is kept but no longer counts"
+        return text
+    if _automatic_verdicts(before.row) != _automatic_verdicts(now.detail.row):
+        return "the verdicts of this item have changed"
+    return ""
+
+
+def _automatic_verdicts(row: QueueRow) -> tuple[bool | None, bool | None, bool | None]:
+    return row.official, row.rule, row.judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,40 +133,46 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: store.read_detail(item))
 
     async def prefetch(self, displayed: DisplayedItem, direction: int) -> None:
-        """Read the items that are likely to be displayed next.
-
-        Errors are ignored. `direction`: 1 or -1.
+        """Read the items that are likely to be displayed next. Errors are ignored. `direction`:
+        1 or -1.
         """
         with suppress(Exception):
-            generation = self._generation
-            neighbours = await self._session.query(
-                lambda store: _find_neighbours(store, displayed.navigator, direction)
-            )
-            if generation != self._generation:
-                return
-            self._neighbours = neighbours
-            likely = dict.fromkeys((neighbours.next_unreviewed, neighbours.neighbour))
-            items = [
-                item for item in likely if item is not None and item != displayed.navigator.item
-            ]
-            kept = self._prefetched = {
-                item: read for item, read in self._prefetched.items() if item in items
-            }
-            for item in items:
-                if item not in kept:
-                    kept[item] = self._start_reading(item, displayed)
-                    await asyncio.wait([kept[item]])
+            await self._prefetch_neighbours(displayed, direction)
+
+    async def _prefetch_neighbours(self, displayed: DisplayedItem, direction: int) -> None:
+        generation = self._generation
+        neighbours = await self._session.query(
+            lambda store: _find_neighbours(store, displayed.navigator, direction)
+        )
+        if generation != self._generation:
+            # The store was replaced, so that the numbers may be of other items.
+            return
+        self._neighbours = neighbours
+
+        items = []
+        for item in dict.fromkeys((neighbours.next_unreviewed, neighbours.neighbour)):
+            if item is not None and item != displayed.navigator.item:
+                items.append(item)
+        self._prefetched = {
+            item: future for item, future in self._prefetched.items() if item in items
+        }
+        prefetched = self._prefetched
+        for item in items:
+            if item not in prefetched:
+                prefetched[item] = self._start_reading(item, displayed)
+                # One item after the other, so that other queries need not wait for both.
+                await asyncio.wait([prefetched[item]])
 
     def _start_reading(self, item: int, previous: DisplayedItem) -> asyncio.Future[DisplayedItem]:
-        view, has_other_runs = self.view, self.prefetches_other_runs
+        # The settings of now count, not those when the store's thread begins to read.
+        view = self.view
+        has_other_runs = self.prefetches_other_runs
 
         def read(store: Store) -> DisplayedItem:
             displayed = _read_displayed_item(store, view, item, previous)
-            return (
-                replace(displayed, other_runs=store.fetch_rows_in_other_runs(item))
-                if has_other_runs
-                else displayed
-            )
+            if not has_other_runs:
+                return displayed
+            return replace(displayed, other_runs=store.fetch_rows_in_other_runs(item))
 
         future = asyncio.ensure_future(self._session.query(read))
         future.add_done_callback(_ignore_exception)

@@ -63,7 +63,9 @@ class PendingQuestion:
             return verdict
         if isinstance(self.automatic, list):
             return self.automatic if verdict else None
-        return not verdict if self.criterion in TRUE_MEANS_FAILURE else verdict
+        if self.criterion in TRUE_MEANS_FAILURE:
+            return not verdict
+        return verdict
 
 
 def find_pending_question(item: Item, target: str, criterion: str = "") -> PendingQuestion:
@@ -72,17 +74,19 @@ def find_pending_question(item: Item, target: str, criterion: str = "") -> Pendi
     `criterion`: criterion of a further scorer's verdict on the item, at which the cursor is; else
     empty.
     """
-    for verdict in item.verdicts:
-        if criterion and (verdict.target, verdict.criterion) == (target, criterion):
-            return PendingQuestion(target, criterion=criterion, automatic=verdict.value)
-    if target != ITEM:
-        here = [v for v in item.verdicts if v.target == target and is_answered_by_pass_fail(v)]
-        for source in SOURCE_PRIORITY:
-            for verdict in here:
-                if verdict.source == source:
-                    return PendingQuestion(
-                        target, criterion=verdict.criterion, automatic=verdict.value
-                    )
+    verdicts_on_target = [verdict for verdict in item.verdicts if verdict.target == target]
+    if criterion:
+        for verdict in verdicts_on_target:
+            if verdict.criterion == criterion:
+                return PendingQuestion(target, criterion, automatic=verdict.value)
+    if target == ITEM:
+        return PendingQuestion(target)
+
+    answerable = [verdict for verdict in verdicts_on_target if is_answered_by_pass_fail(verdict)]
+    for source in SOURCE_PRIORITY:
+        for verdict in answerable:
+            if verdict.source == source:
+                return PendingQuestion(target, verdict.criterion, automatic=verdict.value)
     return PendingQuestion(target)
 
 
@@ -104,16 +108,25 @@ def find_unanswered_judge_verdicts(
     """Return (target, criterion) of each judge verdict that the annotator has not reviewed, the
     response last. `answered`: verdicts that the annotator has reviewed since `detail` was read.
     """
-    current = (each for each in detail.opinions if each.verdict is not None and not each.stale)
-    own = {
-        *answered,
-        *((each.target, each.criterion) for each in current if each.annotator == annotator),
-    }
-    judged = [v for v in detail.item.verdicts if v.source == "judge" and _needs_answer(v)]
-    left = [
-        each for each in dict.fromkeys((v.target, v.criterion) for v in judged) if each not in own
-    ]
-    return sorted(left, key=lambda each: each[0] == RESPONSE)
+    reviewed = set(answered)
+    for opinion in detail.opinions:
+        is_current = opinion.verdict is not None and not opinion.stale
+        if is_current and opinion.annotator == annotator:
+            reviewed.add((opinion.target, opinion.criterion))
+
+    unanswered: list[TargetCriterion] = []
+    for verdict in detail.item.verdicts:
+        if verdict.source != "judge" or not _needs_answer(verdict):
+            continue
+        question = (verdict.target, verdict.criterion)
+        if question not in reviewed and question not in unanswered:
+            unanswered.append(question)
+    return sorted(unanswered, key=_is_on_response)
+
+
+def _is_on_response(question: TargetCriterion) -> bool:
+    target, _ = question
+    return target == RESPONSE
 
 
 def _needs_answer(verdict: Verdict) -> bool:
@@ -193,12 +206,14 @@ class ReviewRecorder:
     """Recorder that writes the annotator's reviews to the journal."""
 
     def __init__(self, session: Session, key: KeyLookup, *, is_judged_queue: bool = False) -> None:
-        self._session, self._key = session, key
+        self._session = session
+        self._key = key
         self.is_judged_queue = is_judged_queue
         """Whether an item is complete only after the annotator has reviewed every judge verdict
         on it.
         """
         self._last_score: tuple[int, str] | None = None
+        """(item number, criterion) of the last recorded score."""
 
     def find_own_opinion(
         self, subject: ReviewSubject, criterion: str | None = None
@@ -206,83 +221,115 @@ class ReviewRecorder:
         """Return the annotator's review of the target on `criterion`, or on the criterion of the
         verdict keys.
         """
-        key = (self._session.annotator, subject.target, criterion or subject.question.criterion)
-        return next(
-            (o for o in subject.detail.opinions if (o.annotator, o.target, o.criterion) == key),
-            None,
-        )
+        criterion = criterion or subject.question.criterion
+        for opinion in subject.detail.opinions:
+            is_own = opinion.annotator == self._session.annotator
+            if is_own and (opinion.target, opinion.criterion) == (subject.target, criterion):
+                return opinion
+        return None
 
     async def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> ReviewOutcome:
         """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
         key = VERDICT_KEY_BY_NAME[verdict_key]
-        verdict, fault = key.value, key.fault
-        own = self.find_own_opinion(subject)
-        if own is not None and own.verdict is None and not own.stale and fault is None:
-            fault = own.fault  # The verdict would clear the recorded fault.
         question = subject.question
-        value = question.value_to_store(verdict)
+        value = question.value_to_store(key.value)
         if value is None:
-            keys = " ".join(self._key_names("item.labels"))
-            return ReviewOutcome(
-                f"{keys and 'press ' + keys + ' to '}select the correct labels", style="warn"
-            )
+            return self._ask_for_labels()
+        fault = key.fault or self._find_fault_to_keep(subject)
 
-        def describe() -> str:
-            text = format_verdict_with_criterion(value, question.criterion)
-            if verdict_key == GOLDEN_WRONG_KEY.name:
-                return GOLDEN_WRONG_PREFIX + text
-            return f"{text}, fault: {fault}" if fault else text
-
+        text = format_verdict_with_criterion(value, question.criterion)
+        if key is GOLDEN_WRONG_KEY:
+            text = GOLDEN_WRONG_PREFIX + text
+        elif fault:
+            text += f", fault: {fault}"
         annotation = Annotation(
             target=subject.target, criterion=question.criterion, verdict=value, fault=fault
         )
-        outcome = await self._save(subject, annotation, describe)
+        outcome = await self._save(subject, annotation, lambda: text)
         if not outcome.succeeded:
             return outcome
-        is_verdict_on_item = (subject.target, question.criterion) == ITEM_CORRECT
-        return replace(
-            outcome,
-            completes_item=self._is_item_complete(subject, question.criterion, is_verdict_on_item),
-        )
+        is_item_verdict = (subject.target, question.criterion) == ITEM_CORRECT
+        completes = self._is_item_complete(subject, question.criterion, is_item_verdict)
+        return replace(outcome, completes_item=completes)
+
+    def _ask_for_labels(self) -> ReviewOutcome:
+        text = "select the correct labels"
+        keys = " ".join(self._key_names("item.labels"))
+        if keys:
+            text = f"press {keys} to {text}"
+        return ReviewOutcome(text, style="warn")
+
+    def _find_fault_to_keep(self, subject: ReviewSubject) -> Fault | None:
+        """Return the fault that the annotator recorded before the verdict, which a verdict
+        without a fault would clear.
+        """
+        own = self.find_own_opinion(subject)
+        if own is None or own.verdict is not None or own.stale:
+            return None
+        return own.fault
 
     async def record_score(self, subject: ReviewSubject, value: int) -> ReviewOutcome:
         """Record a score from 0 to 2 on the criterion that `find_next_score` returns."""
         question = self.find_next_score(subject)
         if question is None:
-            keys = " or ".join(self._key_names("item.pass", "item.fail"))
-            return ReviewOutcome(
-                f"this benchmark has no scores{keys and '; press ' + keys}", style="warn"
-            )
+            return self._reject_score()
+
         target, criterion = question
+        text = format_verdict_with_criterion(value, criterion)
         annotation = Annotation(target=target, criterion=criterion, verdict=value)
-        outcome = await self._save(
-            subject, annotation, lambda: format_verdict_with_criterion(value, criterion)
-        )
+        outcome = await self._save(subject, annotation, lambda: text)
         if not outcome.succeeded:
             return outcome
+
         self._last_score = subject.item, criterion
+        next_question = self._find_score_after(subject, question)
+        if next_question is not None:
+            _, next_criterion = next_question
+            return replace(outcome, subject_name=f"next: {sanitize(next_criterion)}")
+        completes = self._is_item_complete(replace(subject, target=target), criterion, True)
+        item_name = sanitize(subject.detail.row.id)
+        return replace(outcome, subject_name=item_name, completes_item=completes)
+
+    def _reject_score(self) -> ReviewOutcome:
+        text = "this benchmark has no scores"
+        keys = " or ".join(self._key_names("item.pass", "item.fail"))
+        if keys:
+            text += f"; press {keys}"
+        return ReviewOutcome(text, style="warn")
+
+    def _find_score_after(
+        self, subject: ReviewSubject, question: TargetCriterion
+    ) -> TargetCriterion | None:
+        """Return the next criterion to score. If every criterion has a score, the keys change
+        the scores in order.
+        """
         criteria = find_score_criteria(subject.detail)
         unscored = [each for each in criteria if self._lacks_verdict(subject, *each)]
-        remaining = [each for each in unscored if each != question]
-        if not unscored:  # Every criterion has a score, so the keys change scores in order.
+        if unscored:
+            remaining = [each for each in unscored if each != question]
+        else:
             remaining = criteria[criteria.index(question) + 1 :]
-        if remaining:
-            return replace(outcome, subject_name=f"next: {sanitize(remaining[0][1])}")
-        completes = self._is_item_complete(replace(subject, target=target), criterion, True)
-        return replace(
-            outcome, subject_name=sanitize(subject.detail.row.id), completes_item=completes
-        )
+        return remaining[0] if remaining else None
 
     def find_next_score(self, subject: ReviewSubject) -> TargetCriterion | None:
         """Return (target, criterion) of the first criterion without a score or, if all have scores,
         of the criterion after the last scored one. None if the item has no scores.
         """
         criteria = find_score_criteria(subject.detail)
+        for target, criterion in criteria:
+            if self._lacks_verdict(subject, target, criterion):
+                return target, criterion
+        if not criteria:
+            return None
+
+        if self._last_score is None:
+            return criteria[0]
+        last_item, last_criterion = self._last_score
         names = [criterion for _, criterion in criteria]
-        item, last = self._last_score or (None, "")
-        after_last = names.index(last) + 1 if item == subject.item and last in names else 0
-        unscored = (each for each in criteria if self._lacks_verdict(subject, *each))
-        return next(unscored, criteria[after_last % len(criteria)] if criteria else None)
+        if last_item != subject.item or last_criterion not in names:
+            return criteria[0]
+        next_index = names.index(last_criterion) + 1
+        return criteria[next_index % len(criteria)]
 
     async def record_override_reason(
         self, subject: ReviewSubject, annotation: Annotation, reason: str
@@ -293,27 +340,18 @@ class ReviewRecorder:
         self, subject: ReviewSubject, message_number: int
     ) -> ReviewOutcome:
         """Record the message, counted from 1, after which success was no longer possible."""
-        item, annotation = (
-            replace(subject, target=ITEM),
-            Annotation(criterion=DECISIVE_STEP, verdict=message_number),
-        )
-        return await self._save(
-            item, annotation, lambda: format_verdict_with_criterion(message_number, DECISIVE_STEP)
-        )
+        text = format_verdict_with_criterion(message_number, DECISIVE_STEP)
+        annotation = Annotation(criterion=DECISIVE_STEP, verdict=message_number)
+        return await self._save(replace(subject, target=ITEM), annotation, lambda: text)
 
     async def toggle_incident(self, subject: ReviewSubject) -> ReviewOutcome:
-        """Record that an item is an incident, or that it is none if it has the mark.
-
-        The item gets no verdict.
+        """Record that an item is an incident, or that it is none if it has the mark. The item
+        gets no verdict.
         """
         is_incident = not subject.detail.row.is_incident
-        item, annotation = (
-            replace(subject, target=ITEM),
-            Annotation(criterion=INCIDENT, verdict=is_incident),
-        )
-        return await self._save(
-            item, annotation, lambda: "marked as incident" if is_incident else "no incident"
-        )
+        text = "marked as incident" if is_incident else "no incident"
+        annotation = Annotation(criterion=INCIDENT, verdict=is_incident)
+        return await self._save(replace(subject, target=ITEM), annotation, lambda: text)
 
     async def record_labels(
         self, subject: ReviewSubject, criterion: str, labels: list[str]
@@ -322,14 +360,11 @@ class ReviewRecorder:
         response.
         """
         response = replace(subject, target=RESPONSE)
+        text = format_verdict_with_criterion(labels, criterion)
         annotation = Annotation(target=RESPONSE, criterion=criterion, verdict=labels)
-        outcome = await self._save(
-            response, annotation, lambda: format_verdict_with_criterion(labels, criterion)
-        )
-        return replace(
-            outcome,
-            completes_item=outcome.succeeded and self._is_item_complete(response, criterion, True),
-        )
+        outcome = await self._save(response, annotation, lambda: text)
+        completes = outcome.succeeded and self._is_item_complete(response, criterion, True)
+        return replace(outcome, completes_item=completes)
 
     def _is_item_complete(
         self, subject: ReviewSubject, criterion: str, completes_in_other_queues: bool
@@ -357,76 +392,83 @@ class ReviewRecorder:
     async def record_golden_fix(
         self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None
     ) -> ReviewOutcome:
-        """Record a corrected golden answer.
-
-        No verdict is recorded, because the prediction may be wrong too.
+        """Record a corrected golden answer. No verdict is recorded, because the prediction may
+        be wrong too.
         """
         item = replace(subject, target=ITEM)
         annotation = Annotation(fault="golden", golden_fix=fix, note=reason)
-        return await self._save(
-            item,
-            annotation,
-            lambda: f"golden answer corrected, fault: golden{self._missing_verdict_hint(item)}",
-        )
+
+        def describe_saved() -> str:
+            hint = self._missing_verdict_hint(item)
+            return f"golden answer corrected, fault: golden{hint}"
+
+        return await self._save(item, annotation, describe_saved)
 
     def _missing_verdict_hint(self, subject: ReviewSubject) -> str:
+        """Return ` (no verdict yet: p f u)`. Empty if the annotator has a verdict on the target."""
         own = self.find_own_opinion(subject)
         if own is not None and own.verdict is not None:
             return ""
         keys = " ".join(self._key_names("item.pass", "item.fail", "item.unsure"))
-        return f" (no verdict yet{keys and ': ' + keys})"
+        return f" (no verdict yet: {keys})" if keys else " (no verdict yet)"
 
     async def undo(self) -> ReviewOutcome:
         try:
             events = await self._session.undo_latest_review()
-        except Exception as error:  # the annotator must see that nothing was undone
+        except Exception as error:
+            # Whatever the reason, the annotator must see that nothing was undone.
             return ReviewOutcome(f"UNDO FAILED: {_error_text(error)}", style="bad")
         if not events:
             return ReviewOutcome("nothing to undo", style="warn")
+
         event = events[-1]
-        text, is_duplicate = f"undone: {describe_event(event)}", event.presentation is not None
-        name = describe_bulk(events) if event.bulk else sanitize(event.key.id)
         return ReviewOutcome(
-            text, name, undone=event.key, is_duplicate=is_duplicate, is_bulk=bool(event.bulk)
+            f"undone: {describe_event(event)}",
+            describe_bulk(events) if event.bulk else sanitize(event.key.id),
+            undone=event.key,
+            is_duplicate=event.presentation is not None,
+            is_bulk=bool(event.bulk),
         )
 
     async def _save(
         self, subject: ReviewSubject, annotation: Annotation, describe_saved: Callable[[], str]
     ) -> ReviewOutcome:
-        """Write the annotation to the journal.
-
-        `describe_saved` returns the text for the message, after the write.
+        """Write the annotation to the journal. `describe_saved` returns the text for the
+        message, after the write.
         """
         try:
             event = await self._session.record_review(subject.item, annotation, subject.detail)
-        except Exception as error:  # the annotator must see that the review is not saved
-            return ReviewOutcome(
-                f"NOT SAVED ({describe_saved()}): {_error_text(error)}", style="bad"
-            )
-        return ReviewOutcome(
-            f"saved: {describe_saved()}{_overridden_source_text(event)}", subject.name, event=event
-        )
+        except Exception as error:
+            # Whatever the reason, the annotator must see that the review is not saved.
+            text = f"NOT SAVED ({describe_saved()}): {_error_text(error)}"
+            return ReviewOutcome(text, style="bad")
+        text = f"saved: {describe_saved()}{_overridden_source_text(event)}"
+        return ReviewOutcome(text, subject.name, event=event)
 
     def _lacks_verdict(self, subject: ReviewSubject, target: str, criterion: str) -> bool:
         own = self.find_own_opinion(replace(subject, target=target), criterion)
         return own is None or own.verdict is None
 
     def _key_names(self, *actions: str) -> list[str]:
-        return [key for action in actions if (key := self._key(action))]
+        """Return the keys of the actions that have one."""
+        keys = [self._key(action) for action in actions]
+        return [key for key in keys if key]
 
 
 def find_score_criteria(detail: ItemDetail) -> list[TargetCriterion]:
     """Return (target, criterion) of each score from 0 to 2 by the benchmark, in the benchmark's
     order.
     """
-    unscored = (CORRECT, DECISIVE_STEP)
-    verdicts = detail.item.verdicts
-    scored = [
-        (v.target, v.criterion)
-        for v in verdicts
-        if type(v.value) is int and v.criterion not in unscored
-    ]
-    return list(dict.fromkeys(scored))
+    criteria: list[TargetCriterion] = []
+    for verdict in detail.item.verdicts:
+        question = (verdict.target, verdict.criterion)
+        # The type excludes true and false, which are integers too.
+        is_score = type(verdict.value) is int
+        if verdict.criterion in (CORRECT, DECISIVE_STEP) or not is_score:
+            continue
+        if question not in criteria:
+            criteria.append(question)
+    return criteria
 
 
 def format_verdict_with_criterion(value: Any, criterion: str) -> str:
@@ -436,22 +478,28 @@ def format_verdict_with_criterion(value: Any, criterion: str) -> str:
     text = format_verdict(value, criterion) or "none"
     if criterion == DECISIVE_STEP and is_definite(value):
         return f"decisive step: message {text}"
-    return text if criterion == CORRECT else f"{sanitize(criterion)} {text}"
+    if criterion == CORRECT:
+        return text
+    return f"{sanitize(criterion)} {text}"
 
 
 def describe_event(event: Event) -> str:
     """Describe the fields that an event sets, such as `fail, fault: golden, on turn 2 call 1`."""
-    parts = (
-        [format_verdict_with_criterion(event.verdict, event.criterion)]
-        if event.verdict is not None
-        else []
-    )
-    parts += [f"fault: {event.fault}"] if event.fault else []
-    parts += [f"tags {sanitize(', '.join(event.tags))}"] if event.tags is not None else []
-    parts += ["note"] if event.note is not None else []
-    parts += ["override reason"] if event.verdict is None and event.overrules else []
-    parts += ["golden fix"] if event.golden_fix is not None else []
-    parts += [f"on {sanitize(describe_address(event.target))}"] if event.target != ITEM else []
+    parts = []
+    if event.verdict is not None:
+        parts.append(format_verdict_with_criterion(event.verdict, event.criterion))
+    if event.fault:
+        parts.append(f"fault: {event.fault}")
+    if event.tags is not None:
+        parts.append(f"tags {sanitize(', '.join(event.tags))}")
+    if event.note is not None:
+        parts.append("note")
+    if event.verdict is None and event.overrules:
+        parts.append("override reason")
+    if event.golden_fix is not None:
+        parts.append("golden fix")
+    if event.target != ITEM:
+        parts.append(f"on {sanitize(describe_address(event.target))}")
     return ", ".join(parts) or "review"
 
 
@@ -463,10 +511,11 @@ def _overridden_source_text(event: Event) -> str:
     """Return `, overrides judge gpt-4o` for a verdict on a part of the item. Empty for the whole
     item, because the header shows its verdicts.
     """
-    over = event.overrules
-    if over is None or event.target == ITEM or event.verdict is None:
+    overridden = event.overrules
+    if overridden is None or event.target == ITEM or event.verdict is None:
         return ""
-    return sanitize(", overrides " + " ".join(filter(None, (over.get("source"), over.get("by")))))
+    names = [overridden.get("source"), overridden.get("by")]
+    return sanitize(", overrides " + " ".join(name for name in names if name))
 
 
 def _error_text(error: Exception) -> str:

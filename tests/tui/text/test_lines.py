@@ -9,7 +9,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.tui.text.lines import sanitize_and_wrap, wrap_first_rows, wrap_sanitized
+from fcreview.tui.text.lines import (
+    FixedColumn,
+    LineBuilder,
+    fixed_columns_width,
+    join_lines,
+    lay_out_fixed_columns,
+    make_line,
+    plain_text,
+    sanitize_and_wrap,
+    wrap_first_rows,
+    wrap_sanitized,
+)
 
 
 @pytest.mark.parametrize("cells", [1, 2, 7, 80])
@@ -37,3 +48,31 @@ def test_wrapping_the_head_reads_only_the_start_of_a_text() -> None:
 def test_row_that_fits_exactly_is_full() -> None:
     assert wrap_sanitized("abcdefgh", 4) == ["abcd", "efgh"]
     assert wrap_sanitized("一二三", 4) == ["一二", "三"]
+
+
+def test_built_line_is_padded_and_has_no_empty_part() -> None:
+    line = LineBuilder()
+    assert line.is_empty
+    line.add("", "dim")
+    line.add("\u6771\u4eac", "strong")
+    line.pad_to(6)
+    line.pad_to(3)
+    line.add_padded("a long text", 5, "dim")
+    assert line.build() == (("\u6771\u4eac", "strong"), ("  ", ""), ("a lo\u2026", "dim"))
+    assert line.width == 11
+
+
+def test_joined_lines_omit_empty_lines() -> None:
+    joined = join_lines([(), make_line("a"), (), make_line("b")], (" \u00b7 ", "dim"))
+    assert plain_text(joined) == "a \u00b7 b"
+
+
+def test_heading_and_rows_follow_from_the_fixed_columns() -> None:
+    columns = [
+        FixedColumn("name", 6, lambda number: make_line("x" * number), gap=""),
+        FixedColumn("count", 7, lambda number: make_line(f"{number:,}"), align_right=True),
+    ]
+    table = lay_out_fixed_columns(columns, [2, 7])
+    assert plain_text(table.heading) == "name      count"
+    assert [plain_text(row) for row in table.rows] == ["xx            2", "xxxxxxx        7"]
+    assert fixed_columns_width(columns) == len(plain_text(table.heading))

@@ -485,6 +485,18 @@ def _format_header_facts(detail: ItemDetail, cells: int) -> str:
 def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
     """Return one line with category, conversation, turns, tokens, latency, model and benchmark."""
     item = detail.item
+    first_facts = [sanitize(item.category)]
+    other_facts = [*_list_size_facts(item), detail.row.run_name, detail.run.full_title]
+    if item.group:
+        without_name = " · ".join([*first_facts, "group ", *other_facts])
+        room = max(cells - display_width(sanitize(without_name)), MIN_GROUP_CELLS)
+        first_facts.append(f"group {truncate_middle(sanitize(item.group), room, 1 / 2)}")
+    text = sanitize(" · ".join(first_facts + other_facts))
+    return [make_line(clip(text, cells), "dim")]
+
+
+def _list_size_facts(item: Item) -> list[str]:
+    """Return the numbers of turns, steps and tokens, and the latency, as far as they are known."""
     facts = []
     if item.n_turns > 1 or item.n_steps > 1:
         turns = format_count(item.n_turns, "turn")
@@ -494,16 +506,7 @@ def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
         facts.append(f"{item.tokens_in}+{item.tokens_out or 0} tokens")
     if item.latency is not None:
         facts.append(f"{item.latency:.1f} s")
-    facts.append(detail.row.run_name)
-    facts.append(detail.run.full_title)
-
-    first_facts = [sanitize(item.category)]
-    if item.group:
-        without_name = " · ".join([*first_facts, "group ", *facts])
-        room = max(cells - display_width(sanitize(without_name)), MIN_GROUP_CELLS)
-        first_facts.append(f"group {truncate_middle(sanitize(item.group), room, 1 / 2)}")
-    text = sanitize(" · ".join(first_facts + facts))
-    return [make_line(clip(text, cells), "dim")]
+    return facts
 
 
 TRAJECTORY_REASON_ROWS = 3

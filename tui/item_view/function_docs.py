@@ -505,9 +505,16 @@ def _footer_parameter_lines(
     kind = "required" if argument in required else "optional"
     facts = f" · {sanitize(type_name(schema))}, {kind}"
     lines = [rule_line(((sanitize(argument), "strong"), (facts, "")), cells)]
-    if not isinstance(schema, dict):
-        return lines
+    if isinstance(schema, dict):
+        lines += _footer_value_lines(schema, cells)
+    return lines
 
+
+def _footer_value_lines(schema: dict[str, Any], cells: int) -> list[Line]:
+    """Render the allowed values and the default on one line, and the beginning of the
+    description.
+    """
+    lines = []
     values = []
     for key in ("enum", "default"):
         if key in schema:

@@ -474,28 +474,35 @@ def _is_of_model(event: TimelineEvent) -> bool:
 def _single_event_blocks(
     indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions
 ) -> list[Block]:
+    """Return the blocks of a message, or of a call with its result."""
     if event.message is not None:
         block = _message_block(indexed, turn, event, event.message, options)
         number = indexed.message_number(event.message)
         is_text = event.message.role in ("user", "assistant")
         return [*set_message_number([block], number, stops_cursor=is_text)]
 
-    number = indexed.message_number(event.call)
-    blocks: list[Block] = []
-    if event.pair is not None:
-        pair = pair_blocks(indexed, event.pair, event.position, options)
-        blocks += set_message_number(pair, number)
-    elif event.call is not None:
-        key = f"{turn_address(turn)}/{event.key}/call"
-        step = indexed.step_label(turn, event.step)
-        call = unpaired_call_blocks(key, step, event.call, options)
-        blocks += set_message_number(call, number, stops_cursor=True)
-
+    blocks = _call_event_blocks(indexed, turn, event, options)
     if event.observation is not None:
         is_equal = event.pair is not None and event.pair.state in "=~"
         result = _result_block(turn, event, event.observation, options, is_brief=is_equal)
         blocks += set_message_number([result], indexed.message_number(event.observation))
     return blocks
+
+
+def _call_event_blocks(
+    indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions
+) -> list[Block]:
+    """Return the blocks of a call pair, or of a call with which the benchmark compares nothing."""
+    number = indexed.message_number(event.call)
+    if event.pair is not None:
+        pair = pair_blocks(indexed, event.pair, event.position, options)
+        return [*set_message_number(pair, number)]
+    if event.call is None:
+        return []
+    key = f"{turn_address(turn)}/{event.key}/call"
+    step = indexed.step_label(turn, event.step)
+    call = unpaired_call_blocks(key, step, event.call, options)
+    return [*set_message_number(call, number, stops_cursor=True)]
 
 
 def _repeated_event_blocks(

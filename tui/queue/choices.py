@@ -600,31 +600,41 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
     """
     largest = max((group.count for group in groups), default=1)
     count_cells = max(display_width(f"{largest:,}"), MIN_COUNT_CELLS)
-    shown = groups[:MAX_REASONS]
     room = width - count_cells - 2
+    shown = groups[:MAX_REASONS]
     bar_cells = _choose_reason_bar_width(shown, room)
 
     lines: list[Line] = []
     for group in shown:
-        meaning = _describe_group(group)
-        code = sanitize(group.name or "(no error type)")
-        sentence = _capitalize(meaning) if meaning else code
-        first = LineBuilder()
-        first.add(f"{group.count:>{count_cells},}  ", "strong")
-        first.add_line(share_bar(group.count / largest, bar_cells, "fail"))
-        first.add("  ")
-        first.add(truncate(sentence, room - bar_cells - 2))
-        lines.append(first.build())
-
-        second = LineBuilder()
-        second.add(" " * (count_cells + 2))
-        if meaning:
-            second.add(truncate_error_type(code, room // 2), "dim")
-            second.add("  ")
-        example_cells = max(width - second.width, 1)
-        second.add_line(shorten_difference_line(_find_example_line(group), example_cells))
-        lines.append(second.build())
+        count: StyledText = (f"{group.count:>{count_cells},}  ", "strong")
+        bar = share_bar(group.count / largest, bar_cells, "fail")
+        sentence = truncate(_name_failure_reason(group), room - bar_cells - 2)
+        lines.append((count, *bar, ("  ", ""), (sentence, "")))
+        indent: StyledText = (" " * (count_cells + 2), "")
+        lines.append((indent, *_failure_example_line(group, room)))
     return lines
+
+
+def _name_failure_reason(group: ClusterGroup) -> str:
+    """Return the meaning of the error type as a sentence, or the error type if its meaning is
+    unknown.
+    """
+    meaning = _describe_group(group)
+    return _capitalize(meaning) if meaning else sanitize(group.name or "(no error type)")
+
+
+def _failure_example_line(group: ClusterGroup, cells: int) -> Line:
+    """Return the error type, unless it is the name of the reason, and the first difference of an
+    example.
+    """
+    line = LineBuilder()
+    if _describe_group(group):
+        code = sanitize(group.name or "(no error type)")
+        line.add(truncate_error_type(code, cells // 2), "dim")
+        line.add("  ")
+    example_cells = max(cells - line.width, 1)
+    line.add_line(shorten_difference_line(_find_example_line(group), example_cells))
+    return line.build()
 
 
 def _choose_reason_bar_width(groups: Sequence[ClusterGroup], room: int) -> int:

@@ -123,8 +123,7 @@ class StatisticsTable(ChoiceTable[tuple[int, ...]]):
         heading = LineBuilder()
         heading.add_line(table.heading)
         heading.pad_to(interval_start)
-        lowest_text = f"{lowest:.1f}".rstrip("0").rstrip(".")
-        heading.add(lowest_text + "1".rjust(interval_cells - len(lowest_text)), "dim")
+        heading.add(_format_scale(lowest, interval_cells), "dim")
 
         rows = []
         for row, interval in zip(table.rows, self.intervals, strict=True):
@@ -132,11 +131,20 @@ class StatisticsTable(ChoiceTable[tuple[int, ...]]):
             line.add_line(row)
             line.pad_to(interval_start - 1)
             if interval is not None:
-                low, value, high = interval
-                bar = interval_bar(low, value, high, scale=(lowest, 1.0), cells=interval_cells)
-                line.add_line(bar)
+                line.add_line(_draw_interval(interval, lowest, interval_cells))
             rows.append(line.build())
         return TableLines(heading.build(), rows)
+
+
+def _format_scale(lowest: float, cells: int) -> str:
+    """Return the ends of the scale, such as `-0.2` and `1`, `cells` apart."""
+    lowest_text = f"{lowest:.1f}".rstrip("0").rstrip(".")
+    return lowest_text + "1".rjust(cells - len(lowest_text))
+
+
+def _draw_interval(interval: Interval, lowest: float, cells: int) -> Line:
+    low, value, high = interval
+    return interval_bar(low, value, high, scale=(lowest, 1.0), cells=cells)
 
 
 def make_complete_interval(

@@ -88,32 +88,38 @@ def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, c
     """Return the line ` Is this call correct?   simple_13 · turn 1 call 1            unresolved
     · 2 of 7`.
     """
-    separator = f" {symbols().separator} "
-    right = LineBuilder()
-    right.add(" ")
-    if case.resolved:
-        right.add("resolved", "good")
-    else:
-        right.add("unresolved", "disputed")
-    right.add(f"{separator}{cases.at + 1} of {len(cases.cases)} ", "dim")
+    right = _case_state_line(cases, case)
+    question = format_question(case)
+    name = _name_disputed_part(case, detail)
+    room = cells - line_width(right) - len(question) - 5
+    if room >= min(len(name), MIN_CARD_CELLS):
+        short_name = truncate_middle(name, room)
+        left: Line = ((f" {question}", "strong"), ("   ", ""), (short_name, "dim"))
+        return justify_line(left, right, cells)
 
+    # Without room for the question, the criterion is a part of the name.
+    short_name = truncate_middle(case_name(case, detail), cells - line_width(right) - 3)
+    return justify_line(make_line(f" {short_name}", "strong"), right, cells)
+
+
+def _case_state_line(cases: CaseList, case: AdjudicationCase) -> Line:
+    """Return ` unresolved · 2 of 7 `."""
+    line = LineBuilder()
+    line.add(" ")
+    if case.resolved:
+        line.add("resolved", "good")
+    else:
+        line.add("unresolved", "disputed")
+    line.add(f" {symbols().separator} {cases.at + 1} of {len(cases.cases)} ", "dim")
+    return line.build()
+
+
+def _name_disputed_part(case: AdjudicationCase, detail: ItemDetail) -> str:
+    """Return `simple_13 · turn 1 call 1`, or only the id if the item is disputed."""
     name = detail.row.id
     if case.disagreement.target != ITEM:
-        name += separator + describe_address(case.disagreement.target)
-    name = sanitize(name)
-    question = format_question(case)
-    room = cells - right.width - len(question) - 5
-
-    left = LineBuilder()
-    if room < min(len(name), MIN_CARD_CELLS):
-        # Without room for the question, the name of the case ends with the criterion.
-        short_name = truncate_middle(case_name(case, detail), cells - right.width - 3)
-        left.add(f" {short_name}", "strong")
-    else:
-        left.add(f" {question}", "strong")
-        left.add("   ")
-        left.add(truncate_middle(name, room), "dim")
-    return justify_line(left.build(), right.build(), cells)
+        name += f" {symbols().separator} {describe_address(case.disagreement.target)}"
+    return sanitize(name)
 
 
 def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> Line:

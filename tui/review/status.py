@@ -194,25 +194,44 @@ def status_line(
     if not text:
         return _key_hints_status_line(parts, key_names, cells)
 
+    choices = _list_right_parts(parts, question)
     left = make_line(f" {text}", style)
     undo = _undo_part(text, key_names)
-    choices = _list_right_parts(parts, question)
     if line_width((*left, *undo, *choices[-1])) >= cells:
         undo = BLANK_LINE
     fitting = [right for right in choices if line_width((*left, *undo, *right)) < cells]
-    right = fitting[0] if fitting else choices[-1]
+    if fitting:
+        return justify_line((*left, *undo), fitting[0], cells)
 
-    # A message about a part ends with the name of the part, which the right side also shows.
-    target_name = sanitize(describe_address(question.target))
-    message_ending = f" · {target_name}"
-    is_too_wide = line_width(left) + line_width(right) >= cells
-    if is_too_wide and question.target != ITEM and text.endswith(message_ending):
+    right = choices[-1]
+    if line_width(left) + line_width(right) >= cells and _names_target(text, question):
         if not parts.score:
-            right = ((_target_key(key_names), "key"), (f"verdict on: {target_name}", "warn"))
-        room = max(cells - line_width(right) - 2, 1)
-        short_text = _shorten_saved_message(text.removesuffix(message_ending), room)
-        left = make_line(f" {truncate(short_text, room)}", style)
+            right = _plain_target_part(question, key_names)
+        left = _message_without_target(text, style, question, cells - line_width(right) - 2)
     return justify_line((*left, *undo), right, cells)
+
+
+def _names_target(text: str, question: PendingQuestion) -> bool:
+    """Whether a message ends with the part of the item that the right side of the line also
+    names.
+    """
+    return question.target != ITEM and text.endswith(_target_ending(question))
+
+
+def _target_ending(question: PendingQuestion) -> str:
+    return f" · {sanitize(describe_address(question.target))}"
+
+
+def _plain_target_part(question: PendingQuestion, key_names: Mapping[str, str]) -> Line:
+    """Return ` T verdict on: turn 2 call 1`, without the criterion, which the message names."""
+    target_name = sanitize(describe_address(question.target))
+    return ((_target_key(key_names), "key"), (f"verdict on: {target_name}", "warn"))
+
+
+def _message_without_target(text: str, style: str, question: PendingQuestion, cells: int) -> Line:
+    room = max(cells, 1)
+    short_text = _shorten_saved_message(text.removesuffix(_target_ending(question)), room)
+    return make_line(f" {truncate(short_text, room)}", style)
 
 
 def _key_hints_status_line(parts: _StatusParts, key_names: Mapping[str, str], cells: int) -> Line:

@@ -42,13 +42,22 @@ from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.prompts import AskScreen, PickerScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import (
+    DocumentLayout,
     TextSource,
     find_match_offset,
     find_max_indent_level,
     fold_indented_lines,
     indent_json,
 )
-from fcreview.tui.text.lines import Line, format_size, justify_line, key_hints_line, line_width
+from fcreview.tui.text.lines import (
+    Line,
+    LineBuilder,
+    format_size,
+    justify_line,
+    key_hints_line,
+    line_width,
+    make_line,
+)
 from fcreview.tui.widgets.base import BottomDialog, GuardedScreen, work
 from fcreview.tui.widgets.document_view import DocumentView, KeyLine, LineBar
 
@@ -145,20 +154,24 @@ class PagerScreen(GuardedScreen[None]):
         self.call_after_refresh(self._draw_bars)
 
     def _draw_bars(self, message: str = "") -> None:
-        layout = self._view.document_layout
-        left: Line = (
-            (f" {sanitize(self._title)}", "strong"),
-            (f"  {message}" if message else "", "warn"),
-        )
-        state = "raw" if self._raw or self._text.indented is self._text.raw else "indented"
-        state += (
-            f", {format_count(self._depth, 'level')}"
-            if self._depth is not None and not self._raw
-            else ""
-        )
-        facts = (format_size(self._text.raw), state, layout.scroll_position if layout else "")
-        right: Line = ((f"{' · '.join(filter(None, facts))} ", "dim"),)
-        self.query_one("#pager-title", LineBar).show(justify_line(left, right, self.app.size.width))
+        left = LineBuilder()
+        left.add(f" {sanitize(self._title)}", "strong")
+        if message:
+            left.add(f"  {message}", "warn")
+        facts = [format_size(self._text.raw), self._describe_display()]
+        if self._view.document_layout is not None:
+            facts.append(self._view.document_layout.scroll_position)
+        right = make_line(f"{' · '.join(fact for fact in facts if fact)} ", "dim")
+        title = justify_line(left.build(), right, self.app.size.width)
+        self.query_one("#pager-title", LineBar).show(title)
+
+    def _describe_display(self) -> str:
+        """Return how the text is displayed: `raw`, `indented`, or `indented, 2 levels`."""
+        is_raw = self._raw or self._text.indented is self._text.raw
+        description = "raw" if is_raw else "indented"
+        if self._depth is not None and not self._raw:
+            description += f", {format_count(self._depth, 'level')}"
+        return description
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw_bars)
@@ -214,21 +227,23 @@ class PagerScreen(GuardedScreen[None]):
         self._find = text
         self._view.highlight = text.casefold()
         hit = find_match_offset(self._displayed_text, text, self._hit, step)
-        layout = self._view.document_layout
-        if hit is None or layout is None:
+        if hit is None or self._view.document_layout is None:
             self._view.redraw()
             self._draw_bars(f"no match for {sanitize(text)}")
             return
+
         self._hit = hit
-        source = (
-            TextSource(self._displayed_text)
-            if not isinstance(layout.source, TextSource)
-            else layout.source
-        )
+        self._reveal_hit(hit, self._view.document_layout)
+        self._draw_bars()
+
+    def _reveal_hit(self, hit: int, layout: DocumentLayout) -> None:
+        """Scroll to the character at index `hit` of the displayed text."""
+        source = layout.source
+        if not isinstance(source, TextSource):
+            source = TextSource(self._displayed_text)
         index, row = source.find_row(hit, layout.cells)
         self._view.redraw()
         self._view.reveal(index, row, entire_block=False)
-        self._draw_bars()
 
     def action_copy(self) -> None:
         self._draw_bars(copy_text(self._text.raw, self._folder, self.app._driver))

@@ -38,7 +38,7 @@ from fcreview.tui.queue.state import (
 )
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session, SessionError
-from fcreview.tui.text.lines import ChoiceTable, progress_message
+from fcreview.tui.text.lines import ChoiceTable, Line, make_line, progress_message
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import Panel, ProgressTimer, work
@@ -381,27 +381,33 @@ class QueuePane(Vertical):
 
     def append_message(self, message: str) -> None:
         """Show a message after the current message."""
-        self.show_message(f" {symbols().separator} ".join(filter(None, (self._message, message))))
+        if self._message:
+            message = f"{self._message} {symbols().separator} {message}"
+        self.show_message(message)
 
     def _line_bar(self, name: str) -> LineBar:
         return self.query_one(f"#{name}", LineBar)
 
     def _draw_header(self) -> None:
-        cells, runs = self.size.width, self._displayed_runs
-        key = find_action_key_names(self.app).get("queue.adjudicate", "")
         rates = header.rates_line(
-            runs, cells, blind=self._state.blind, estimate=self._estimate, adjudicate_key=key
+            self._displayed_runs,
+            self.size.width,
+            blind=self._state.blind,
+            estimate=self._estimate,
+            adjudicate_key=find_action_key_names(self.app).get("queue.adjudicate", ""),
         )
         self._line_bar("rates").show(rates)
-        self._line_bar("queue-message").show(
-            ((f" {sanitize(self._message)}", "warn"),) if self._message else ()
-        )
-        heading = (
-            ()
-            if self.list.is_waiting
-            else queue_heading_line(self.list.columns, self._shown.view.queue)
-        )
+
+        message: Line = ()
+        if self._message:
+            message = make_line(f" {sanitize(self._message)}", "warn")
+        self._line_bar("queue-message").show(message)
+
+        heading: Line = ()
+        if not self.list.is_waiting:
+            heading = queue_heading_line(self.list.columns, self._shown.view.queue)
         self._line_bar("heading").show(heading)
+
         self._draw_position()
         self._draw_top()
         self.refresh_bindings()
@@ -410,21 +416,25 @@ class QueuePane(Vertical):
         """Draw the top line of the screen, and store the review progress in the session for item
         screens.
         """
-        runs, state = self._displayed_runs, self._shown
+        runs = self._displayed_runs
+        state = self._shown
         total = header.sum_run_counts(runs or ())
         progress = self._page.progress if self._page else None
-        progress = progress or (ReviewProgress(total.yours, total.items) if runs else None)
+        if progress is None and runs:
+            progress = ReviewProgress(total.yours, total.items)
         self._session.progress = progress
+
         crumbs = header.list_queue_breadcrumbs(runs, state.view, state.where, state.search)
         path = (*self._session.root_breadcrumb, *crumbs)
-        cells, by_anyone = self.app.size.width, 0 if state.blind else total.reviewed
+        progress_line = header.top_progress_line(
+            self._session.annotator,
+            progress,
+            self.app.size.width,
+            # In blind mode, reviews of others are hidden.
+            n_reviewed_by_anyone=0 if state.blind else total.reviewed,
+        )
         for line in self.screen.query(TopLine):
-            line.show_path(
-                path,
-                header.top_progress_line(
-                    self._session.annotator, progress, cells, n_reviewed_by_anyone=by_anyone
-                ),
-            )
+            line.show_path(path, progress_line)
 
     def _draw_position(self) -> None:
         state, page = self._shown, None if self.list.is_waiting else self._page
@@ -486,20 +496,18 @@ class QueuePane(Vertical):
 
     @work(exclusive=True, group="view")
     async def _load_view(self, cursor: CursorPosition, message: str) -> None:
-        item = self._first_item
-        request = QueueRequest(
-            self._state.view, cursor, self._page is not None, self.opens_unreviewed
-        )
+        named_item = self._first_item
+        is_first_page = self._page is None
         try:
-            if item is not None:
-                cursor = CursorPosition(
-                    await self._loader.find_item_number(item, self._state.run), cursor.line
-                )
-                request = replace(request, position=cursor)
-            page = await self._loader.load_page(request)
-            message = message or (
-                await self._loader.load_store_warnings() if self._page is None else ""
+            if named_item is not None:
+                number = await self._loader.find_item_number(named_item, self._state.run)
+                cursor = CursorPosition(number, cursor.line)
+            request = QueueRequest(
+                self._state.view, cursor, not is_first_page, self.opens_unreviewed
             )
+            page = await self._loader.load_page(request)
+            if is_first_page and not message:
+                message = await self._loader.load_store_warnings()
         except SessionError as error:
             self.app.exit(return_code=1, message=str(error))
             return
@@ -507,16 +515,20 @@ class QueuePane(Vertical):
             self._state.reset_to_filter("")
             self.load_view(cursor, f"The filter was ignored: {error.message}")
             return
+
         self._first_item = None
-        if item is not None and cursor.item is None:
-            message = f"No item has the id {item}"
+        if named_item is not None and cursor.item is None:
+            message = f"No item has the id {named_item}"
         self._show_page(page, message)
-        found = (
-            page.unreviewed if self.opens_unreviewed else cursor.item if item is not None else None
-        )
+
+        item_to_open = None
+        if self.opens_unreviewed:
+            item_to_open = page.unreviewed
+        elif named_item is not None:
+            item_to_open = cursor.item
         self.opens_unreviewed = False
-        if found is not None:
-            self.post_message(self.ItemFound(found))
+        if item_to_open is not None:
+            self.post_message(self.ItemFound(item_to_open))
 
     def _show_page(self, page: QueuePage, message: str) -> None:
         self._message = message

@@ -256,10 +256,10 @@ class TagsScreen(BottomDialog[list[str] | None]):
         """Create the list.
 
         Args:
-            load_used: Loads the tags of earlier reviews. name: Name to show, such as the id of an
-            item that is not on screen. label: Title. If it is not `tags`, the list has response
-            labels. Labels are a verdict, so saving them
-                unchanged returns the list. Saving unchanged tags returns None.
+            load_used: Loads the tags of earlier reviews.
+            name: Name to show, such as the id of an item that is not on screen.
+            label: Title. If it is not `tags`, the list has response labels. Labels are a verdict,
+                so saving them unchanged returns the list. Saving unchanged tags returns None.
         """
         super().__init__()
         self._about = name
@@ -441,21 +441,36 @@ def find_label_choices(detail: ItemDetail, annotator: str, criterion: str) -> La
 
     The annotator's own labels are selected, else the benchmark's.
     """
-    verdicts = [
-        v.value for v in detail.item.verdicts if (v.target, v.criterion) == (RESPONSE, criterion)
-    ]
-    automatic = next((value for value in verdicts if isinstance(value, list)), [])
-    own_key = (annotator, RESPONSE, criterion)
-    own = next(
-        (o.verdict for o in detail.opinions if (o.annotator, o.target, o.criterion) == own_key),
-        None,
-    )
-    selected = own if isinstance(own, list) else automatic
-    known = scale.known_labels if (scale := SCALES.get(criterion)) is not None else ()
-    labels = dict.fromkeys(
-        [*known, *map(str, detail.item.extra.golden_labels or []), *map(str, automatic), *selected]
-    )
-    return LabelChoices(list(labels), list(selected))
+    automatic = _find_automatic_labels(detail, criterion)
+    own = _find_own_labels(detail, annotator, criterion)
+    selected = automatic if own is None else own
+
+    labels: list[str] = []
+    scale = SCALES.get(criterion)
+    if scale is not None:
+        labels += scale.known_labels
+    labels += [str(label) for label in detail.item.extra.golden_labels or []]
+    labels += [str(label) for label in automatic]
+    labels += selected
+    return LabelChoices(list(dict.fromkeys(labels)), list(selected))
+
+
+def _find_automatic_labels(detail: ItemDetail, criterion: str) -> list[Any]:
+    """Return the labels of the benchmark's first verdict on the response that is a list."""
+    for verdict in detail.item.verdicts:
+        is_about_response = verdict.target == RESPONSE and verdict.criterion == criterion
+        if is_about_response and isinstance(verdict.value, list):
+            return verdict.value
+    return []
+
+
+def _find_own_labels(detail: ItemDetail, annotator: str, criterion: str) -> list[Any] | None:
+    """Return the labels of the annotator's review. None without a review."""
+    for opinion in detail.opinions:
+        subject = (opinion.annotator, opinion.target, opinion.criterion)
+        if subject == (annotator, RESPONSE, criterion):
+            return opinion.verdict if isinstance(opinion.verdict, list) else None
+    return None
 
 
 class OverrideReasonScreen(BottomDialog[int | None]):
@@ -476,13 +491,15 @@ class OverrideReasonScreen(BottomDialog[int | None]):
         yield LineBlock(id="why")
 
     def on_resize(self) -> None:
-        names, cells = find_action_key_names(self.app), self.app.size.width
-        keys = [names.get(f"why.take_{at}", "") for at in range(1, len(self._reasons) + 1)]
-        labels = map(self._override.format_reason_label, self._reasons)
-        hints = [
-            *((key, label) for key, label in zip(keys, labels, strict=True) if key),
-            *list_key_hints(self),
-        ]
+        cells = self.app.size.width
+        key_names = find_action_key_names(self.app)
+        hints = []
+        for number, reason in enumerate(self._reasons, 1):
+            key = key_names.get(f"why.take_{number}", "")
+            if key:
+                hints.append((key, self._override.format_reason_label(reason)))
+        hints += list_key_hints(self)
+
         question = make_line(f" {self._override.format_question(cells - 2)}", "strong")
         self.query_one(LineBlock).show([question, key_hints_line(hints, cells, 1)])
 

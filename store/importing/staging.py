@@ -254,37 +254,49 @@ def stage_run(
         items=path_stem.with_suffix(".items"),
         shared_rows=path_stem.with_suffix(".shared"),
     )
-    paths: dict[str, str] = {}
-    n_bytes = seq = 0
+    stored_paths = _StoredPaths(to_stored_path)
+    n_bytes = 0
     with (
         staged.items.open("wb", WRITE_BUFFER_BYTES) as lines,
         staged.shared_rows.open("wb") as shared_lines,
     ):
         shared_rows = SharedRowWriter(shared_lines, cache)
-        for item in records:
-            if not isinstance(item, Item):
-                _stage_run_record(staged, item)
+        for record in records:
+            if not isinstance(record, Item):
+                _stage_run_record(staged, record)
                 continue
-            file = paths.get(item.file)
-            if file is None:
-                file = paths[item.file] = (
-                    redact_api_keys_in_text(to_stored_path(item.file)) if item.file else ""
-                )
-            item.file = file
-            item.flags = list_item_flags(item)
-            line = serialize_item(run_number, seq, item, shared_rows)
+
+            seq = staged.n_items
+            record.file = stored_paths.find(record.file)
+            record.flags = list_item_flags(record)
+            line = serialize_item(run_number, seq, record, shared_rows)
             lines.write(line)
-            if len(line) > staged.longest_item:
-                staged.longest_item = len(line)
-            if item.issues:
-                staged.issues.extend(_redact_issue(issue, item.id, seq) for issue in item.issues)
-            seq += 1
-            n_bytes += item.length
-            if on_progress is not None and not seq % ITEMS_PER_REPORT:
+            staged.longest_item = max(staged.longest_item, len(line))
+            for issue in record.issues:
+                staged.issues.append(_redact_issue(issue, record.id, seq))
+            staged.n_items += 1
+
+            n_bytes += record.length
+            if on_progress is not None and staged.n_items % ITEMS_PER_REPORT == 0:
                 on_progress(n_bytes)
         staged.longest_shared_row = shared_rows.longest_line
-    staged.n_items = seq
     return staged
+
+
+class _StoredPaths:
+    """Converts the paths of result files, each once, because most items have the same file."""
+
+    def __init__(self, to_stored_path: Callable[[str], str]) -> None:
+        self._to_stored_path = to_stored_path
+        self._stored_paths: dict[str, str] = {"": ""}
+
+    def find(self, path: str) -> str:
+        """Return the path as in the store, without API keys."""
+        stored_path = self._stored_paths.get(path)
+        if stored_path is None:
+            stored_path = redact_api_keys_in_text(self._to_stored_path(path))
+            self._stored_paths[path] = stored_path
+        return stored_path
 
 
 def list_item_flags(item: Item) -> list[ItemFlag]:

@@ -466,13 +466,13 @@ class FlipScreen(GuardedScreen[None]):
 
 
 def _fetch_outcomes(
-    view: View,
     runs: tuple[RunRow, RunRow],
     sources: tuple[VerdictSource, VerdictSource],
     store: Store,
 ) -> list[list[ItemOutcome]]:
-    """Return the outcomes of run A and of run B, each with its source of verdicts."""
+    """Return the outcomes of all items of run A and of run B, each with its source of verdicts."""
     outcomes = []
+    view = View(queue="dataset")
     for row, source in zip(runs, sources, strict=True):
         outcome_by_run = store.analysis.fetch_outcomes(view, (row.run,), source)
         outcomes.append(outcome_by_run[row.run])
@@ -480,10 +480,10 @@ def _fetch_outcomes(
 
 
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
-    """Screen with the pass rates of two runs by category, and with the flips among the items of a
-    view.
+    """Screen with the pass rates of two runs by category, and with the flips.
 
-    It is not available in blind review.
+    It is about all items of the runs, whatever the list of items shows: the failures of a run say
+    nothing about its pass rate. It is not available in blind review.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMPARISON_ACTIONS, MODAL_HELP_ACTIONS)
@@ -494,10 +494,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     """
     WAITING_FOR = "comparing"
 
-    def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
+    def __init__(self, session: Session, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
         self._session = session
-        self._view = view
         self._runs = runs
         run_a, run_b = runs
         self._default_sources = (
@@ -531,7 +530,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     async def _compare_runs(self) -> None:
         self.waiting.start()
         outcomes_a, outcomes_b = await self._session.query(
-            partial(_fetch_outcomes, self._view, self._runs, self._sources), interruptible=True
+            partial(_fetch_outcomes, self._runs, self._sources), interruptible=True
         )
         self._comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
 

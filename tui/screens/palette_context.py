@@ -180,7 +180,7 @@ class PaletteContext:
     def show_comparison(self, run_a: RunRow, run_b: RunRow) -> None:
         from fcreview.tui.screens.compare import CompareScreen
 
-        self.app.push_screen(CompareScreen(self.session, self.state.view, (run_a, run_b)))
+        self.app.push_screen(CompareScreen(self.session, (run_a, run_b)))
 
     def show_report(self) -> None:
         self.app.push_screen(

@@ -232,7 +232,7 @@ class QueueMenus:
         from fcreview.tui.screens.compare import CompareScreen
 
         rows = {row.run: row for row in self.runs or ()}
-        return CompareScreen(self._session, self._state.view, (rows[run_a], rows[run_b]))
+        return CompareScreen(self._session, (rows[run_a], rows[run_b]))
 
 
 HIDE_DELAY = 0.15

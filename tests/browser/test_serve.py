@@ -114,8 +114,12 @@ def test_a_browser_reviews_and_resumes_after_a_reload(
         each for each in first_requests + browser.seen.requests if not each.startswith("data:")
     ]
     assert {urlsplit(each).netloc for each in asked} == {urlsplit(server.address).netloc}
+    # The terminal's script measures itself, and complains about WebGL and a busy machine.
+    harmless = ("ping=", "WebGL", "exceeded allotted deadline")
     assert not [
-        each for each in browser.seen.complaints if "ping=" not in each and "WebGL" not in each
+        complaint
+        for complaint in browser.seen.complaints
+        if not any(text in complaint for text in harmless)
     ]
 
     server.process.terminate()

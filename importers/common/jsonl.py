@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import orjson
 
@@ -267,49 +267,48 @@ def _parse_irregular_line(
     are not UTF-8.
     """
     length = len(raw_record)
-    if length > LARGE_LINE_BYTES and count_values(raw_record) > MAX_VALUES:
+    is_large = length > LARGE_LINE_BYTES
+
+    def make_issue(what: str, raw: bytes, *, is_error: bool = False) -> ImportIssue:
+        severity: Literal["error", "warning"] = "error" if is_error else "warning"
+        excerpt = make_excerpt(raw)
+        return ImportIssue(file_name, line, what=what, raw=excerpt, severity=severity)
+
+    if is_large and count_values(raw_record) > MAX_VALUES:
         what = f"skipped a line of {length / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
-        yield ImportIssue(
-            file_name, line, what=what, raw=make_excerpt(raw_record), severity="error"
-        )
+        yield make_issue(what, raw_record, is_error=True)
         return
-    if raw_record.startswith(BOM):
-        raw_record = raw_record[3:]
-        if not raw_record or raw_record.isspace():
-            return
+
+    raw_json = raw_record.removeprefix(BOM)
+    if not raw_json or raw_json.isspace():
+        return
     try:
-        text = raw_record.decode("utf-8")
+        text = raw_json.decode("utf-8")
     except UnicodeDecodeError as error:
-        text = raw_record.decode("utf-8", "replace")
+        text = raw_json.decode("utf-8", "replace")
         what = f"byte {error.start + 1} of the line is not UTF-8 and was replaced by U+FFFD"
-        yield ImportIssue(file_name, line, what=what, raw=make_excerpt(raw_record))
+        yield make_issue(what, raw_json)
+
     long_numbers: list[str] = []
+    max_string_length = MAX_STRING_LENGTH if is_large else None
     try:
         parsed = parse_json_text(text, long_numbers)
-        value = escape_and_cut_strings(
-            parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0
-        )
+        value = escape_and_cut_strings(parsed, max_string_length)
     except RecursionError:
         what = "the line is nested too deeply to be read"
-        yield ImportIssue(
-            file_name, line, what=what, raw=make_excerpt(raw_record), severity="error"
-        )
+        yield make_issue(what, raw_json, is_error=True)
         return
     except ValueError as error:
-        what = _describe_json_error(raw_record, error, has_line_feed)
-        yield ImportIssue(
-            file_name, line, what=what, raw=make_excerpt(raw_record), severity="error"
-        )
+        what = _describe_json_error(raw_json, error, has_line_feed)
+        yield make_issue(what, raw_json, is_error=True)
         return
-    if length > LARGE_LINE_BYTES:
-        what = (
-            f"this line has {length / 1e6:.0f} MB, so strings were cut after {MAX_STRING_LENGTH:,}"
-            " characters"
-        )
-        yield ImportIssue(file_name, line, what=what, raw=make_excerpt(raw_record))
+
+    if is_large:
+        size = f"{length / 1e6:.0f} MB"
+        limit = f"{MAX_STRING_LENGTH:,} characters"
+        yield make_issue(f"this line has {size}, so strings were cut after {limit}", raw_json)
     for number in long_numbers:
-        what = f"a number is too long and was replaced by text: {number}"
-        yield ImportIssue(file_name, line, what=what, raw=make_excerpt(raw_record))
+        yield make_issue(f"a number is too long and was replaced by text: {number}", raw_json)
     yield JsonRecord(line, offset=offset, length=length, value=value)
 
 

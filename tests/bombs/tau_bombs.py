@@ -101,7 +101,7 @@ BOMBS = {
     "repeated trials": Bomb(repeated_trials, "t0_trial_0", size=1_500, small_size=200),
     "golden actions": Bomb(golden_actions, SECOND_SIMULATION, size=20_000, small_size=500),
     "calls in a turn": Bomb(calls_in_a_turn, SECOND_SIMULATION, size=6_000, small_size=0),
-    "deep": Bomb(deep_arguments, SECOND_SIMULATION, size=20_000, small_size=0),
+    "deep": Bomb(deep_arguments, "t0_trial_0", size=20_000, small_size=0),
     "wide": Bomb(wide_arguments, SECOND_SIMULATION, size=80_000, small_size=0),
     "long": Bomb(long_text, SECOND_SIMULATION, size=40, small_size=40, is_cut=True),
     "many messages": Bomb(many_messages, SECOND_SIMULATION, size=12_000, small_size=0),

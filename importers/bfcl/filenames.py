@@ -182,30 +182,47 @@ def classify_file(path: Path) -> ClassifiedFile | None:
     """
     ignored = _describe_ignored_file(path)
     if ignored is not None:
-        return ClassifiedFile(
-            path, kind="ignored", version="", category="", ignored_description=ignored
-        )
+        return _make_ignored_file(path, ignored)
     is_copy = has_copy_mark(path.name)
     if is_copy and _has_known_original(path.name):
-        return ClassifiedFile(
-            path, kind="ignored", version="", category="", ignored_description=COPIES
-        )
-    if match := _VERSIONED_NAME.fullmatch(path.name):
-        version, category, suffix = f"V{int(match[1])}", match[2], match[3]
+        return _make_ignored_file(path, COPIES)
+
+    versioned = _VERSIONED_NAME.fullmatch(path.name)
+    if versioned is not None:
+        number, category, suffix = versioned.groups()
         if category in CONFETTI_CATEGORIES:
             return None
-    elif match := _V1_NAME.fullmatch(path.name):
-        version, category, suffix = "V1", match[1], match[2]
-    elif (
-        (match := _UNVERSIONED_NAME.fullmatch(path.name))
-        and not path.name.startswith("data_")
-        and not is_copy
-    ):
-        return _classify_unversioned_file(path, match[1], match[2])
-    else:  # ACEBench has the names data_*.json
+        return _classify_by_name(path, f"V{int(number)}", category, suffix)
+    v1 = _V1_NAME.fullmatch(path.name)
+    if v1 is not None:
+        category, suffix = v1.groups()
+        return _classify_by_name(path, "V1", category, suffix)
+
+    unversioned = _UNVERSIONED_NAME.fullmatch(path.name)
+    is_of_acebench = path.name.startswith("data_")
+    if unversioned is None or is_of_acebench or is_copy:
         return None
-    default: FileKind = "answer" if path.parent.name == "possible_answer" else "question"
-    kind = cast("FileKind | None", suffix) or _infer_kind_from_record(read_first(path)) or default
+    category, suffix = unversioned.groups()
+    return _classify_unversioned_file(path, category, suffix)
+
+
+def _make_ignored_file(path: Path, description: str) -> ClassifiedFile:
+    return ClassifiedFile(
+        path, kind="ignored", version="", category="", ignored_description=description
+    )
+
+
+def _classify_by_name(
+    path: Path, version: str, category: str, suffix: str | None
+) -> ClassifiedFile:
+    """Classify a file whose name states the version.
+
+    Without a suffix, the first record tells the kind: results of V1 may have the name of the
+    question file.
+    """
+    kind = cast("FileKind | None", suffix) or _infer_kind_from_record(read_first(path))
+    if kind is None:
+        kind = "answer" if path.parent.name == "possible_answer" else "question"
     return ClassifiedFile(path, kind=kind, version=version, category=category)
 
 
@@ -221,30 +238,35 @@ def _has_known_original(name: str) -> bool:
 def _classify_unversioned_file(
     path: Path, category: str, suffix: str | None
 ) -> ClassifiedFile | None:
-    version = (
-        "V1"
-        if suffix == "score" or category in V1_CATEGORIES
-        else "V4"
-        if category in V4_CATEGORIES
-        else None
-    )
+    version = _guess_version(category, suffix)
     if version is None:
         return None
     first = read_first(path)
     kind = _infer_kind_from_record(first)
     if suffix == "score":
-        is_bfcl = kind == "score" or category in V1_CATEGORIES
-        return (
-            ClassifiedFile(
-                path, kind="score", version=version, category=category, is_certain=kind == "score"
-            )
-            if is_bfcl
-            else None
+        is_certain = kind == "score"
+        if not is_certain and category not in V1_CATEGORIES:
+            return None
+        return ClassifiedFile(
+            path, kind="score", version=version, category=category, is_certain=is_certain
         )
-    item_id = first.get("id") if kind == "result" else None
-    if kind != "result" or (isinstance(item_id, str) and not item_id.startswith(category)):
+
+    if kind != "result":
+        return None
+    item_id = first.get("id")
+    has_other_category = isinstance(item_id, str) and not item_id.startswith(category)
+    if has_other_category:
         return None
     return ClassifiedFile(path, kind="result", version=version, category=category, is_certain=False)
+
+
+def _guess_version(category: str, suffix: str | None) -> str | None:
+    """Return the version of a file whose name does not state it. Only V1 has such score files."""
+    if suffix == "score" or category in V1_CATEGORIES:
+        return "V1"
+    if category in V4_CATEGORIES:
+        return "V4"
+    return None
 
 
 def _infer_kind_from_record(first: Any) -> FileKind | None:

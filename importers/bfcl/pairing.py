@@ -8,9 +8,10 @@ only if their entries quote the replies in the results.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import Dataset
@@ -234,40 +235,21 @@ class Pairing:
         found = _find_counterpart_files(folder, version, files)
         if self._find_opened_results(found) is not None:
             if self._used.isdisjoint(file.path for file in files):
-                what = (
-                    "these scores have no results: the result files in this folder belong to other"
-                    " score files"
-                )
-                issue = ImportIssue(str(folder), None, what=what)
-                yield RunFiles(
-                    folder,
-                    model_folder=folder,
-                    version=version,
-                    results=[],
-                    scores=files,
-                    issues=[issue],
-                )
+                yield _make_run_without_results(key, files)
             return
 
+        path = _find_common_path(files)
         model_folder = folder
         if found.files:
-            is_outermost = folder == find_run_folder(files[0].path, version)
-            path = found.files[0].path
-            model_folder = (
-                find_run_folder(path, version)
-                if is_outermost
-                else filenames.find_model_folder(path)
-            )
-        shown_path = (
-            model_folder if found.has_all_files else _find_common_path(found.files or files)
-        )
-        issues = (
-            [found.make_choice_issue(folder, "result", found.other_folders)]
-            if found.other_folders
-            else []
-        )
+            model_folder = _find_model_folder_of_results(found.files[0].path, key, files)
+            path = _find_common_path(found.files)
+        if found.has_all_files:
+            path = model_folder
+        issues = []
+        if found.other_folders:
+            issues.append(found.make_choice_issue(folder, "result", found.other_folders))
         yield RunFiles(
-            shown_path,
+            path,
             model_folder=model_folder,
             version=version,
             results=found.files,
@@ -291,6 +273,31 @@ class Pairing:
 
     def _is_used(self, files: Files) -> bool:
         return {file.path for file in files} <= self._used
+
+
+def _make_run_without_results(key: RunKey, scores: Files) -> RunFiles:
+    """Return the run of scores beside results that belong to other scores."""
+    folder, version = key
+    what = (
+        "these scores have no results: the result files in this folder belong to other score files"
+    )
+    return RunFiles(
+        folder,
+        model_folder=folder,
+        version=version,
+        results=[],
+        scores=scores,
+        issues=[ImportIssue(str(folder), None, what=what)],
+    )
+
+
+def _find_model_folder_of_results(result: Path, scores_key: RunKey, scores: Files) -> Path:
+    """Return the model folder of results, at the same level as that of their scores."""
+    folder, version = scores_key
+    is_outermost = folder == find_run_folder(scores[0].path, version)
+    if is_outermost:
+        return find_run_folder(result, version)
+    return filenames.find_model_folder(result)
 
 
 def has_same_replies(results: Files, scores: Files) -> bool:
@@ -317,15 +324,13 @@ def _compare_replies(results: Files, scores: Files) -> _ComparedReplies:
     """
     quoted = QuotedReplies()
     for score_file in scores:
-        paths = [file.path for file in results if file.category == score_file.category]
+        category = score_file.category
+        paths = [file.path for file in results if file.category == category]
         if not paths or any(map(is_large_file, (*paths, score_file.path))):
             continue
-        found = load_results(paths, score_file.category)
-        quoted.add_category(
-            score_file.category,
-            found,
-            load_score_file(score_file.path, score_file.category, found, Dataset()),
-        )
+        loaded_results = load_results(paths, category)
+        loaded_scores = load_score_file(score_file.path, category, loaded_results, Dataset())
+        quoted.add_category(category, loaded_results, loaded_scores)
         if quoted.n_compared >= ENOUGH_COMPARED_REPLIES:
             break
     return _ComparedReplies(quoted.n_compared - quoted.n_others, quoted.n_compared)
@@ -341,24 +346,33 @@ def _choose_named_scores(
     there is no other choice.
     """
     results_folder, version = key
-    categories = {file.category for file in results}
-    candidates: dict[Path, Files] = {}
-    for (folder, file_version), files in score_models.items():
-        needed = [file for file in files if file.category in categories]
-        if file_version == version and needed:
-            candidates[folder] = needed
+    candidates = _select_scores_of_categories(score_models, version, results)
     for folder, files in candidates.items():
         if folder.name == results_folder.name:
             return Evaluation(folder, files)
+    if not candidates:
+        return None
 
     compared = {folder: _compare_replies(results, files) for folder, files in candidates.items()}
-    best = max(candidates, key=lambda folder: compared[folder].n_equal, default=None)
-    if best is None:
-        return None
+    best = max(candidates, key=lambda folder: compared[folder].n_equal)
     is_proven = compared[best].n_equal > 0 and compared[best].are_of_results
-    if is_proven or (is_only_run and len(candidates) == 1):
+    is_only_choice = is_only_run and len(candidates) == 1
+    if is_proven or is_only_choice:
         return Evaluation(best, candidates[best])
     return None
+
+
+def _select_scores_of_categories(
+    score_models: FilesByRun, version: str, results: Files
+) -> dict[Path, Files]:
+    """Return the score files of the results' version and categories by model folder."""
+    categories = {file.category for file in results}
+    selected: dict[Path, Files] = {}
+    for (folder, file_version), files in score_models.items():
+        files_of_categories = [file for file in files if file.category in categories]
+        if file_version == version and files_of_categories:
+            selected[folder] = files_of_categories
+    return selected
 
 
 def list_score_models(folder: Path) -> FilesByRun:
@@ -382,23 +396,20 @@ def _list_other_score_folders(results_folder: Path, version: str) -> Iterator[Pa
     if output_folder is None:
         return
     inside = results_folder.relative_to(output_folder)
-    siblings = [
-        each
-        for each in list_subfolders(output_folder.parent)
-        if filenames.is_result_or_score_folder(each)
+    others = [
+        sibling
+        for sibling in list_subfolders(output_folder.parent)
+        if sibling != output_folder and filenames.is_result_or_score_folder(sibling)
     ]
-    others = [each for each in siblings if each != output_folder]
     for score_folder in others:
-        if (
-            not filenames.is_official_output_folder(score_folder)
-            or "score" not in score_folder.name.lower()
-        ):
+        is_official = filenames.is_official_output_folder(score_folder)
+        if not is_official or "score" not in score_folder.name.lower():
             continue
         own_results = [
-            each / inside
-            for each in others
-            if "result" in each.name.lower()
-            and filenames.can_belong_to_same_run(each, score_folder)
+            other / inside
+            for other in others
+            if "result" in other.name.lower()
+            and filenames.can_belong_to_same_run(other, score_folder)
         ]
         if not any(find_files_of_kind(folder, version, "result") for folder in own_results):
             yield score_folder / inside
@@ -417,13 +428,13 @@ def _find_output_folder(folder: Path) -> Path | None:
 
 def _are_in_same_place(folder: Path, other: Path) -> bool:
     """Whether two model folders have the same path in output folders of the same parent folder."""
-    output_folders = _find_output_folder(folder), _find_output_folder(other)
-    if output_folders[0] is None or output_folders[1] is None:
+    output_folder = _find_output_folder(folder)
+    other_output_folder = _find_output_folder(other)
+    if output_folder is None or other_output_folder is None:
         return False
-    is_beside = output_folders[0].parent == output_folders[1].parent
-    return is_beside and folder.relative_to(output_folders[0]) == other.relative_to(
-        output_folders[1]
-    )
+    if output_folder.parent != other_output_folder.parent:
+        return False
+    return folder.relative_to(output_folder) == other.relative_to(other_output_folder)
 
 
 def _name_evaluations(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -433,22 +444,23 @@ def _name_evaluations(evaluations: Sequence[Evaluation]) -> list[str]:
     """
     if len(evaluations) < 2:
         return [""] * len(evaluations)
-    parts = [list(evaluation.folder.parts) for evaluation in evaluations]
-    while all(len(each) > 1 for each in parts) and len({each[0] for each in parts}) == 1:
-        for each in parts:
-            del each[0]
-    while all(len(each) > 1 for each in parts) and len({each[-1] for each in parts}) == 1:
-        for each in parts:
-            del each[-1]
-    return ["/".join(each) for each in parts]
+    paths = [list(evaluation.folder.parts) for evaluation in evaluations]
+    _drop_common_parts(paths, index=0)
+    _drop_common_parts(paths, index=-1)
+    return ["/".join(parts) for parts in paths]
+
+
+def _drop_common_parts(paths: Sequence[list[str]], *, index: Literal[0, -1]) -> None:
+    """Remove the first or last parts that all paths have. Each path keeps one part."""
+    while all(len(parts) > 1 for parts in paths) and len({parts[index] for parts in paths}) == 1:
+        for parts in paths:
+            del parts[index]
 
 
 def _find_common_path(files: Sequence[ClassifiedFile]) -> Path:
-    return (
-        files[0].path
-        if len(files) == 1
-        else Path(os.path.commonpath([file.path for file in files]))
-    )
+    if len(files) == 1:
+        return files[0].path
+    return Path(os.path.commonpath([file.path for file in files]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,24 +474,18 @@ class _Match:
 def _find_counterpart_files(
     folder: Path, version: str, files: Sequence[ClassifiedFile]
 ) -> Counterpart:
+    """Find the scores of results, or the results of scores, by the names of their folders."""
     own_kind = files[0].kind
     kind: FileKind = "score" if own_kind == "result" else "result"
-    categories = {file.category for file in files}
     opened = {file.path for file in files}
     has_all_files = opened >= {file.path for file in find_files_of_kind(folder, version, own_kind)}
 
-    matches: list[_Match] = []
-    for rank, candidate in _rank_candidate_folders(folder, kind):
-        found = find_files_of_kind(candidate, version, kind)
-        n_shared = len(categories & {file.category for file in found})
-        if n_shared:
-            matches.append(
-                _Match(rank, n_shared_categories=n_shared, folder=candidate, files=found)
-            )
+    categories = {file.category for file in files}
+    matches = _find_matches(folder, version, kind, categories)
     if not matches:
         return Counterpart(has_all_files=has_all_files)
-
     best, *others = _list_best_matches(matches)
+    # If the user opened only some files, only their counterparts are needed.
     needed = [file for file in best.files if has_all_files or file.category in categories]
     return Counterpart(
         best.folder,
@@ -487,6 +493,19 @@ def _find_counterpart_files(
         other_folders=[match.folder for match in others],
         has_all_files=has_all_files,
     )
+
+
+def _find_matches(folder: Path, version: str, kind: FileKind, categories: Set[str]) -> list[_Match]:
+    """Return the folders near a model folder with files of the same categories."""
+    matches: list[_Match] = []
+    for rank, candidate in _rank_candidate_folders(folder, kind):
+        candidate_files = find_files_of_kind(candidate, version, kind)
+        n_shared = len(categories & {file.category for file in candidate_files})
+        if n_shared:
+            matches.append(
+                _Match(rank, n_shared_categories=n_shared, folder=candidate, files=candidate_files)
+            )
+    return matches
 
 
 def _list_best_matches(matches: Sequence[_Match]) -> list[_Match]:
@@ -510,28 +529,48 @@ def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int,
     """
     yield 5, folder
     if filenames.is_result_or_score_folder(folder):
-        for sibling in list_subfolders(folder.parent):
-            is_part = filenames.is_result_or_score_folder(sibling) and kind in sibling.name.lower()
-            if sibling != folder and is_part and filenames.can_belong_to_same_run(folder, sibling):
-                yield 4 if _is_counterpart_name(folder.name, sibling.name, kind) else 3, sibling
+        yield from _rank_sibling_output_folders(folder, kind)
     for inner in list_subfolders(folder):
-        if filenames.is_result_or_score_folder(inner) and kind in inner.name.lower():
+        if _is_output_folder_of_kind(inner, kind):
             yield 4, inner
             yield 4, inner / folder.name
     outer = folder.parent
     if filenames.is_result_or_score_folder(outer) and kind not in outer.name.lower():
         yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
-    # The same path in another output folder: result/MODEL and score/MODEL, result/MODEL/run1 and
-    # score/MODEL/run1.
-    output_folder = _find_output_folder(folder) or outer
+    yield from _rank_same_paths_in_siblings(folder, kind)
+
+
+def _rank_sibling_output_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
+    """Yield the output folders beside an output folder without model folders."""
+    for sibling in list_subfolders(folder.parent):
+        if sibling == folder or not _is_output_folder_of_kind(sibling, kind):
+            continue
+        if filenames.can_belong_to_same_run(folder, sibling):
+            is_counterpart = _is_counterpart_name(folder.name, sibling.name, kind)
+            yield 4 if is_counterpart else 3, sibling
+
+
+def _rank_same_paths_in_siblings(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
+    """Yield the same path in other output folders: `result/MODEL` and `score/MODEL`, or
+    `result/MODEL/run1` and `score/MODEL/run1`.
+    """
+    output_folder = _find_output_folder(folder) or folder.parent
     inside = folder.relative_to(output_folder)
     for sibling in list_subfolders(output_folder.parent):
-        if sibling != output_folder and filenames.can_belong_to_same_run(output_folder, sibling):
-            is_counterpart = _is_counterpart_name(output_folder.name, sibling.name, kind)
-            yield (
-                4 if is_counterpart else 3 if kind in sibling.name.lower() else 1,
-                sibling / inside,
-            )
+        if sibling == output_folder:
+            continue
+        if not filenames.can_belong_to_same_run(output_folder, sibling):
+            continue
+        if _is_counterpart_name(output_folder.name, sibling.name, kind):
+            yield 4, sibling / inside
+        elif kind in sibling.name.lower():
+            yield 3, sibling / inside
+        else:
+            yield 1, sibling / inside
+
+
+def _is_output_folder_of_kind(folder: Path, kind: FileKind) -> bool:
+    return filenames.is_result_or_score_folder(folder) and kind in folder.name.lower()
 
 
 def _is_counterpart_name(name: str, sibling_name: str, sibling_kind: FileKind) -> bool:

@@ -10,9 +10,11 @@ verdicts. Without scores, it chooses the one that finds calls.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import filenames, scores
@@ -320,18 +322,28 @@ class _DecoderSelector:
         fits = [self._fit(decoder, sample) for decoder in candidates]
         most = max(fit.n_with_calls for fit in fits)
         if self._is_better_form(guessed, most):
-            frequent = [
-                fit
-                for fit in fits
-                if fit.decoder.name in _list_frequent_decoders(sample, self._version)
-            ]
-            found = [fit for fit in frequent if fit.n_with_calls * CLEARLY_MORE >= most]
-            return _find_most_passing(
-                found or [fit for fit in fits if fit.n_with_calls >= NEARLY_AS_MANY * most]
-            )
+            return self._find_best_of_other_form(fits, sample, most)
         if self._named.listed_name is not None:
             return self._choose_spelling(guessed)
         return _find_most_passing([fit for fit in fits if fit.n_with_calls == guessed.n_with_calls])
+
+    def _find_best_of_other_form(
+        self, fits: Sequence[Fit], sample: Sequence[ScoredReply], most: int
+    ) -> Fit:
+        """Return the best frequent decoder or, if none finds enough calls, the best of all that
+        find nearly as many calls as possible.
+        """
+        frequent_names = _list_frequent_decoders(sample, self._version)
+        frequent = [
+            fit
+            for fit in fits
+            if fit.decoder.name in frequent_names and fit.n_with_calls * CLEARLY_MORE >= most
+        ]
+        if frequent:
+            return _find_most_passing(frequent)
+        return _find_most_passing(
+            [fit for fit in fits if fit.n_with_calls >= NEARLY_AS_MANY * most]
+        )
 
     def _choose_spelling(self, fit: Fit) -> Fit:
         """Return the fit of the decoder with the other spelling of names if clearly more replies
@@ -463,21 +475,29 @@ def select_category_decoder(
     early = to_early_v1_decoder(decoder, version)
     if early is decoder or category not in ("java", "javascript"):
         return decoder
-    n_stringified = n_native = 0
+
+    outcomes: Counter[bool | None] = Counter()
     if score_file.is_complete:
         for item_id in results.records:
             record = results.read_record(item_id)
             result = record.get("result") if isinstance(record, dict) else None
+            arguments = _decode_single_call_arguments(decoder, result, category)
             entry = score_file.failing.get(item_id)
-            stringified = _has_stringified_arguments(
-                _decode_single_call_arguments(decoder, result, category), entry
-            )
-            n_stringified += stringified is True
-            n_native += stringified is False
+            outcomes[_has_stringified_arguments(arguments, entry)] += 1
+
+    n_stringified = outcomes[True]
+    n_native = outcomes[False]
     if n_stringified == n_native:
-        path = next((path for path, _ in results.records.values()), score_file.path)
-        return early if filenames.is_early_v1_file(path) else decoder
-    return early if n_stringified > n_native else decoder
+        is_early = filenames.is_early_v1_file(_find_first_file(results, score_file))
+    else:
+        is_early = n_stringified > n_native
+    return early if is_early else decoder
+
+
+def _find_first_file(results: Results, score_file: scores.ScoreFile) -> Path:
+    for result in results.records.values():
+        return result.path
+    return score_file.path
 
 
 def _decode_single_call_arguments(decoder: Decoder, result: Any, language: str) -> dict[str, Any]:

@@ -153,6 +153,8 @@ def _convert_scalar(
 PROSE_START = re.compile(
     rf"\[[ \n]*({NAME})(?:['\"]|!(?!=)|[ \n]+({NAME})(?=[ \n.,:;!?()]))|\[[ \n]*`"
 )
+MAX_QUOTED_ELEMENT = 80
+"""Longest quoted element of a list that is no call, in characters."""
 OPERATORS = frozenset(keyword.kwlist) - CONSTANTS.keys()
 STRING_PREFIX = re.compile(r"[rbuftRBUFT]{1,2}")
 
@@ -193,40 +195,60 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
     require neither. V2 and V3 remove brackets and quotes at both ends, so a newline between two
     calls is a syntax error.
     """
-    is_v1, stripped = version == "V1", version in ("V2", "V3")
-    listed = text
-    if stripped:
-        text = text.strip("[]'")
-        if not text:
-            raise Undecodable("the reply contains only brackets and quotes")
-        listed = f"[{text}]"
-    elif not is_v1:
-        text = listed = text.strip().strip("'")
-    calls = None if stripped and (text[0] == " " or "\n" in text) else parse_simple_calls(listed)
-    if calls is None:
-        if is_prose(listed):
-            raise Undecodable("prose, not calls")
-        nodes = _parse_call_nodes(text, is_v1)
-        calls = [read_call(node) for node in nodes]
-        without = (
-            [read_dotted_name(node.func) for node in nodes if not node.keywords] if is_v1 else []
-        )
+    if version == "V1":
+        return _parse_v1_calls(text)
+    if version in ("V2", "V3"):
+        return _parse_v2_calls(text)
+    cleaned = text.strip().strip("'")
+    calls = parse_simple_calls(cleaned)
+    if calls is not None:
+        return calls
+    return [read_call(node) for node in _parse_call_nodes(cleaned, listed=cleaned)]
+
+
+def _parse_v1_calls(text: str) -> Calls:
+    calls = parse_simple_calls(text)
+    if calls is not None:
+        without_keywords = [name for name, arguments in calls if not arguments]
     else:
-        without = [name for name, arguments in calls if not arguments] if is_v1 else []
-    if without:
-        raise WrongFormat(f"{without[0]} is called without keyword arguments", list(calls))
+        nodes = _parse_call_nodes(text, listed=text, accepts_single_call=False)
+        calls = [read_call(node) for node in nodes]
+        without_keywords = [read_dotted_name(node.func) for node in nodes if not node.keywords]
+    if without_keywords:
+        reason = f"{without_keywords[0]} is called without keyword arguments"
+        raise WrongFormat(reason, list(calls))
     return calls
 
 
-def _parse_call_nodes(text: str, is_v1: bool) -> list[ast.Call]:
+def _parse_v2_calls(text: str) -> Calls:
+    """Parse calls as V2 and V3 do."""
+    stripped = text.strip("[]'")
+    if not stripped:
+        raise Undecodable("the reply contains only brackets and quotes")
+    listed = f"[{stripped}]"
+    # Without the brackets, white space in front and a newline between two calls are errors.
+    needs_parser = stripped[0] == " " or "\n" in stripped
+    calls = None if needs_parser else parse_simple_calls(listed)
+    if calls is not None:
+        return calls
+    return [read_call(node) for node in _parse_call_nodes(stripped, listed=listed)]
+
+
+def _parse_call_nodes(
+    text: str, *, listed: str, accepts_single_call: bool = True
+) -> list[ast.Call]:
+    """Parse calls with the `ast` parser. `listed` is the text with brackets."""
+    if is_prose(listed):
+        raise Undecodable("prose, not calls")
     body = parse_expression(text)
-    if isinstance(body, ast.Call) and not is_v1:
+    if isinstance(body, ast.Call) and accepts_single_call:
         return [body]
     if not isinstance(body, (ast.List, ast.Tuple, ast.Set)):
         raise Undecodable("the text is not a list of calls")
-    other = next((element for element in body.elts if not isinstance(element, ast.Call)), None)
-    if other is not None:
-        raise Undecodable(f"an element of the list is not a call: {unparse_node(other)[:80]}")
+    for element in body.elts:
+        if not isinstance(element, ast.Call):
+            source = unparse_node(element)[:MAX_QUOTED_ELEMENT]
+            raise Undecodable(f"an element of the list is not a call: {source}")
     return cast("list[ast.Call]", body.elts)
 
 
@@ -238,9 +260,9 @@ def parse_call_text(
     Positional arguments get the parameter names from the function's doc in `functions` or, without
     one, "0", "1", ...
     """
-    simple = parse_simple_calls(f"[{text}]")
-    if simple is not None:
-        return simple[0] if len(simple) == 1 else None
+    simple_calls = parse_simple_calls(f"[{text}]")
+    if simple_calls is not None:
+        return simple_calls[0] if len(simple_calls) == 1 else None
     try:
         node = parse_expression(text.strip())
         if not isinstance(node, ast.Call):
@@ -249,12 +271,21 @@ def parse_call_text(
         positional = [read_argument_value(argument) for argument in node.args]
     except (Undecodable, RecursionError):
         return None
-    doc = next((doc for doc in functions if doc.get("name") == name), None) if positional else None
-    names = list(read_declared_parameters(doc).properties or ()) if doc is not None else []
-    arguments = {
-        (names[i] if i < len(names) else str(i)): value for i, value in enumerate(positional)
-    }
-    return name, {**arguments, **keywords}
+
+    arguments: dict[str, Any] = {}
+    parameter_names = _list_parameter_names(name, functions) if positional else []
+    for index, value in enumerate(positional):
+        is_declared = index < len(parameter_names)
+        arguments[parameter_names[index] if is_declared else str(index)] = value
+    return name, arguments | keywords
+
+
+def _list_parameter_names(name: str, functions: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the parameters of a function in the order of its doc. Empty without a doc."""
+    for doc in functions:
+        if doc.get("name") == name:
+            return list(read_declared_parameters(doc).properties or ())
+    return []
 
 
 def make_text_decoder(clean: Callable[[str], str]) -> DecodeFunction:

@@ -67,26 +67,35 @@ class _FunctionGemmaReader:
         while self.text[self.position : self.position + 1].isspace():
             self.position += 1
         if self.text.startswith(ESCAPE, self.position):
-            start = self.position + len(ESCAPE)
-            end = self.text.find(ESCAPE, start)
-            if end < 0:
-                raise Undecodable("a string has no closing <escape>")
-            self.position = end + len(ESCAPE)
-            return self.text[start:end]
+            return self._read_string()
         if self.text.startswith("{", self.position):
             return self.read_object()
         if self.text.startswith("[", self.position):
+            return self._read_list()
+        return self._read_bare_word()
+
+    def _read_string(self) -> str:
+        """Read a text between two `<escape>`."""
+        start = self.position + len(ESCAPE)
+        end = self.text.find(ESCAPE, start)
+        if end < 0:
+            raise Undecodable("a string has no closing <escape>")
+        self.position = end + len(ESCAPE)
+        return self.text[start:end]
+
+    def _read_list(self) -> list[Any]:
+        self.position += 1
+        items = []
+        while not self._skip_closing_bracket("]"):
+            items.append(self.read_value())
+        return items
+
+    def _read_bare_word(self) -> Any:
+        """Read a number, a constant or a text that ends at a comma or a closing bracket."""
+        start = self.position
+        while self.position < len(self.text) and self.text[self.position] not in ",}]":
             self.position += 1
-            items = []
-            while not self._skip_closing_bracket("]"):
-                items.append(self.read_value())
-            return items
-        end = next(
-            (i for i in range(self.position, len(self.text)) if self.text[i] in ",}]"),
-            len(self.text),
-        )
-        word, self.position = self.text[self.position : end].strip(), end
-        return _parse_bare_word(word)
+        return _parse_bare_word(self.text[start : self.position].strip())
 
     def _skip_closing_bracket(self, closing: str) -> bool:
         """Skip commas and spaces.
@@ -271,24 +280,34 @@ def decode_json_format(text: str) -> Calls:
 
     Text without JSON contains no call.
     """
-    start, end = text.find("["), text.rfind("]")
-    if 0 <= start < end:
-        text = text[start : end + 1]
-    first = OBJECT_LIST_START.search(text)
-    last = OBJECT_LIST_END.search(text, first.end()) if first else None
-    # as in BFCL's code, the list ends at the next `}]`, even if that is inside arguments
-    if first and last:
-        text = text[first.start() : last.end()]
     try:
-        found = parse_json(text)
+        value = parse_json(_cut_object_list(text))
     except Undecodable:
         return []
-    if not isinstance(found, (list, dict, str)):
+    if not isinstance(value, (list, dict, str)):
         raise Undecodable("the JSON is not a list of calls")
-    objects = [each for each in found if isinstance(each, dict)]
-    if any("function" not in each or "parameters" not in each for each in objects):
-        raise Undecodable("an object has no field function or parameters")
-    return validate_calls((each["function"], each["parameters"]) for each in objects)
+
+    objects = [element for element in value if isinstance(element, dict)]
+    for call in objects:
+        if "function" not in call or "parameters" not in call:
+            raise Undecodable("an object has no field function or parameters")
+    return validate_calls((call["function"], call["parameters"]) for call in objects)
+
+
+def _cut_object_list(text: str) -> str:
+    """Return the first list of objects in a text, or a longer part of the text without one."""
+    start = text.find("[")
+    end = text.rfind("]")
+    if 0 <= start < end:
+        text = text[start : end + 1]
+    opening = OBJECT_LIST_START.search(text)
+    if opening is None:
+        return text
+    # As in BFCL's code, the list ends at the next `}]`, even if that is inside arguments.
+    closing = OBJECT_LIST_END.search(text, opening.end())
+    if closing is None:
+        return text
+    return text[opening.start() : closing.end()]
 
 
 def decode_xml_format(text: str, *, verbose: bool) -> Calls:

@@ -87,6 +87,9 @@ class _FunctionGemmaReader:
         self.position += 1
         items = []
         while not self._skip_closing_bracket("]"):
+            # A bare word ends here, so the list would never end.
+            if self.text.startswith("}", self.position):
+                raise Undecodable("a list is closed by }")
             items.append(self.read_value())
         return items
 

@@ -153,6 +153,7 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
     ("FGEMMA", "<start_function_call>call:f<end_function_call>", ("V4",), [("f", {})]),
     ("FGEMMA", "<start_function_call>f{a:1}<end_function_call>", ("V4",), "no calls"),
     ("FGEMMA", "<start_function_call>call:f{a:1<end_function_call>", ("V4",), "failed"),
+    ("FGEMMA", "<start_function_call>call:f{a:[}}<end_function_call>", ("V4",), "failed"),
     ("FC", [{"f": '{"a": 1}', "g": "{}"}], EVERY, ONE),
     ("FC", [{"f": {"a": 1}}], EVERY, "failed"),
     ("FC", {"f": '{"a": 1}'}, EVERY, "failed"),

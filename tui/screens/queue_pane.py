@@ -18,7 +18,7 @@ from textual.screen import ModalScreen, Screen
 
 from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.parser import FilterError
-from fcreview.store.rows import RunRow
+from fcreview.store.rows import RunRow, View
 from fcreview.tui.keymap import find_action_key_names
 from fcreview.tui.queue import header
 from fcreview.tui.queue.choices import (
@@ -187,11 +187,20 @@ class QueueMenus:
         def make_screen() -> ModalScreen[Any]:
             from fcreview.tui.screens.statistics import SCREENS
 
-            return SCREENS[name](self._session, self._state.view)
+            return SCREENS[name](self._session, self._view_all_items())
 
         return QueueMenu(
             make_screen, apply=apply, disabled_reason=self._make_blind_mode_reason(name)
         )
+
+    def _view_all_items(self) -> View:
+        """Return a view of all items of the chosen runs, or of the opened queue file.
+
+        Figures are of these, whatever filter the list has: those of a part that someone selected by
+        its verdicts would be wrong for the whole.
+        """
+        view = self._state.view
+        return View(queue=view.queue_file or "dataset", runs=view.runs)
 
     def _select_items_including_passes(self, items: Sequence[int]) -> None:
         """Select items by number, including items that do not fail."""
@@ -213,10 +222,9 @@ class QueueMenus:
         )
 
     async def _load_suspect_reasons(self) -> ChoiceTable[Sequence[int]]:
-        view = self._state.view
-        return build_suspect_reason_choices(
-            await self._session.query(lambda store: store.fetch_suspicions(view))
-        )
+        view = self._view_all_items()
+        suspicions = await self._session.query(lambda store: store.fetch_suspicions(view))
+        return build_suspect_reason_choices(suspicions)
 
     def _make_runs_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.runs import RunListState, RunsScreen

@@ -20,7 +20,6 @@ from textual.content import Content
 from textual.css.query import NoMatches
 from textual.dom import DOMNode, NoScreen
 from textual.geometry import Region, Size
-from textual.message_pump import MessagePump
 from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
@@ -61,23 +60,33 @@ PROGRESS_INTERVAL = 0.5
 class ProgressTimer:
     """Timer that reports how long an operation has been running."""
 
-    def __init__(self, owner: MessagePump, report: Callable[[float], None]) -> None:
+    def __init__(self, owner: DOMNode, report: Callable[[float], None]) -> None:
         """Create a stopped timer. `report` receives the elapsed seconds."""
-        self._owner, self._tell = owner, report
+        self._owner = owner
+        self._report = report
         self._timer: Timer | None = None
         self._started = 0.0
 
     def start(self) -> None:
         self.stop()
         self._started = monotonic()
-        self._timer = self._owner.set_interval(
-            PROGRESS_INTERVAL, lambda: self._tell(monotonic() - self._started)
-        )
+        self._timer = self._owner.set_interval(PROGRESS_INTERVAL, self.report_elapsed_time)
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
+
+    def report_elapsed_time(self) -> None:
+        """Report the elapsed time, unless the screen has closed.
+
+        Textual stops the timers of a screen after it has removed the widgets.
+        """
+        try:
+            self._report(monotonic() - self._started)
+        except NoMatches:
+            if is_screen_active(self._owner):
+                raise
 
 
 Node = TypeVar("Node", bound=DOMNode)

@@ -3,11 +3,12 @@ import asyncio
 import pytest
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
+from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import WorkerFailed
 
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import ProgressTimer, work
 
 
 class Pane(Vertical):
@@ -73,3 +74,33 @@ async def test_missing_widget_on_an_active_screen_is_an_error() -> None:
             pane = await open_pane(app, wants="nowhere")
             pane.come.set()
             await pilot.pause()
+
+
+class TimedScreen(Screen[None]):
+    """A screen whose timer ticks once more after the widgets were removed."""
+
+    def __init__(self, name_of_bar: str = "bar") -> None:
+        super().__init__()
+        self.timer = ProgressTimer(self, lambda _: self.query_one(f"#{name_of_bar}"))
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="bar")
+
+
+async def test_timer_of_a_removed_screen_reports_nothing() -> None:
+    app: App[None] = App()
+    async with app.run_test():
+        screen = TimedScreen()
+        await app.push_screen(screen)
+        screen.timer.report_elapsed_time()
+        await app.pop_screen()
+        screen.timer.report_elapsed_time()
+
+
+async def test_timer_of_an_open_screen_reports_a_missing_widget() -> None:
+    app: App[None] = App()
+    async with app.run_test():
+        screen = TimedScreen("other")
+        await app.push_screen(screen)
+        with pytest.raises(NoMatches):
+            screen.timer.report_elapsed_time()

@@ -205,15 +205,16 @@ def top_progress_line(
     if progress is None:
         return make_line(name, "people")
 
+    n_reviewed, n_items = progress
     is_wide = width >= WIDE_TOP_LINE
     line = LineBuilder()
-    if progress.n_items:
+    if n_items:
         bar_cells = 20 if is_wide else 8
-        line.add_line(share_bar(progress.n_reviewed / progress.n_items, bar_cells))
-    line.add(f"  {progress.n_reviewed:,} of {progress.n_items:,}", "strong")
+        line.add_line(share_bar(n_reviewed / n_items, bar_cells))
+    line.add(f"  {n_reviewed:,} of {n_items:,}", "strong")
     if is_wide:
         line.add(" reviewed", "strong")
-    if is_wide and n_reviewed_by_anyone > progress.n_reviewed:
+    if is_wide and n_reviewed_by_anyone > n_reviewed:
         line.add(f" ({n_reviewed_by_anyone:,} by anyone)", "dim")
     line.add("   ")
     line.add(name, "people")
@@ -529,7 +530,7 @@ def format_queue_facts(
     run_name = truncate_middle(sanitize(cursor.run_name), room) if cursor.run_name else ""
 
     titles = _list_run_titles(runs or ())
-    selection = _list_selection(view, filter_text, search_text, cursor.n_strong)
+    selection = _list_selection(view, filter_text, search_text, cursor)
     order = [_describe_order(view)]
     if selection.names_order:
         order = []
@@ -579,7 +580,7 @@ class _Selection:
 
 
 def _list_selection(
-    view: View, filter_text: str, search_text: str, n_strong: int | None
+    view: View, filter_text: str, search_text: str, cursor: QueueCursor
 ) -> _Selection:
     """Describe the selected items, the filter, the search and the suspects, else the items of
     the queue.
@@ -594,8 +595,9 @@ def _list_selection(
     if not parts and view.share:
         parts.append("your items")
 
-    if view.queue == SUSPECTS_QUEUE and n_strong is not None:
-        return _Selection([*parts, f"suspects, {n_strong:,} strong"], names_order=True)
+    if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
+        suspects = f"suspects, {_format_strong_suspects(cursor)}"
+        return _Selection([*parts, suspects], names_order=True)
     if parts:
         return _Selection(parts)
     if view.queue == SUSPECTS_QUEUE:

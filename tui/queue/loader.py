@@ -175,6 +175,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
 
     widths = store.measure_columns(view)
     n_strong = None
+    n_strong_questions = None
     if _shows_suspicion(view, store):
         # The reasons for suspicion need the room.
         widths = replace(
@@ -187,6 +188,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
             has_judge=False,
         )
         n_strong = store.count_strong_suspects(view)
+        n_strong_questions = store.count_suspect_questions(view).strong
     return QueuePage(
         total=total,
         cursor=position,
@@ -195,6 +197,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         column_widths=widths,
         progress=read_review_progress(view, store),
         n_strong=n_strong,
+        n_strong_questions=n_strong_questions,
         unreviewed=unreviewed,
     )
 

@@ -9,7 +9,7 @@ import pytest
 from fcreview.model.address import describe_address
 from fcreview.model.sanitize import display_width
 from fcreview.tui.item_view.document import header_line, item_facts_lines
-from fcreview.tui.queue.columns import QueueColumns, queue_row_line
+from fcreview.tui.queue.columns import QueueColumn, QueueColumns, queue_row_line
 from fcreview.tui.review.recorder import PendingQuestion
 from fcreview.tui.review.status import status_line
 from fcreview.tui.text.lines import key_hints_line, plain_text
@@ -49,7 +49,7 @@ def test_blind_header_says_that_verdicts_are_hidden() -> None:
 
 def test_overruled_verdict_is_in_brackets() -> None:
     detail = make_detail(WEATHER)
-    columns = QueueColumns((("you", 3),))
+    columns = QueueColumns((QueueColumn("you", 3),))
     detail.row.you = False
     assert not detail.row.is_own_verdict_contradicted and "you  FAIL " in plain_text(
         header_line(detail, 0, 9, 120)

@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,8 @@ RunNumbers = tuple[int, ...]
 NOT_VERIFIED_ADVICE = "Another user wrote this store. Open all of its runs to import them again"
 MAX_MESSAGES = 3  # maximum number of runs, journal problems or errata that a warning lists
 MAX_LISTED_RUNS = 8  # maximum number of runs that an error message lists
+MAX_SEARCHED_NAMES = 1_000
+"""Number of names in a folder among which a mistyped one is searched."""
 MAX_LAKE_PROBLEMS = 5  # maximum number of damaged files that a warning lists
 _S3 = "s3:/"
 
@@ -84,9 +88,22 @@ def resolve_run_paths(options: WorkspaceOptions) -> list[Path]:
         )
     for path in options.paths:
         if not path.exists():
-            raise CommandError(f"no such file or folder: {path}")
+            raise CommandError(describe_missing_path(path))
     paths = [path.resolve() for path in options.paths]
     return [path.parent if path.name == ".fcreview" else path for path in paths]
+
+
+def describe_missing_path(path: Path) -> str:
+    """Say that a path does not exist, and name the entry of its folder with the nearest name."""
+    message = f"no such file or folder: {path}"
+    try:
+        names = [entry.name for entry in islice(path.parent.iterdir(), MAX_SEARCHED_NAMES)]
+    except OSError:
+        return message
+    nearest = get_close_matches(path.name, names, n=1)
+    if not nearest:
+        return message
+    return f"{message}. Did you mean {path.with_name(nearest[0])}?"
 
 
 def is_whole_workspace(workspace: Workspace, paths: Sequence[Path]) -> bool:

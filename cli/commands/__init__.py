@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from inspect import cleandoc
 from pathlib import Path
@@ -120,13 +121,16 @@ def _global_options(
 
 
 def add_default_command(arguments: list[str]) -> list[str]:
-    """Replace no arguments by `--help`, and insert `open` if the first argument is an existing
-    path.
+    """Replace no arguments by `--help`, and insert `open` if the first argument is a path.
+
+    A path exists, or has a separator, so that a mistyped path is no unknown command.
     """
     if not arguments:
         return ["--help"]
     first = arguments[0]
-    if first not in COMMANDS and not first.startswith("-") and Path(first).exists():
+    is_command_or_option = first in COMMANDS or first.startswith("-")
+    is_path = os.sep in first or Path(first).exists()
+    if is_path and not is_command_or_option:
         return ["open", *arguments]
     return arguments
 

@@ -78,6 +78,17 @@ def test_help_and_version_import_no_command(option: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.parametrize("command", [["open"], ["items"], []])
+def test_mistyped_path_names_the_nearest_one(cli: Cli, tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "results").mkdir()
+    done = cli(*command, tmp_path / "reslts")
+    assert (done.code, done.out) == (1, "")
+    expected = (
+        f"no such file or folder: {tmp_path / 'reslts'}. Did you mean {tmp_path / 'results'}?"
+    )
+    assert done.err == f"fcreview: {expected}\n"
+
+
 def test_version(cli: Cli) -> None:
     import fcreview
 

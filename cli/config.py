@@ -19,6 +19,8 @@ better = "lower"
 pass_at = 0.0                         # the value from which a score passes
 [run_names]                           # names of runs by path or model, as import --name
 "runs/2025-11-20/*" = "baseline"
+[review]
+key_guard_ms = 200                    # how long an item is on screen before review keys act on it
 ```
 """
 
@@ -49,6 +51,7 @@ MAX_TEAMS_BYTES = 1_000_000  # size limit of `teams.json`, in bytes
 MAX_REASONS = 9  # limit of `reasons`, because each reason has a digit key
 DEFAULT_FOLLOW = 5.0  # default of the setting `follow`, in seconds
 MIN_FOLLOW, MAX_FOLLOW = 0.2, 86_400
+DEFAULT_KEY_GUARD_MS, MAX_KEY_GUARD_MS = 200, 10_000
 SCORERS_ERROR = (
     '[scorers.NAME] must have the lines better = "lower" (or "higher") and pass_at = 0.0, or one of'
     " them"
@@ -150,6 +153,27 @@ def _check_scorer(setting: Any) -> dict[str, Any]:
     return setting
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewSettings:
+    """The table `[review]`."""
+
+    key_guard_ms: int = DEFAULT_KEY_GUARD_MS
+    """Milliseconds that an item must have been on screen before a review key acts on it."""
+
+
+def _check_review(value: Any) -> ReviewSettings:
+    if not isinstance(value, dict) or value.keys() - {"key_guard_ms"}:
+        raise ValueError(f"[review] must have lines such as key_guard_ms = {DEFAULT_KEY_GUARD_MS}")
+
+    guard = value.get("key_guard_ms", DEFAULT_KEY_GUARD_MS)
+    if type(guard) is not int or not 0 <= guard <= MAX_KEY_GUARD_MS:
+        raise ValueError(
+            "key_guard_ms in [review] must be a whole number of milliseconds from 0 to"
+            f" {MAX_KEY_GUARD_MS:,}"
+        )
+    return ReviewSettings(guard)
+
+
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "annotator": _check_annotator,
     "data": partial(_check_string_list, "data must be a list of folder names"),
@@ -162,6 +186,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "decoders": _check_decoders,
     "scorers": _check_scorers,
     "run_names": _check_run_names,
+    "review": _check_review,
 }
 """Functions by setting. A function checks and normalizes the value, or raises ValueError. pydantic
 is not used here, because its import would take a sixth of the time until the app shows the first
@@ -192,6 +217,7 @@ class Config:
     scorers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     # by path or model, in which `*` matches any text
     run_names: Mapping[str, str] = field(default_factory=dict)
+    review: ReviewSettings = ReviewSettings()
 
     @property
     def file(self) -> Path:

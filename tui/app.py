@@ -27,6 +27,7 @@ from fcreview.tui.actions import APP_ACTIONS
 from fcreview.tui.keymap import (
     KeymapError,
     find_changed_keys,
+    format_key,
     list_help_sections,
     make_bindings,
     validate_keymap,
@@ -143,6 +144,8 @@ class FcreviewApp(App[int]):
 
         self.last_key_time = 0.0
         """Time of the last key press, in seconds of the monotonic clock."""
+        self.last_key_name = ""
+        """Displayed name of the last pressed key."""
         self.team_note = ""
         """Note about unsent reviews at the right end of every top line. Empty if there are none."""
         self.next_switch: AnnotatorSwitch | None = None
@@ -368,7 +371,7 @@ class FcreviewApp(App[int]):
         """Answer a key that starts no action with the screen's message, or with the bell while
         the screen opens.
         """
-        self.last_key_time = event.time
+        self.last_key_time, self.last_key_name = event.time, format_key(event.key)
         screen = self.screen
         if not isinstance(screen, GuardedScreen) or not screen.is_mounted:
             return  # an earlier screen has received the key

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
@@ -203,6 +204,10 @@ class Session:
         """Whether the first screen shows a welcome message."""
         self.theme: str | None = None
         """Name of the theme to start with. None for the default."""
+        self.key_guard_time = 0.0
+        """Seconds that an item must have been on screen before a review key acts. 0: no limit."""
+        self.clock: Callable[[], float] = monotonic
+        """The clock of key presses and of frames that reach no terminal."""
         self.save_theme: Callable[[str], None] = lambda _: None
         """Saves the theme that the user chose, so that the next start uses it."""
         self._build_services = services

@@ -17,10 +17,13 @@ import re
 import signal
 import termios
 import threading
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
+from math import inf
+from time import monotonic
 from typing import Any, NamedTuple, TextIO, cast
 
 from textual.driver import Driver
@@ -566,12 +569,56 @@ def _split_changes(
     return ranges, [at for at in changed if not any(first <= at < end for first, end in ranges)]
 
 
+MAX_FLUSHES = 1000
+"""Number of flushes whose time is kept. `watch_flush` is asked soon after the frame was sent."""
+
+
+class FlushTimes:
+    """Times at which the terminal received the sent texts.
+
+    The app's thread sends texts, and another thread may write them. Texts count from 1.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self.n_sent = 0
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._flushes: deque[tuple[int, float]] = deque(maxlen=MAX_FLUSHES)
+        """(number of the last flushed text, time of the flush), oldest first."""
+
+    def record_flush(self, n_written: int) -> None:
+        """Record that the terminal has just received all texts up to this number."""
+        with self._lock:
+            self._flushes.append((n_written, self._clock()))
+
+    def find_time(self, number: int) -> float:
+        """Return when the terminal received the text with this number. Infinity if it has not."""
+        with self._lock:
+            for n_written, time in self._flushes:
+                if n_written >= number:
+                    return time
+        return inf
+
+
+def watch_flush(driver: Driver | None, clock: Callable[[], float]) -> Callable[[], float]:
+    """Return a function that returns when the terminal received the last text that was sent until
+    now. Infinity if it has not received it. Without a terminal, that is now, by `clock`.
+    """
+    if isinstance(driver, ScreenDiffDriver):
+        return partial(driver.flush_times.find_time, driver.flush_times.n_sent)
+    now = clock()
+    return lambda: now
+
+
 class ScreenDiffDriver(Driver):
-    """Driver that reduces its output. A subclass combines it with a driver that writes."""
+    """Driver that reduces its output. A subclass combines it with a driver that writes, and records
+    the flushes.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._screen_diff = ScreenDiff()
+        self.flush_times = FlushTimes()
 
     def reset_screen(self, columns: int, rows: int) -> None:
         """Set the size of the terminal, and send the next frame as a whole."""
@@ -580,6 +627,7 @@ class ScreenDiffDriver(Driver):
 
     def write(self, data: str) -> None:
         if output := self._screen_diff.reduce_frame(data):
+            self.flush_times.n_sent += 1
             super().write(output)  # type: ignore[safe-super]  # the other base class writes
 
 
@@ -590,16 +638,21 @@ class TerminalFile:
     quits.
     """
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: TextIO, flush_times: FlushTimes | None = None) -> None:
         self._file = file
+        self._flush_times = flush_times
+        self._n_written = 0
 
     def write(self, text: str) -> None:
+        self._n_written += 1
         with contextlib.suppress(OSError):
             self._file.write(text)
 
     def flush(self) -> None:
         with contextlib.suppress(OSError):
             self._file.flush()
+        if self._flush_times is not None:
+            self._flush_times.record_flush(self._n_written)
 
     def fileno(self) -> int:
         return self._file.fileno()
@@ -620,7 +673,7 @@ class CompactDriver(ScreenDiffDriver, LinuxDriver):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._file = cast(Any, TerminalFile(cast(TextIO, self._file)))
+        self._file = cast(Any, TerminalFile(cast(TextIO, self._file), self.flush_times))
         self._screen_diff.erases = can_erase_with_background()
         self._raw_attributes: list[Any] | None = None
         self._is_suspended = False
@@ -733,3 +786,7 @@ class PacketDriver(WebDriver):
 
 class CompactWebDriver(ScreenDiffDriver, PacketDriver):
     """`PacketDriver` with reduced output."""
+
+    def write(self, data: str) -> None:
+        super().write(data)
+        self.flush_times.record_flush(self.flush_times.n_sent)

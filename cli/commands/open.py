@@ -252,6 +252,7 @@ def make_app(
         screens.opens_overview = start == "overview"
         screens.switch, screens.fixed_annotator_reason = switch, explain_fixed_annotator(session)
         screens.theme = load_theme(config)
+        screens.key_guard_time = config.review.key_guard_ms / 1000
         if is_in_browser():
             _configure_for_browser(screens)
             screens.start_options = start_options

@@ -16,7 +16,11 @@ from typing import Any, NoReturn
 
 import pyte
 
+from fcreview.tui.review.verdict_keys import VERDICT_KEYS
 from tests.commands import PROGRAM
+
+TIME_TO_READ = 0.3
+"""Seconds before a verdict key. More than the default of the setting `key_guard_ms`."""
 
 
 def screen_text(screen: pyte.Screen) -> str:
@@ -91,6 +95,13 @@ class TerminalApp:
         termios.tcsetattr(self._ours, termios.TCSANOW, attributes)
 
     def type(self, text: str) -> None:
+        """Type the text. Before a verdict key, wait as a person does, because the app ignores a
+        verdict on an item that has just appeared.
+        """
+        if text.startswith(tuple(key.default_key for key in VERDICT_KEYS)):
+            end = time.monotonic() + TIME_TO_READ
+            while time.monotonic() < end:
+                self.read()
         os.write(self._ours, text.encode())
 
     def signal(self, number: int) -> None:

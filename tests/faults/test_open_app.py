@@ -247,3 +247,15 @@ def test_app_survives_many_resizes(sample: Path, environ: dict[str, str]) -> Non
         assert app.wait() == 0
         assert b"Traceback" not in app.bytes
     assert recorded_verdicts(sample) == [True]
+
+
+def test_verdict_keys_in_one_packet_are_one_review(sample: Path, environ: dict[str, str]) -> None:
+    with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
+        app.until("▌")
+        app.type("\r")
+        app.until("verdict on")
+        app.type("fffff")
+        app.until("f ignored: ")
+        app.type("\x11")
+        assert app.wait() == 0
+    assert recorded_verdicts(sample) == [False]

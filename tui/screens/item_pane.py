@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
-from time import monotonic
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -32,13 +30,19 @@ from fcreview.tui.queue.header import top_progress_line
 from fcreview.tui.queue.state import ReviewProgress
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemReviewer
+from fcreview.tui.review.key_guard import JUST_APPEARED, KeyGuard
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
-from fcreview.tui.review.recorder import ReviewSubject, find_unanswered_judge_verdicts
+from fcreview.tui.review.recorder import (
+    ReviewSubject,
+    find_score_criteria,
+    find_unanswered_judge_verdicts,
+)
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
 from fcreview.tui.screens import pager, review_dialogs
 from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
+from fcreview.tui.terminal_output import watch_flush
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, run_while_open, work
@@ -50,47 +54,6 @@ MAX_BLANK_TIME = 0.3
 TARGET_RESET = StatusMessage("verdict target: whole item", "warn")
 NO_CHAT_MESSAGE = StatusMessage("the cursor is not on a message of a conversation", "warn")
 NO_PART = StatusMessage("the part under the cursor cannot have a verdict", "warn")
-
-
-class KeyPressContext:
-    """Finds the item that a pressed key applies to: the item that was on screen at that time.
-
-    Times are seconds of the monotonic clock.
-    """
-
-    def __init__(self) -> None:
-        self.drawn: ReviewSubject | None = None
-        """Item and target that the header and the status line name."""
-        self.drawn_at = inf
-        """When the item appeared on screen."""
-        self._previous: ReviewSubject | None = None
-        self._from_list = False
-
-    def record_new_item(self, *, is_from_list: bool) -> None:
-        """Record that a new item was selected but is not on screen yet.
-
-        `is_from_list`: the item was selected in the list, which already highlights it.
-        """
-        self._previous, self.drawn_at, self._from_list = (
-            None if is_from_list else self.drawn,
-            inf,
-            is_from_list,
-        )
-
-    def is_item_ambiguous(self, key_time: float | None) -> bool:
-        """Whether list and header named different items when the key was pressed."""
-        return self._from_list and key_time is not None and key_time < self.drawn_at
-
-    def subject_at_key_press(self, key_time: float | None, current: ReviewSubject) -> ReviewSubject:
-        """Return the item and target on screen when the key was pressed.
-
-        `current`: those on screen now.
-        """
-        return (
-            current
-            if self._previous is None or key_time is None or key_time >= self.drawn_at
-            else self._previous
-        )
 
 
 class ItemPane(Vertical):
@@ -145,7 +108,7 @@ class ItemPane(Vertical):
         """
         self._is_target_at_cursor = False
         """Whether verdict keys apply to the part under the cursor instead of the whole item."""
-        self._key_press, self._message = KeyPressContext(), NO_MESSAGE
+        self._key_guard, self._message = KeyGuard(session.key_guard_time), NO_MESSAGE
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
@@ -189,7 +152,7 @@ class ItemPane(Vertical):
         self.item_reviewer.copy_state_from(other.item_reviewer)
         self.text.copy_state_from(other.text)
         self.refresh_bindings()
-        self.call_after_refresh(self._prefetch)
+        self._run_when_drawn(self._opened)
 
     @property
     def is_item_loading(self) -> bool:
@@ -227,11 +190,31 @@ class ItemPane(Vertical):
         """Return the item and target on screen at the last key press. If list and header named
         different items then, ring the bell and return None.
         """
-        pressed = getattr(self.app, "last_key_time", None)
-        if self._key_press.is_item_ambiguous(pressed):
+        pressed = self._last_key_time
+        if self._key_guard.is_item_ambiguous(pressed):
             self.app.bell()
+            if self._key_guard.guard_time:
+                self._show_ignored_key(JUST_APPEARED)
             return None
-        return self._key_press.subject_at_key_press(pressed, self._current_subject())
+        return self._key_guard.subject_at_key_press(pressed, self._current_subject())
+
+    def _subject_on_screen_for_a_while(self) -> ReviewSubject | None:
+        """Return `_subject_at_key_press`. If it had just appeared, say so and return None."""
+        subject = self._subject_at_key_press()
+        if subject is None:
+            return None
+        if self._key_guard.has_just_appeared(subject, self._last_key_time):
+            self._show_ignored_key(JUST_APPEARED)
+            return None
+        return subject
+
+    @property
+    def _last_key_time(self) -> float | None:
+        return getattr(self.app, "last_key_time", None)
+
+    def _show_ignored_key(self, reason: str) -> None:
+        key = getattr(self.app, "last_key_name", "key")
+        self.show_message(StatusMessage(f"{key} ignored: {reason}", "warn"))
 
     def _current_subject(self) -> ReviewSubject:
         displayed = self.item_reviewer.displayed
@@ -263,7 +246,7 @@ class ItemPane(Vertical):
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self.show_summary(())
-        self._key_press.record_new_item(is_from_list=self._from_list)
+        self._key_guard.record_new_item(is_from_list=self._from_list)
         self._from_list = False
         self._is_target_at_cursor = False
         self._message = message
@@ -281,7 +264,7 @@ class ItemPane(Vertical):
         self._move_to_first_unanswered_verdict()
         self.refresh_bindings()
         self.position = displayed.navigator.position
-        self.call_after_refresh(self._prefetch)
+        self._run_when_drawn(displayed.navigator.item)
 
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self.show_summary(())
@@ -332,9 +315,27 @@ class ItemPane(Vertical):
         self.is_awaiting_list = True
         self.post_message(self.Closed(last_item))
 
+    def _run_when_drawn(self, item: int | None) -> None:
+        """Read ahead after the frame with this item was sent to the terminal."""
+
+        def run() -> None:
+            self.record_frame(item)
+            self._prefetch()
+
+        self.call_after_refresh(run)
+
+    def record_frame(self, item: int | None) -> None:
+        """Record that a frame was sent to the terminal. It shows the item with this number, unless
+        the screen is still blank.
+        """
+        is_displayed = (
+            self.item_reviewer.has_item and self.item_reviewer.displayed.navigator.item == item
+        )
+        if is_displayed and getattr(self.screen, "is_drawing", True):
+            self._key_guard.record_frame(watch_flush(self.app._driver, self._session.clock))
+
     @work(exclusive=True, group="prefetch")
     async def _prefetch(self) -> None:
-        self._key_press.drawn_at = monotonic()
         self._show_suspicion_if_hidden()
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
         if self.item_reviewer.pace.unreviewed_at_start is None and not self.follows_list:
@@ -375,7 +376,7 @@ class ItemPane(Vertical):
         """Draw the header, the status line and the key line."""
         if self.item_reviewer.has_item:
             self._draw_header()
-            self._key_press.drawn = self._current_subject()
+            self._key_guard.drawn = self._current_subject()
             status = self._status_line()
             self._draw_override_hints()
         else:
@@ -441,16 +442,26 @@ class ItemPane(Vertical):
 
     def action_verdict(self, verdict_key: str) -> None:
         """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
-        if (subject := self._subject_at_key_press()) is not None:
+        subject = self._subject_at_key_press()
+        if subject is None:
+            return
+        reason = self._key_guard.find_reason_to_ignore(verdict_key, subject, self._last_key_time)
+        if reason:
+            self._show_ignored_key(reason)
+        else:
             self.item_reviewer.record_verdict(subject, verdict_key)
 
     def action_score(self, value: int) -> None:
-        if (subject := self._subject_at_key_press()) is not None:
+        subject = self._subject_at_key_press()
+        # Without scores, a digit gives the reason for the last override, whatever item is shown.
+        if subject is not None and find_score_criteria(subject.detail):
+            subject = self._subject_on_screen_for_a_while()
+        if subject is not None:
             self.item_reviewer.record_score_or_move_cursor(subject, value)
 
     def action_mark_decisive_step(self) -> None:
         message = self.cursor.block.message_number
-        if (subject := self._subject_at_key_press()) is None:
+        if (subject := self._subject_on_screen_for_a_while()) is None:
             return
         if message is None:
             self.show_message(NO_CHAT_MESSAGE)
@@ -458,7 +469,7 @@ class ItemPane(Vertical):
             self.item_reviewer.mark_decisive_step(subject, message)
 
     def action_toggle_incident(self) -> None:
-        if (subject := self._subject_at_key_press()) is not None:
+        if (subject := self._subject_on_screen_for_a_while()) is not None:
             self.item_reviewer.toggle_incident(subject)
 
     def action_ask_fault(self) -> None:
@@ -563,7 +574,7 @@ class ItemScreen(GuardedScreen[int]):
         self.pane.is_named_above = True
         self.can_close_for_split = False
         """Whether the screen closes when the terminal becomes wide enough for two panes."""
-        self._is_drawing = False
+        self.is_drawing = False
         """Whether the screen is drawn.
 
         It stays blank until the item is read, for at most `MAX_BLANK_TIME`.
@@ -598,13 +609,18 @@ class ItemScreen(GuardedScreen[int]):
         self.query_one(TopLine).show_path(path, top_progress_line(annotator, progress, cells))
 
     def _start_drawing(self) -> None:
-        if not self._is_drawing:
-            self._is_drawing = True
+        if not self.is_drawing:
+            self.is_drawing = True
             self.refresh()
+            self.call_after_refresh(self._record_first_frame)
+
+    def _record_first_frame(self) -> None:
+        if self.item_reviewer.has_item:
+            self.pane.record_frame(self.item_reviewer.displayed.navigator.item)
 
     def _compositor_refresh(self) -> None:
         """Draw the changes, unless the screen must stay blank."""
-        if self._is_drawing:
+        if self.is_drawing:
             super()._compositor_refresh()
 
     @property

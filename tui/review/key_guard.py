@@ -1,0 +1,134 @@
+"""Decide to which item a pressed key applies, and ignore review keys that nobody can have meant for
+it.
+
+Times are seconds of the monotonic clock. An item is on screen from the flush of the frame that
+shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from fcreview.tui.review.recorder import ReviewSubject
+
+REPEAT_TIME = 0.3
+"""Seconds after a verdict in which the same key on the same item is taken for a slip."""
+HELD_KEY_TIME = 0.1
+"""Longest time between two presses of a key that is held down."""
+JUST_APPEARED = "the item had just appeared"
+PRESSED_TWICE = "it was pressed twice"
+
+
+def _never() -> float:
+    return inf
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictPress:
+    verdict_key: str
+    """Name of the key, as in `verdict_keys.VERDICT_KEY_BY_NAME`."""
+    subject: tuple[int, str, str]
+    """Item, target and criterion."""
+    time: float
+
+
+class KeyGuard:
+    """Finds the item that a pressed key applies to: the item that was on screen at that time.
+
+    Args:
+        guard_time: How long an item must have been on screen before a review key acts on it. With
+            0, every key acts.
+    """
+
+    def __init__(self, guard_time: float) -> None:
+        self.guard_time = guard_time
+        self.drawn: ReviewSubject | None = None
+        """Item and target that the header and the status line name."""
+        self._find_flush_time: Callable[[], float] = _never
+        self._previous: ReviewSubject | None = None
+        """The last item that was on screen before the current one. None if it has gone."""
+        self._previous_drawn_at = inf
+        self._from_list = False
+        self._last_press: VerdictPress | None = None
+        self._last_verdict: VerdictPress | None = None
+        """The last press that was not ignored."""
+
+    @property
+    def drawn_at(self) -> float:
+        """When the current item appeared on screen. Infinity if it has not appeared."""
+        return self._find_flush_time()
+
+    def record_new_item(self, *, is_from_list: bool) -> None:
+        """Record that a new item was selected but is not on screen yet.
+
+        `is_from_list`: the item was selected in the list, which already highlights it.
+        """
+        drawn_at = self.drawn_at
+        if is_from_list:
+            self._previous = None
+        elif drawn_at < inf:
+            self._previous, self._previous_drawn_at = self.drawn, drawn_at
+        self._find_flush_time, self._from_list = _never, is_from_list
+
+    def record_frame(self, find_flush_time: Callable[[], float]) -> None:
+        """Record that a frame with the current item was sent to the terminal.
+
+        `find_flush_time` returns when the terminal received it. Infinity if it has not yet.
+        """
+        if self._find_flush_time is _never:
+            self._find_flush_time = find_flush_time
+
+    def is_item_ambiguous(self, key_time: float | None) -> bool:
+        """Whether list and header named different items when the key was pressed."""
+        return self._from_list and key_time is not None and key_time < self.drawn_at
+
+    def subject_at_key_press(self, key_time: float | None, current: ReviewSubject) -> ReviewSubject:
+        """Return the item and target on screen when the key was pressed.
+
+        `current`: those on screen now.
+        """
+        if self._previous is None or key_time is None or key_time >= self.drawn_at:
+            return current
+        return self._previous
+
+    def has_just_appeared(self, subject: ReviewSubject, key_time: float | None) -> bool:
+        """Whether the item had been on screen for less than the guard time when the key was
+        pressed. `subject` is a result of `subject_at_key_press`.
+        """
+        if not self.guard_time or key_time is None:
+            return False
+        drawn_at = self._previous_drawn_at if subject is self._previous else self.drawn_at
+        return key_time < drawn_at + self.guard_time
+
+    def find_reason_to_ignore(
+        self, verdict_key: str, subject: ReviewSubject, key_time: float | None
+    ) -> str:
+        """Return why a verdict key is ignored, or an empty string if it acts."""
+        if not self.guard_time or key_time is None:
+            return ""
+
+        press = VerdictPress(
+            verdict_key, (subject.item, subject.target, subject.criterion), time=key_time
+        )
+        is_held = _is_repeat(press, self._last_press, HELD_KEY_TIME)
+        is_repeat = _is_repeat(press, self._last_verdict, REPEAT_TIME)
+        self._last_press = press
+        if self.has_just_appeared(subject, key_time):
+            return JUST_APPEARED
+        if is_held or is_repeat:
+            return PRESSED_TWICE
+
+        self._last_verdict = press
+        return ""
+
+
+def _is_repeat(press: VerdictPress, earlier: VerdictPress | None, seconds: float) -> bool:
+    """Whether a press repeats an earlier one within this time.
+
+    A press with the same time is a command that no key started.
+    """
+    if earlier is None or earlier.verdict_key != press.verdict_key:
+        return False
+    return earlier.subject == press.subject and 0 < press.time - earlier.time <= seconds

@@ -124,30 +124,52 @@ def parse_rule(text: str) -> EquivalenceRule:
 
     Raises ErrataError if the text is not a rule.
     """
-    rest = text.strip()
-    phrase = next(
-        (each for each in RULE_PHRASES if rest == each or rest.startswith(f"{each} ")), None
-    )
-    kind, _, rest = (
-        rest.partition(" ") if phrase is None else (RULE_PHRASES[phrase], "", rest[len(phrase) :])
-    )
+    kind, rest = _parse_kind(text)
+    if kind != "accept":
+        return EquivalenceRule(kind, **_parse_scope(rest, text))
+
+    given, rest = _parse_first_value(rest, text)
+    word, _, rest = rest.strip().partition(" ")
+    if word != "for":
+        raise ErrataError(f"invalid rule {text!r}. Use `accept PREDICTED for GOLDEN`.")
+    wanted, rest = _parse_first_value(rest, text)
+    return EquivalenceRule(kind, given=given, wanted=wanted, **_parse_scope(rest, text))
+
+
+def _parse_kind(rule_text: str) -> tuple[str, str]:
+    """Return the kind of a rule, and the rest of its text.
+
+    A rule starts with the name of its kind, or with a phrase that stands for it.
+    """
+    text = rule_text.strip()
+    for phrase, kind in RULE_PHRASES.items():
+        if text == phrase or text.startswith(f"{phrase} "):
+            return kind, text.removeprefix(phrase)
+
+    kind, _, rest = text.partition(" ")
     if kind not in RULE_KINDS:
-        raise ErrataError(f"invalid rule {text!r}. Use {RULE_GRAMMAR}.")
-    values: dict[str, Any] = {}
-    if kind == "accept":
-        values["given"], rest = _parse_first_value(rest, text)
-        word, _, rest = rest.strip().partition(" ")
-        if word != "for":
-            raise ErrataError(f"invalid rule {text!r}. Use `accept PREDICTED for GOLDEN`.")
-        values["wanted"], rest = _parse_first_value(rest, text)
+        raise ErrataError(f"invalid rule {rule_text!r}. Use {RULE_GRAMMAR}.")
+    return kind, rest
+
+
+def _parse_scope(text: str, rule_text: str) -> dict[str, str]:
+    """Parse `[in ARGUMENT] [of FUNCTION] [on BENCHMARK]` at the end of a rule, in any order.
+
+    Returns fields of EquivalenceRule. `rule_text` is the rule in error messages.
+    """
     scope: dict[str, str] = {}
-    while rest.strip():
-        word, _, rest = rest.strip().partition(" ")
-        if word not in _SCOPE_FIELDS or _SCOPE_FIELDS[word] in scope or not rest.strip():
-            raise ErrataError(f"invalid rule {text!r} at {word!r}. Use {RULE_GRAMMAR}.")
-        name, rest = _parse_first_value(rest, text)
-        scope[_SCOPE_FIELDS[word]] = name if isinstance(name, str) else json.dumps(name)
-    return EquivalenceRule(kind, **scope, **values)
+    rest = text.strip()
+    while rest:
+        word, _, rest = rest.partition(" ")
+        field = _SCOPE_FIELDS.get(word)
+        if field is None or field in scope or not rest.strip():
+            raise ErrataError(f"invalid rule {rule_text!r} at {word!r}. Use {RULE_GRAMMAR}.")
+
+        name, rest = _parse_first_value(rest, rule_text)
+        rest = rest.strip()
+        # A name can look like another JSON value, such as the argument `5`.
+        scope[field] = name if isinstance(name, str) else json.dumps(name)
+    return scope
 
 
 def _parse_first_value(text: str, rule_text: str) -> tuple[Any, str]:

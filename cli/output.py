@@ -16,7 +16,6 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, is_dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -307,25 +306,74 @@ def _format_wrapped_table(
 
     Columns that do not fit follow in a second table.
     """
-    ends = list(accumulate(width + COLUMN_GAP for width in widths))
-    n = min(max(2, sum(end - COLUMN_GAP <= page_width for end in ends)), len(widths))
-    start = ends[n - 2] if n > 1 else 0
+    n_columns = _count_fitting_columns(widths, page_width)
+    lines = _format_rows_with_wrapped_end(
+        [row[:n_columns] for row in rows],
+        widths[:n_columns],
+        right_aligned=right_aligned,
+        page_width=page_width,
+    )
+    if n_columns == len(widths):
+        return lines
+
+    # The second table repeats the first column, which names the rows.
+    remaining_rows = [[row[0], *row[n_columns:]] for row in rows]
+    remaining_widths = [widths[0], *widths[n_columns:]]
+    remaining_right_aligned = []
+    for column in right_aligned:
+        if column == 0:
+            remaining_right_aligned.append(0)
+        elif column >= n_columns:
+            remaining_right_aligned.append(column - n_columns + 1)
+
+    lines.append("")
+    lines += _format_wrapped_table(
+        remaining_rows, remaining_widths, remaining_right_aligned, page_width
+    )
+    return lines
+
+
+def _count_fitting_columns(widths: Sequence[int], page_width: int) -> int:
+    """Count the columns that fit the page.
+
+    The first two always count, so that the rest of the table has fewer columns.
+    """
+    n_fitting = 0
+    end = -COLUMN_GAP
+    for width in widths:
+        end += COLUMN_GAP + width
+        if end <= page_width:
+            n_fitting += 1
+    return min(max(n_fitting, 2), len(widths))
+
+
+def _format_rows_with_wrapped_end(
+    rows: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    *,
+    right_aligned: Sequence[int],
+    page_width: int,
+) -> list[str]:
+    """Format rows whose last column is wrapped at the page's edge, unless it is right-aligned."""
+    *first_widths, last_width = widths
+    indent = sum(width + COLUMN_GAP for width in first_widths)
+    wrap_width = max(page_width - indent, MIN_COLUMN)
+    is_wrapped = len(first_widths) not in right_aligned
+
     lines = []
     for row in rows:
-        *texts, last = row[:n]
-        wrapped = (
-            [last]
-            if n - 1 in right_aligned
-            else textwrap.wrap(last, max(page_width - start, MIN_COLUMN)) or [""]
-        )
-        width = max(map(display_width, [*wrapped, " " * widths[n - 1]]))
-        lines.append(format_row([*texts, wrapped[0]], [*widths[: n - 1], width], right_aligned))
-        lines += [" " * start + line for line in wrapped[1:]]
-    if n >= len(widths):
-        return lines
-    rest = [[row[0], *row[n:]] for row in rows]
-    numbers = [at - n + 1 if at else 0 for at in right_aligned if at == 0 or at >= n]
-    return [*lines, "", *_format_wrapped_table(rest, [widths[0], *widths[n:]], numbers, page_width)]
+        *first_cells, last_cell = row
+        parts = [last_cell]
+        if is_wrapped and last_cell:
+            parts = textwrap.wrap(last_cell, wrap_width) or [""]
+
+        # Texts without spaces can be wider than the column. They are not clipped.
+        width = max(last_width, *map(display_width, parts))
+        cells = [*first_cells, parts[0]]
+        lines.append(format_row(cells, [*first_widths, width], right_aligned))
+        for part in parts[1:]:
+            lines.append(" " * indent + part)
+    return lines
 
 
 def format_row(row: Sequence[str], widths: Sequence[int], right_aligned: Sequence[int] = ()) -> str:

@@ -108,44 +108,73 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorksp
 
     Skip the import for a lake, and if no file changed since the last command.
     """
-    from fcreview.store.workspace import WorkspaceError
-
     if find_lake_location(options.paths) is not None:
         pop_lake_problems()  # discards the problems that earlier commands in this process found
         return UpdatedWorkspace(locate_workspace(options))
-    cache = ImportCache(
-        resolve_run_paths(options),
-        list_data_folders(options, config),
-        f"{options.format} {options.language} {options.score} {options.import_options}"
-        f" {config.decoders}"
-        f" {config.run_names}",
-    )
-    with suppress(WorkspaceError):
-        workspace = locate_workspace(options, create=False)
-        if options.errata is None:  # with --errata, only an import checks and applies the file
-            runs = cache.find_unchanged_runs(workspace)
-            if runs is not None:
-                return UpdatedWorkspace(workspace, runs)
+
+    cache = _create_import_cache(options, config)
+    unchanged = _find_unchanged_workspace(options, cache)
+    if unchanged is not None:
+        return unchanged
+
     with Progress("looking for runs") as search:
         search.show_first_line()
         discovered = discover_runs(options, config)
     cache.record_dataset_state(discovered.plans)
     workspace, summary = import_discovered_runs(options, discovered, config)
-    usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
     _print_failed_imports(summary)
     print_missing_datasets(summary)
     _print_unapplied_errata(summary, workspace.errata)
-    if not usable and (summary.runs or not is_whole_workspace(workspace, options.paths)):
-        raise CommandError(explain_no_runs(options, summary))
-    scope = (
-        ()
-        if is_whole_workspace(workspace, options.paths)
-        else tuple(sorted(row["run"] for row in usable))
-    )
+
+    scope = _select_scope(options, workspace, summary)
     if all(map(_is_up_to_date, summary.runs)):
         cache.save_run_numbers(workspace, scope)  # the store has the current results of every run
     failed = tuple(row["run_name"] for row in summary.runs if row["status"] == "failed")
     return UpdatedWorkspace(workspace, scope=scope, failed_runs=failed)
+
+
+def _create_import_cache(options: WorkspaceOptions, config: Config) -> ImportCache:
+    """Create the cache for the paths and for all settings that change the result of an import."""
+    settings = (
+        f"{options.format} {options.language} {options.score} {options.import_options}"
+        f" {config.decoders}"
+        f" {config.run_names}"
+    )
+    return ImportCache(resolve_run_paths(options), list_data_folders(options, config), settings)
+
+
+def _find_unchanged_workspace(
+    options: WorkspaceOptions, cache: ImportCache
+) -> UpdatedWorkspace | None:
+    """Return the workspace if it exists and no file changed since the last command, else None."""
+    from fcreview.store.workspace import WorkspaceError
+
+    if options.errata is not None:  # only an import checks and applies the file of --errata
+        return None
+    try:
+        workspace = locate_workspace(options, create=False)
+        runs = cache.find_unchanged_runs(workspace)
+    except WorkspaceError:
+        return None
+    return None if runs is None else UpdatedWorkspace(workspace, runs)
+
+
+def _select_scope(
+    options: WorkspaceOptions, workspace: Workspace, summary: ImportSummary
+) -> RunNumbers:
+    """Return the numbers of the runs at the paths, or () for all runs of the workspace.
+
+    Raises CommandError without runs, except for the whole of a workspace that has none.
+    """
+    # A run whose import failed still has the items of its last import.
+    usable = [row["run"] for row in summary.runs if row["status"] != "failed" or row["items"]]
+    is_whole = is_whole_workspace(workspace, options.paths)
+    if not usable and (summary.runs or not is_whole):
+        raise CommandError(explain_no_runs(options, summary))
+
+    if is_whole:
+        return ()
+    return tuple(sorted(usable))
 
 
 def _is_up_to_date(row: Mapping[str, Any]) -> bool:
@@ -470,6 +499,12 @@ def import_discovered_runs(
             on_progress=progress,
             dataset_options=datasets,
         )
+    _print_reimport_reason(summary)
+    return workspace, summary
+
+
+def _print_reimport_reason(summary: ImportSummary) -> None:
+    """Say why runs were imported again although their files did not change."""
     if summary.rebuild_reason:
         count = format_count(sum(row["items"] > 0 for row in summary.runs), "run")
         print_message(
@@ -477,16 +512,12 @@ def import_discovered_runs(
             " unchanged"
         )
     elif summary.n_upgraded:
-        count, noun = (
-            format_count(summary.n_upgraded, "run"),
-            "it" if summary.n_upgraded == 1 else "them",
-        )
-        reason = f"another version of fcreview had imported {count}"
+        count = format_count(summary.n_upgraded, "run")
+        pronoun = "it" if summary.n_upgraded == 1 else "them"
         print_message(
-            f"fcreview: {reason}. This version has imported {noun} again; your reviews are"
-            " unchanged"
+            f"fcreview: another version of fcreview had imported {count}. This version has"
+            f" imported {pronoun} again; your reviews are unchanged"
         )
-    return workspace, summary
 
 
 _SCORES_ADVICE = "Pass --score DIR, or forget the folder with --score none"

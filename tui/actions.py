@@ -117,6 +117,14 @@ APP_ACTIONS = [
         help="switch to another annotator",
     ),
     hidden("app.redraw", "ctrl+l", action="app.redraw", label="redraw the screen", priority=True),
+    hidden(
+        "app.suspend",
+        "ctrl+z",
+        action="app.suspend_process",
+        label="suspend",
+        help="give the terminal back to the shell; fg continues",
+        priority=True,
+    ),
     hidden("app.quit", "ctrl+q,ctrl+c", action="app.quit", label="quit", priority=True),
 ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from textual.binding import BindingType
 from textual.geometry import Size
 from textual.theme import Theme
 from textual.widget import Widget
+from textual.widgets import TextArea
 
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
@@ -150,6 +152,8 @@ class FcreviewApp(App[int]):
         """Note about unsent reviews at the right end of every top line. Empty if there are none."""
         self.next_switch: AnnotatorSwitch | None = None
         """Request to continue as another annotator after the app has ended."""
+        self._is_asking_to_quit = False
+        """Whether the app asks whether to quit and discard input."""
         self._has_quit = False
         """Whether the app will end as soon as it has handled its messages."""
         self._signal_shutdown: SignalShutdown | None = None
@@ -296,6 +300,19 @@ class FcreviewApp(App[int]):
             if self._signal_shutdown is not None:
                 self._signal_shutdown.ignores_interrupts = False
 
+    def action_suspend_process(self) -> None:
+        """Suspend the app and all processes of its job, as the terminal's own Ctrl+Z does.
+
+        A terminal without a shell could never continue the app. A browser has no job either.
+        """
+        if self._driver is None or not self._driver.can_suspend:
+            return
+        if os.getsid(0) == os.getpid():
+            self.notify("There is no shell that could continue fcreview", severity="warning")
+            return
+        self._suspend_signal()
+        os.kill(0, signal.SIGTSTP)
+
     def action_help(self) -> None:
         from fcreview.tui.screens.help import HelpScreen
 
@@ -328,8 +345,10 @@ class FcreviewApp(App[int]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """Disable the action `palette` where the user enters text, because its key then types a
-        character.
+        character, and the action `suspend_process` in text boxes, where its key undoes.
         """
+        if action == "suspend_process":
+            return not isinstance(self.focused, TextArea)
         if action != "palette":
             return True
         if not self.screen_stack:
@@ -384,11 +403,31 @@ class FcreviewApp(App[int]):
 
     async def action_quit(self) -> None:
         """Quit after all reviews are on disk. If one cannot be saved, show the error instead; the
-        next attempt quits.
+        next attempt quits. If quitting would discard input, ask first, once.
         """
-        call_after_sent_keys(
-            self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True)
+        call_after_sent_keys(self, self._quit_or_ask)
+
+    def _quit_or_ask(self) -> None:
+        unsaved_inputs = [
+            screen.unsaved_input
+            for screen in self.screen_stack
+            if isinstance(screen, GuardedScreen) and screen.is_mounted and screen.unsaved_input
+        ]
+        if not unsaved_inputs or self._is_asking_to_quit:
+            self.run_worker(self._quit(), group="leave", exclusive=True)
+            return
+
+        from fcreview.tui.screens.prompts import ConfirmScreen
+
+        self._is_asking_to_quit = True
+        self.push_screen(
+            ConfirmScreen(f"Quit without saving {unsaved_inputs[-1]}?"), self._on_quit_answered
         )
+
+    def _on_quit_answered(self, quits: bool | None) -> None:
+        self._is_asking_to_quit = False
+        if quits:
+            self.run_worker(self._quit(), group="leave", exclusive=True)
 
     async def _quit(self, switch: AnnotatorSwitch | None = None) -> None:
         if not await self.session.prepare_to_quit():

@@ -46,7 +46,10 @@ class Server:
 @pytest.fixture
 def server(imported_run: Path, environ: dict[str, str], tmp_path: Path) -> Iterator[Server]:
     UsersFile(tmp_path / "users.toml").set_password("alice", PASSWORD)
-    found = Server(imported_run, tmp_path / "users.toml", environ)
+    # The tests review an item at once, without the time that a person needs to read it.
+    (tmp_path / "config.toml").write_text("[review]\nkey_guard_ms = 0\n")
+    config = {"FCREVIEW_CONFIG": str(tmp_path / "config.toml")}
+    found = Server(imported_run, tmp_path / "users.toml", environ | config)
     yield found
     found.process.kill()
     found.process.wait()

@@ -35,7 +35,7 @@ def screen_text(screen: pyte.Screen) -> str:
 class TerminalApp:
     """`fcreview` with these arguments on a terminal. Killed when the context ends.
 
-    With `ignores_hangup`, the program ignores SIGHUP, as after `nohup`.
+    `program` replaces `fcreview`, for example by a shell. With `ignores_hangup`, the program ignores SIGHUP, as after `nohup`.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class TerminalApp:
         size: tuple[int, int] = (80, 24),
         *,
         ignores_hangup: bool = False,
+        program: Sequence[str] = PROGRAM,
     ):
         self.bytes = b""
         """All output so far."""
@@ -60,17 +61,16 @@ class TerminalApp:
         self.pid = os.fork()
         if self.pid == 0:
             signal.signal(signal.SIGHUP, signal.SIG_IGN if ignores_hangup else signal.SIG_DFL)
-            self._become(terminal, arguments, {**environ, "TERM": "xterm-256color"})
+            command = [*program, *map(str, arguments)]
+            self._become(terminal, command, {**environ, "TERM": "xterm-256color"})
         os.close(terminal)
 
     @staticmethod
-    def _become(
-        terminal: int, arguments: Sequence[str | Path], environ: Mapping[str, str]
-    ) -> NoReturn:
+    def _become(terminal: int, command: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
         """Replace the child process by the program, or exit."""
         try:
             os.login_tty(terminal)
-            os.execvpe(PROGRAM[0], [*PROGRAM, *map(str, arguments)], environ)  # noqa: S606
+            os.execvpe(command[0], command, environ)  # noqa: S606
         finally:
             os._exit(127)
 

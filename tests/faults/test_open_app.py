@@ -18,6 +18,7 @@ import pytest
 
 from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import find_workspace
+from tests.commands import PROGRAM
 from tests.faults.processes import LONG, processes_with, times
 from tests.faults.pty_program import TerminalApp
 from tests.waiting import until
@@ -259,3 +260,39 @@ def test_verdict_keys_in_one_packet_are_one_review(sample: Path, environ: dict[s
         app.type("\x11")
         assert app.wait() == 0
     assert recorded_verdicts(sample) == [False]
+
+
+def test_ctrl_z_returns_to_the_shell_and_fg_redraws(sample: Path, environ: dict[str, str]) -> None:
+    shell = ["bash", "--norc", "--noprofile", "-i"]
+    command = " ".join([*PROGRAM, "open", str(sample), "--queue", "dataset"])
+    with TerminalApp([], environ | {"PS1": "ready> "}, program=shell) as app:
+        app.until("ready>")
+        app.type(f"{command}\r")
+        app.until("▌")
+        app.type("\r")
+        app.until("verdict on")
+
+        app.type("\x1a")
+        app.until("Stopped")
+        app.until("ready>")
+        app.screen.reset()  # pyte has no main screen
+        app.type("fg\r")
+        app.until("verdict on")
+        app.until("p pass f fail g golden wrong")
+
+        app.type("p")
+        app.until("saved: pass")
+        app.type("\x11")
+        app.until("1 item reviewed")
+    assert recorded_verdicts(sample) == [True]
+
+
+def test_ctrl_z_without_a_shell_does_not_freeze_the_app(
+    sample: Path, environ: dict[str, str]
+) -> None:
+    with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
+        app.until("▌")
+        app.type("\x1a")
+        app.until("no shell")
+        app.type("\x11")
+        assert app.wait() == 0

@@ -43,7 +43,7 @@ from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_key_hints
 from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
-from fcreview.tui.screens.prompts import AskScreen
+from fcreview.tui.screens.prompts import SEARCH_PROMPT, AskScreen
 from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line, rule_line
@@ -405,7 +405,7 @@ class AdjudicationScreen(GuardedScreen[None]):
     def action_search(self) -> None:
         sought = self.text.required_cursor.last_search
         self.app.push_screen(
-            AskScreen("/", sought), lambda text: self.text.search(text) if text else None
+            AskScreen(SEARCH_PROMPT, sought), lambda text: self.text.search(text) if text else None
         )
 
     def action_copy(self) -> None:

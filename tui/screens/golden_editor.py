@@ -445,6 +445,13 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
                 )
         self.refresh(layout=True)
 
+    @property
+    def unsaved_input(self) -> str:
+        is_changed = (
+            self._text_area.text != self._initial_text or self._reason != self._saved_reason
+        )
+        return "the golden answer" if is_changed else ""
+
     def action_cancel(self) -> None:
         """Close without saving. If the text was changed, close only at the second key press."""
         if self._text_area.text == self._initial_text or self._confirms_cancel:

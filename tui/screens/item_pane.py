@@ -40,7 +40,7 @@ from fcreview.tui.review.recorder import (
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
 from fcreview.tui.screens import pager, review_dialogs
 from fcreview.tui.screens.golden_editor import open_golden_editor
-from fcreview.tui.screens.prompts import AskScreen
+from fcreview.tui.screens.prompts import SEARCH_PROMPT, AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import watch_flush
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
@@ -545,7 +545,7 @@ class ItemPane(Vertical):
         pager.show_text(self, self._session, opened.title, opened.text)
 
     def action_search(self) -> None:
-        prompt = AskScreen("/", self.cursor.last_search)
+        prompt = AskScreen(SEARCH_PROMPT, self.cursor.last_search)
         self.app.push_screen(prompt, lambda text: self.text.search(text) if text else None)
 
     @work(group="dialog", exclusive=True)

@@ -39,7 +39,7 @@ from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.other_runs import prediction_choice_table, read_predictions
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import StatusMessage
-from fcreview.tui.screens.prompts import AskScreen, PickerScreen
+from fcreview.tui.screens.prompts import SEARCH_PROMPT, AskScreen, PickerScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import (
     DocumentLayout,
@@ -211,7 +211,7 @@ class PagerScreen(GuardedScreen[None]):
 
     def action_search(self) -> None:
         self.app.push_screen(
-            AskScreen("/", self._find), lambda text: self._search(text) if text else None
+            AskScreen(SEARCH_PROMPT, self._find), lambda text: self._search(text) if text else None
         )
 
     def action_search_again(self, step: int) -> None:

@@ -49,6 +49,7 @@ from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopL
 from fcreview.tui.widgets.lists import TextList
 
 T = TypeVar("T")
+SEARCH_PROMPT = "/"
 
 
 class PickerScreen(GuardedModalScreen[T | None]):
@@ -265,6 +266,12 @@ class AskScreen(BottomDialog[str | None]):
         with Horizontal():
             yield Static(f" {self._prompt} ", markup=False)
             yield SafeInput(self._value, select_on_focus=True)
+
+    @property
+    def unsaved_input(self) -> str:
+        is_search = self._prompt == SEARCH_PROMPT
+        texts = [field.value for field in self.query(SafeInput)]
+        return "" if is_search or texts in ([], [self._value]) else "the text"
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)

@@ -181,6 +181,10 @@ class NoteScreen(BottomDialog[str | None]):
     def _box(self) -> NoteBox:
         return self.query_one(NoteBox)
 
+    @property
+    def unsaved_input(self) -> str:
+        return "" if self._box.text == self._note else "the note"
+
     def action_save(self) -> None:
         self.dismiss(self._box.text if self._box.text != self._note else None)
 
@@ -329,6 +333,10 @@ class TagsScreen(BottomDialog[list[str] | None]):
             self._tags.append(tag)
         self._source.selected.add(tag)
         self._draw(self._tags.index(tag))
+
+    @property
+    def unsaved_input(self) -> str:
+        return "" if self._source.selected == set(self._before) else f"the {self._label}"
 
     def action_save(self) -> None:
         selected = [tag for tag in self._tags if tag in self._source.selected]

@@ -226,6 +226,13 @@ class GuardedScreen(Screen[T]):
             self._result_when_resumed = (result,)
         return AwaitComplete()
 
+    @property
+    def unsaved_input(self) -> str:
+        """Name of the input that quitting the app would discard, such as `the note`. Empty if there
+        is none.
+        """
+        return ""
+
     def action_close(self) -> None:
         self.dismiss(None)
 

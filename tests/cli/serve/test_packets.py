@@ -27,7 +27,7 @@ class Session:
         }
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            [*PROGRAM, "open", str(runs)], env=environ, stdin=pipe, stdout=pipe
+            [*PROGRAM, "open", str(runs)], env=environ, stdin=pipe, stdout=pipe, process_group=0
         )
         assert self.process.stdin is not None and self.process.stdout is not None
         self._input, self._output = self.process.stdin, self.process.stdout
@@ -65,6 +65,7 @@ def test_session_ends_with_server_and_keeps_position(
     session.wait_for("1/6")
     session.type("jj")
     session.wait_for("3/6")
+    session.type("\x1a")  # no job of a shell: the session continues
     session.type(":theme fcreview-light")
     session.wait_for("theme fcreview-light ")
     session.type("\r")

@@ -65,8 +65,12 @@ def parse_address(address: str) -> PartAddress | None:
     match = _PART.fullmatch(address)
     if match is None:
         return None
-    turn, call, argument = match.groups()
-    return PartAddress(int(turn) - 1, call=int(call) - 1 if call else None, argument=argument)
+
+    # Addresses count from 1, the fields of PartAddress from 0.
+    turn_number, call_number, argument = match.groups()
+    turn = int(turn_number) - 1
+    call = int(call_number) - 1 if call_number else None
+    return PartAddress(turn, call=call, argument=argument)
 
 
 def is_address(text: str) -> bool:
@@ -75,14 +79,18 @@ def is_address(text: str) -> bool:
 
 def get_enclosing_call_address(address: str) -> str | None:
     """Return the address of the call that contains a part: `turn:2/call:1` for
-    `turn:2/call:1/arg:city`, or None.
+    `turn:2/call:1/arg:city`. Returns None for a turn, the item and the response.
     """
     part = parse_address(address)
-    return None if part is None or part.call is None else call_address(part.turn, part.call)
+    if part is None or part.call is None:
+        return None
+    return call_address(part.turn, part.call)
 
 
 def describe_address(address: str) -> str:
     """Format an address for a message: `turn 2 call 1 city`. The result is not sanitized."""
-    head, _, path = address.partition("/arg:")
-    words = head.replace("/", " ").replace(":", " ")
-    return f"{words} {path}" if path else words
+    place, _, argument_path = address.partition("/arg:")
+    words = place.replace("/", " ").replace(":", " ")
+    if not argument_path:
+        return words
+    return f"{words} {argument_path}"

@@ -71,7 +71,14 @@ class FunctionSchema:
 def get_parameters_schema(
     function_doc: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1]
 ) -> dict[str, Any]:
-    return next((schema for key in keys if isinstance(schema := function_doc.get(key), dict)), {})
+    """Return the first of these fields of a function doc that is an object; without one, an empty
+    object.
+    """
+    for key in keys:
+        schema = function_doc.get(key)
+        if isinstance(schema, dict):
+            return schema
+    return {}
 
 
 def read_declared_parameters(
@@ -85,65 +92,109 @@ def read_declared_parameters(
     that can contain the schema.
     """
     schema = get_parameters_schema(function_doc, keys)
-    properties, required = schema.get("properties"), schema.get("required")
     if strict:
-        if not schema and any(function_doc.get(key) for key in keys):
+        has_other_value = any(function_doc.get(key) for key in keys)
+        if not schema and has_other_value:
             raise MalformedSchema("the `parameters` of the function doc are not an object")
-        if properties and not isinstance(properties, dict):
-            raise MalformedSchema("the `properties` of the function doc are not an object")
-        if required and not isinstance(required, (list, tuple)):
-            raise MalformedSchema("the `required` parameters of the function doc are not a list")
-    return _build_declared_parameters(properties, required)
+        _check_declared_parameters(schema)
+    return _build_declared_parameters(schema)
 
 
-def _build_declared_parameters(properties: Any, required: Any) -> DeclaredParameters:
-    names = required if isinstance(required, (list, tuple)) else None
-    return DeclaredParameters(properties if isinstance(properties, dict) else None, names)
+def _check_declared_parameters(schema: Mapping[str, Any]) -> None:
+    """Raise MalformedSchema if the properties or required names have another type. They may be
+    missing or empty.
+    """
+    properties = schema.get("properties")
+    if properties and not isinstance(properties, dict):
+        raise MalformedSchema("the `properties` of the function doc are not an object")
+    required = schema.get("required")
+    if required and not isinstance(required, (list, tuple)):
+        raise MalformedSchema("the `required` parameters of the function doc are not a list")
+
+
+def _build_declared_parameters(schema: Mapping[str, Any]) -> DeclaredParameters:
+    properties = schema.get("properties")
+    required = schema.get("required")
+    return DeclaredParameters(
+        properties=properties if isinstance(properties, dict) else None,
+        required=required if isinstance(required, (list, tuple)) else None,
+    )
 
 
 def read_function_schema(function_doc: Mapping[str, Any]) -> FunctionSchema:
     """Parse a function doc, or a tool definition that contains the function doc in its field
     `function`.
     """
-    inner = function_doc.get("function")
-    body = inner if isinstance(inner, Mapping) else function_doc
-    schema = get_parameters_schema(body, PARAMETER_KEYS)
-    while isinstance(wrapped := schema.get("json"), dict):
-        schema = wrapped
-    declared = _build_declared_parameters(schema.get("properties"), schema.get("required"))
-    required = set(map(str, declared.required or ()))
-    parameters = {
-        str(name): _parse_parameter(str(name), one, str(name) in required)
-        for name, one in (declared.properties or {}).items()
-        if isinstance(one, Mapping)
-    }
-    lists_parameters = declared.properties is not None
+    inner_doc = function_doc.get("function")
+    body = inner_doc if isinstance(inner_doc, Mapping) else function_doc
+    schema = _unwrap_json_fields(get_parameters_schema(body, PARAMETER_KEYS))
+    declared = _build_declared_parameters(schema)
+    properties = declared.properties or {}
+    required_names = {str(name) for name in declared.required or ()}
+
+    parameters = {}
+    for key, parameter_schema in properties.items():
+        name = str(key)
+        if isinstance(parameter_schema, Mapping):
+            is_required = name in required_names
+            parameters[name] = _parse_parameter(name, parameter_schema, is_required=is_required)
     return FunctionSchema(
-        str(body.get("name") or ""),
+        name=str(body.get("name") or ""),
         parameters=parameters,
-        lists_parameters=lists_parameters,
+        lists_parameters=declared.properties is not None,
         description=str(body.get("description") or ""),
     )
 
 
-def _parse_parameter(name: str, schema: Mapping[str, Any], required: bool) -> Parameter:
-    description = str(schema.get("description") or "")
+def _unwrap_json_fields(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the innermost schema of `{"json": {"json": ...}}`. Some APIs put the schema of the
+    parameters into a field `json`.
+    """
+    innermost = schema
+    while isinstance(innermost.get("json"), dict):
+        innermost = innermost["json"]
+    return innermost
+
+
+def _parse_parameter(name: str, schema: Mapping[str, Any], *, is_required: bool) -> Parameter:
     items = schema.get("items")
-    element = items if isinstance(items, Mapping) else {}
-    choices = next(
-        (c for c in (schema.get("enum"), element.get("enum")) if isinstance(c, Sequence)), ()
-    )
+    element_schema = items if isinstance(items, Mapping) else {}
+    description = str(schema.get("description") or "")
     return Parameter(
         name,
-        kind=JSON_TYPES.get(str(schema.get("type")).lower()),
-        required=required,
-        choices=tuple(choices) if not isinstance(choices, str) else (),
-        default=schema["default"]
-        if schema.get("default") is not None
-        else parse_documented_default(description),
+        kind=_read_json_type(schema),
+        required=is_required,
+        choices=_read_choices(schema, element_schema),
+        default=_find_default(schema, description),
         description=description,
-        item_kind=JSON_TYPES.get(str(element.get("type")).lower()),
+        item_kind=_read_json_type(element_schema),
     )
+
+
+def _read_json_type(schema: Mapping[str, Any]) -> str | None:
+    type_name = str(schema.get("type")).lower()
+    return JSON_TYPES.get(type_name)
+
+
+def _read_choices(schema: Mapping[str, Any], element_schema: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the values that a parameter may have or, for a list, the values of its elements."""
+    for enum in (schema.get("enum"), element_schema.get("enum")):
+        # A text names no choices, but is a sequence of characters.
+        if isinstance(enum, str):
+            return ()
+        if isinstance(enum, Sequence):
+            return tuple(enum)
+    return ()
+
+
+def _find_default(schema: Mapping[str, Any], description: str) -> Any:
+    """Return the default value in the schema, else the one that the description states, else
+    `NO_DEFAULT`.
+    """
+    declared_default = schema.get("default")
+    if declared_default is not None:
+        return declared_default
+    return parse_documented_default(description)
 
 
 _QUOTED = r"""\"[^\"]*\"|'[^']*'|\[[^\]]*\]"""
@@ -178,10 +229,15 @@ def parse_documented_default(description: str) -> Any:
     or `NO_DEFAULT`.
     """
     match = _DEFAULT.search(description)
-    if not match:
+    if match is None:
         return NO_DEFAULT
-    text = _APPROXIMATION.sub("", match["marked"] or match["bare"]).strip().rstrip(".").strip("'\"")
-    return NO_DEFAULT if _NOT_A_DEFAULT.fullmatch(text) else _SPELLED_OUT.get(text.lower(), text)
+
+    stated_value = match["marked"] or match["bare"]
+    without_unit = _APPROXIMATION.sub("", stated_value)
+    text = without_unit.strip().rstrip(".").strip("'\"")
+    if _NOT_A_DEFAULT.fullmatch(text):
+        return NO_DEFAULT
+    return _SPELLED_OUT.get(text.lower(), text)
 
 
 _NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
@@ -192,9 +248,10 @@ def find_schema(function_name: str, schemas: Sequence[FunctionSchema]) -> Functi
     models do not allow dots. A number after the name is ignored, because early BFCL data adds a
     number to repeated calls (`play 2`).
     """
-    for each in (function_name, _NUMBER_SUFFIX.sub("", function_name)):
-        plain = each.replace(".", "_")
+    name_without_number = _NUMBER_SUFFIX.sub("", function_name)
+    for name in (function_name, name_without_number):
+        name_without_dots = name.replace(".", "_")
         for schema in schemas:
-            if schema.name == each or schema.name.replace(".", "_") == plain:
+            if schema.name == name or schema.name.replace(".", "_") == name_without_dots:
                 return schema
     return None

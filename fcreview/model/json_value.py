@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from json.encoder import encode_basestring
 from types import EllipsisType
@@ -30,19 +30,28 @@ MAX_DEPTH = 100
 Deeper nesting could exceed the recursion limits of Python and orjson.
 """
 TOO_DEEP_TEXT = f"… nested deeper than {MAX_DEPTH} levels"
+MIN_JSON_INTEGER = -(2**63)
+MAX_JSON_INTEGER = 2**64 - 1
+"""Largest integer that orjson can write. The smallest one is `MIN_JSON_INTEGER`."""
 
 
 def is_nested_deeper_than(value: Any, levels: int) -> bool:
     """Whether a JSON value has more than `levels` levels of nested objects and lists."""
-    layer = [value]
+    values_of_level = [value]
     for _ in range(levels + 1):
-        containers = [
-            one.values() if isinstance(one, dict) else one
-            for one in layer
-            if isinstance(one, (dict, list))
-        ]
-        layer = [part for container in containers for part in container]
-    return bool(layer)
+        values_of_level = _list_inner_values(values_of_level)
+    return bool(values_of_level)
+
+
+def _list_inner_values(values: list[Any]) -> list[Any]:
+    """List the fields of all objects and the elements of all lists among the values."""
+    inner_values: list[Any] = []
+    for value in values:
+        if isinstance(value, dict):
+            inner_values.extend(value.values())
+        elif isinstance(value, list):
+            inner_values.extend(value)
+    return inner_values
 
 
 def is_string_list(value: Any) -> bool:
@@ -54,9 +63,14 @@ def abbreviate(value: Any, max_length: int = 60) -> str:
     characters.
     """
     if isinstance(value, str):
-        value = value[: max_length + 1]
-    text = to_json_text(value)
-    return text if len(text) <= max_length else text[: max_length - 1] + "…"
+        # A text can be long, and its JSON is at least as long as the text.
+        text = to_json_text(value[: max_length + 1])
+    else:
+        text = to_json_text(value)
+
+    if len(text) <= max_length:
+        return text
+    return text[: max_length - 1] + "…"
 
 
 def abbreviate_golden(value: Any, max_length: int = 60) -> str:
@@ -65,8 +79,12 @@ def abbreviate_golden(value: Any, max_length: int = 60) -> str:
     """
     if not isinstance(value, AcceptedValues) or not value.any_of:
         return abbreviate(value, max_length)
-    more = len(value.any_of) - 1
-    return abbreviate(value.any_of[0], max_length) + (f" or {more} more" if more else "")
+
+    first_value, *other_values = value.any_of
+    text = abbreviate(first_value, max_length)
+    if other_values:
+        text += f" or {len(other_values)} more"
+    return text
 
 
 def to_json_text(value: Any, depth: int = 0) -> str:
@@ -74,42 +92,59 @@ def to_json_text(value: Any, depth: int = 0) -> str:
     `NaN`. Accepted values become `"C" or "F"`. A question mark follows the name of an optional
     field: `{"unit"?: "C" or "F"}`.
     """
+    # The exact type is checked first, because most values are plain JSON.
     kind = type(value)
     if kind is str:
         return str(encode_basestring(value))
-    if value is None or value is True or value is False:
-        return {None: "null", True: "true", False: "false"}[value]
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
     if kind is int:
         return _format_integer(value)
     if kind is float:
-        return repr(value) if math.isfinite(value) else _format_non_finite(value)
+        return _format_float(value)
+
     if depth >= MAX_DEPTH:
         return TOO_DEEP_TEXT
+    return _format_container(value, depth)
+
+
+def _format_container(value: Any, depth: int) -> str:
+    """Format a value that is not a plain JSON scalar."""
     if isinstance(value, dict):
-        return _join_parts(
-            "{",
-            [f"{_format_key(key)}: {to_json_text(one, depth + 1)}" for key, one in value.items()],
-            "}",
-        )
+        fields = [
+            f"{_format_key(key)}: {to_json_text(field, depth + 1)}" for key, field in value.items()
+        ]
+        return _join_parts("{", fields, "}")
     if isinstance(value, list):
-        return _join_parts("[", [to_json_text(one, depth + 1) for one in value], "]")
+        return _join_parts("[", _format_elements(value, depth), "]")
     if isinstance(value, tuple):
-        return _join_parts(
-            "(", [to_json_text(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")"
-        )
-    if isinstance(value, (AcceptedValues, GoldenObject)):
-        return _format_golden(value, depth)
+        # As in Python, a tuple of one element ends in a comma.
+        closing = ",)" if len(value) == 1 else ")"
+        return _join_parts("(", _format_elements(value, depth), closing)
+    if isinstance(value, AcceptedValues):
+        return _format_accepted_values(value, depth)
+    if isinstance(value, GoldenObject):
+        return _format_golden_object(value, depth)
     return _format_literal(value, depth)
 
 
-def _format_golden(value: AcceptedValues | GoldenObject, depth: int) -> str:
-    if isinstance(value, AcceptedValues):
-        return " or ".join([to_json_text(one, depth) for one in value.any_of]) or "(omitted)"
-    fields = [
-        f"{_format_key(name)}{'?' if accepted.optional else ''}:"
-        f" {to_json_text(accepted, depth + 1)}"
-        for name, accepted in value.fields.items()
-    ]
+def _format_elements(elements: Iterable[Any], depth: int) -> list[str]:
+    return [to_json_text(element, depth + 1) for element in elements]
+
+
+def _format_accepted_values(accepted: AcceptedValues, depth: int) -> str:
+    """Format the accepted values: `"C" or "F"`. Without any, the argument must be omitted."""
+    texts = [to_json_text(value, depth) for value in accepted.any_of]
+    return " or ".join(texts) or "(omitted)"
+
+
+def _format_golden_object(golden_object: GoldenObject, depth: int) -> str:
+    fields = []
+    for name, accepted in golden_object.fields.items():
+        mark = "?" if accepted.optional else ""
+        fields.append(f"{_format_key(name)}{mark}: {to_json_text(accepted, depth + 1)}")
     return _join_parts("{", fields, "}")
 
 
@@ -128,16 +163,25 @@ def _format_integer(value: int) -> str:
         return hex(value)
 
 
+def _format_float(value: float) -> str:
+    return repr(value) if math.isfinite(value) else _format_non_finite(value)
+
+
 def _format_non_finite(value: float) -> str:
-    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
 
 
 def _format_literal(value: Any, depth: int) -> str:
-    if isinstance(value, (str, bool, int, float)):
-        plain = next(kind for kind in (str, bool, int, float) if isinstance(value, kind))
-        return to_json_text(plain(value), depth)
+    """Format a value that JSON does not have, such as a set, or of a subclass, such as of `str`."""
+    for plain_type in (str, bool, int, float):
+        if isinstance(value, plain_type):
+            return to_json_text(plain_type(value), depth)
+
     if isinstance(value, (set, frozenset)):
-        return _join_parts("{", sorted([to_json_text(one, depth + 1) for one in value]), "}")
+        # The order of a set is random.
+        return _join_parts("{", sorted(_format_elements(value, depth)), "}")
     if isinstance(value, (bytes, complex, EllipsisType)):
         return repr(value)
     return f"<{type(value).__name__}>"
@@ -154,22 +198,29 @@ def to_plain_json(value: Any, depth: int = 0) -> Any:
     """
     kind = type(value)
     if kind is str:
-        return (
-            value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
-        )
+        return _escape_lone_surrogates(value)
     if value is None or kind is bool:
         return value
     if kind is int:
-        return value if -(2**63) <= value < 2**64 else _format_integer(value)
+        return value if MIN_JSON_INTEGER <= value <= MAX_JSON_INTEGER else _format_integer(value)
     if kind is float:
         return value if math.isfinite(value) else _format_non_finite(value)
+
     if depth >= MAX_DEPTH:
         return TOO_DEEP_TEXT
+    return _to_plain_container(value, depth)
+
+
+def _to_plain_container(value: Any, depth: int) -> Any:
+    """Convert a value that is not a plain JSON scalar."""
     if isinstance(value, dict):
         return _to_plain_object(value, depth)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        parts = sorted(value, key=to_json_text) if isinstance(value, (set, frozenset)) else value
-        return [to_plain_json(one, depth + 1) for one in parts]
+    if isinstance(value, (list, tuple)):
+        return [to_plain_json(element, depth + 1) for element in value]
+    if isinstance(value, (set, frozenset)):
+        # The order of a set is random.
+        elements = sorted(value, key=to_json_text)
+        return [to_plain_json(element, depth + 1) for element in elements]
     if isinstance(value, AcceptedValues):
         return to_plain_json({"any_of": value.any_of, "optional": bool(value.optional)}, depth)
     if isinstance(value, GoldenObject):
@@ -177,13 +228,21 @@ def to_plain_json(value: Any, depth: int = 0) -> Any:
     return to_plain_json(_format_literal(value, depth), depth)
 
 
+def _escape_lone_surrogates(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _to_plain_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
     plain: dict[str, Any] = {}
-    for key, one in value.items():
-        name = to_plain_json(key if isinstance(key, str) else to_json_text(key), depth)
+    for key, field in value.items():
+        text = key if isinstance(key, str) else to_json_text(key)
+        name = to_plain_json(text, depth)
+        # Different keys can have the same text, such as 1 and "1".
         while name in plain:
             name += "′"
-        plain[name] = to_plain_json(one, depth + 1)
+        plain[name] = to_plain_json(field, depth + 1)
     return plain
 
 
@@ -229,8 +288,8 @@ def parse_accepted_values(stored: Any, depth: int = 0) -> AcceptedValues:
         raise ValueError(
             'a golden argument must be stored as {"any_of": [...], "optional": true or false}'
         )
-    values = [_parse_accepted_value(one, depth + 1) for one in stored["any_of"]]
-    return AcceptedValues(values, bool(stored.get("optional", False)))
+    values = [_parse_accepted_value(value, depth + 1) for value in stored["any_of"]]
+    return AcceptedValues(values, optional=bool(stored.get("optional", False)))
 
 
 def _is_stored_accepted_values(stored: Any) -> bool:
@@ -242,24 +301,32 @@ def _is_stored_accepted_values(stored: Any) -> bool:
 
 
 def _parse_accepted_value(stored: Any, depth: int) -> Any:
-    if depth < MAX_DEPTH:
-        if isinstance(stored, list):
-            return [_parse_accepted_value(one, depth + 1) for one in stored]
-        if isinstance(stored, dict):
-            fields = stored.get("fields")
-            if (
-                len(stored) == 1
-                and isinstance(fields, dict)
-                and all(map(_is_stored_accepted_values, fields.values()))
-            ):
-                return GoldenObject(
-                    {name: parse_accepted_values(one, depth + 1) for name, one in fields.items()}
-                )
-            return {name: _parse_accepted_value(one, depth + 1) for name, one in stored.items()}
-    return stored
+    """Return a stored value in which `{"fields": {...}}` is replaced by a `GoldenObject`."""
+    if depth >= MAX_DEPTH:
+        return stored
+    if isinstance(stored, list):
+        return [_parse_accepted_value(element, depth + 1) for element in stored]
+    if not isinstance(stored, dict):
+        return stored
+
+    if _is_stored_golden_object(stored):
+        fields = stored["fields"].items()
+        return GoldenObject(
+            {name: parse_accepted_values(field, depth + 1) for name, field in fields}
+        )
+    return {name: _parse_accepted_value(field, depth + 1) for name, field in stored.items()}
+
+
+def _is_stored_golden_object(stored: dict[str, Any]) -> bool:
+    """Whether an object has only the field `fields`, and each of these has accepted values."""
+    fields = stored.get("fields")
+    if len(stored) != 1 or not isinstance(fields, dict):
+        return False
+    return all(_is_stored_accepted_values(field) for field in fields.values())
 
 
 _BARE_NAME = re.compile(r'[^.\[\]"]+')
+_MAX_PATH_INDEX = 10**18
 _PATH_STEP = re.compile(r'\[(-?\d{1,18})\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.\[\]"]+)', re.DOTALL)
 
 
@@ -268,23 +335,36 @@ def append_to_path(path: str, key: Any) -> str:
 
     The path of a whole argument is its name.
     """
-    if type(key) is int and abs(key) < 10**18:
+    # `_PATH_STEP` reads an index of up to 18 digits. Larger integers are names.
+    if type(key) is int and abs(key) < _MAX_PATH_INDEX:
         return f"{path}[{key}]"
+
     name = key if isinstance(key, str) else to_json_text(key)
-    if _BARE_NAME.fullmatch(name):
-        return f"{path}.{name}" if path else name
-    return f"{path}[{to_json_text(name)}]"
+    if not _BARE_NAME.fullmatch(name):
+        return f"{path}[{to_json_text(name)}]"
+    return f"{path}.{name}" if path else name
 
 
 def split_path(path: str) -> list[str | int]:
-    """Split a path from `append_to_path` into names and list indexes, outermost first."""
+    """Split a path from `append_to_path` into names and list indexes, outermost first.
+
+    Any other text is returned as a single name.
+    """
     keys: list[str | int] = []
     start = 0
     while start < len(path):
         match = _PATH_STEP.match(path, start)
         if match is None:  # The path is not from `append_to_path`.
             return [path]
-        index, quoted, bare = match.groups()
-        keys.append(int(index) if index else json.loads(quoted, strict=False) if quoted else bare)
+        keys.append(_read_path_step(match))
         start = match.end()
     return keys
+
+
+def _read_path_step(match: re.Match[str]) -> str | int:
+    index, quoted_name, bare_name = match.groups()
+    if index:
+        return int(index)
+    if quoted_name:
+        return str(json.loads(quoted_name, strict=False))
+    return str(bare_name)

@@ -90,7 +90,12 @@ _UNSTABLE_WIDTH = re.compile(  # width differs between Unicode versions or termi
     "[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U00016fe4\U00016ff0-\U00016ff1\U0001d300-\U0001d37f\U0001f3fb-\U0001f3ff]"
 )
 _JOINING_JAMO = re.compile("[\u1161-\u11ff\ud7b0-\ud7ff]")
-_FLAG_A, _FLAG_Z = 0x1F1E6, 0x1F1FF
+_FIRST_PRINTABLE = 0x20
+_CONTROL_PICTURES = 0x2400
+"""Code of the first visible symbol for control characters, which have the same order."""
+_DELETE = 0x7F
+_FLAG_A = 0x1F1E6
+_FLAG_Z = 0x1F1FF
 _MARK = ""
 
 
@@ -105,60 +110,109 @@ def _get_visible_symbol(char: str) -> str:
     """Return the character, the visible symbol that replaces it, or `_MARK` for a combining
     mark.
     """
-    code, category = ord(char), unicodedata.category(char)
-    if code < 0x20:
-        return "⏎" if char == "\n" else chr(0x2400 + code)
-    if code == 0x7F:
+    if char == "\n":
+        return "⏎"
+    code = ord(char)
+    if code < _FIRST_PRINTABLE:
+        return chr(_CONTROL_PICTURES + code)
+    if code == _DELETE:
         return "␡"
-    if category == "Zs":
+
+    category = unicodedata.category(char)
+    if category == "Zs":  # a space that is not the ordinary one
         return "⍽"
-    if (
-        category[0] == "C"
-        or category in ("Zl", "Zp", "Me")
-        or _INVISIBLE.match(char)
-        or _UNSTABLE_WIDTH.match(char)
-    ):
-        return f"‹U+{code:04X}›"
+    if _has_no_safe_form(char, category):
+        return _format_code_point(char)
     if category in ("Mn", "Mc") or _JOINING_JAMO.match(char):
         return _MARK
     return char
 
 
+def _has_no_safe_form(char: str, category: str) -> bool:
+    """Whether a terminal cannot draw a character visibly, in one line and with a known width."""
+    # categories of control, format, surrogate, private and unassigned characters
+    is_no_graphic = category.startswith("C")
+    ends_line = category in ("Zl", "Zp")
+    encloses_other_char = category == "Me"
+    if is_no_graphic or ends_line or encloses_other_char:
+        return True
+    return bool(_INVISIBLE.match(char) or _UNSTABLE_WIDTH.match(char))
+
+
+def _format_code_point(char: str) -> str:
+    return f"‹U+{ord(char):04X}›"
+
+
 def _get_char_width(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me", "Mc", "Cc") or _JOINING_JAMO.match(char):
+    """Return the width of a character in terminal cells: 0, 1 or 2."""
+    is_mark_or_control = unicodedata.category(char) in ("Mn", "Me", "Mc", "Cc")
+    if is_mark_or_control or _JOINING_JAMO.match(char):
         return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    is_wide = unicodedata.east_asian_width(char) in ("W", "F")
+    return 2 if is_wide else 1
 
 
 _widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
 def _replace_unsafe_chars(match: re.Match[str]) -> str:
-    """Replace the unsafe characters.
-
-    A combining mark at the start belongs to the plain character before the match.
-    """
-    replaced: list[str] = []
-    has_base, marks, after_flag = match.start() > 0, 0, False
+    """Replace the unsafe characters of a match of `_NOT_PLAIN`."""
+    # A combining mark at the start belongs to the plain character before the match.
+    writer = _SafeTextWriter(has_base=match.start() > 0)
     for char in match.group():
+        writer.add(char)
+    return "".join(writer.parts)
+
+
+class _SafeTextWriter:
+    """Collects the safe forms of successive characters.
+
+    The form of a combining mark or a flag letter depends on the characters before it.
+    """
+
+    def __init__(self, *, has_base: bool) -> None:
+        self.parts: list[str] = []
+        self._has_base = has_base
+        """Whether the character before can carry a combining mark."""
+        self._n_marks = 0
+        """Number of combining marks since the last other character."""
+        self._follows_flag_letter = False
+
+    def add(self, char: str) -> None:
         if _FLAG_A <= ord(char) <= _FLAG_Z:
-            letter = chr(ord(char) - _FLAG_A + ord("A"))
-            if after_flag:
-                replaced[-1] = f"{replaced[-1][:-1]}{letter}›"
-            else:
-                replaced.append(f"‹{letter}›")
-            after_flag, has_base = True, False
-            continue
-        after_flag = False
+            self._add_flag_letter(char)
+            return
+
+        self._follows_flag_letter = False
         symbol = _get_visible_symbol(char)
         if symbol is _MARK:
-            marks += 1
-            has_base = has_base and marks <= MAX_MARKS
-            replaced.append(char if has_base else f"‹U+{ord(char):04X}›")
+            self._add_mark(char)
+            return
+
+        self.parts.append(symbol)
+        self._n_marks = 0
+        # A symbol that replaces a character carries no marks.
+        self._has_base = symbol == char
+
+    def _add_flag_letter(self, char: str) -> None:
+        """Add a letter of a flag as a plain letter. Successive letters become one group: `‹DE›`."""
+        letter = chr(ord(char) - _FLAG_A + ord("A"))
+        if self._follows_flag_letter:
+            group_without_end = self.parts[-1].removesuffix("›")
+            self.parts[-1] = f"{group_without_end}{letter}›"
         else:
-            replaced.append(symbol)
-            has_base, marks = symbol == char, 0
-    return "".join(replaced)
+            self.parts.append(f"‹{letter}›")
+        self._follows_flag_letter = True
+        self._has_base = False
+
+    def _add_mark(self, char: str) -> None:
+        """Add a combining mark as it is, or as its code point if it has no base or the base has
+        `MAX_MARKS` already. All later marks then have no base either.
+        """
+        self._n_marks += 1
+        if self._n_marks > MAX_MARKS:
+            self._has_base = False
+        self.parts.append(char if self._has_base else _format_code_point(char))
 
 
 def sanitize(text: str) -> str:
@@ -189,17 +243,23 @@ def display_width(text: str) -> int:
 
 def clip(text: str, width: int) -> str:
     """Shorten sanitized text to at most `width` terminal cells. A shortened text ends in `…`."""
-    if len(text) <= width and (len(text) * 2 <= width or display_width(text) <= width):
-        return text
+    if len(text) <= width:
+        # A character has at most two cells, so that short texts need not be measured.
+        fits_surely = len(text) * 2 <= width
+        if fits_surely or display_width(text) <= width:
+            return text
     if width <= 0:
         return ""
-    used, last_fit = 0, 0
-    for at, char in enumerate(text):
-        used += _widths[char]
-        if used > width:
-            return text[:last_fit] + "…"
-        if used < width:
-            last_fit = at + 1
+
+    # The ellipsis needs the last cell.
+    n_cells = 0
+    end_before_ellipsis = 0
+    for index, char in enumerate(text):
+        n_cells += _widths[char]
+        if n_cells > width:
+            return text[:end_before_ellipsis] + "…"
+        if n_cells < width:
+            end_before_ellipsis = index + 1
     return text
 
 
@@ -208,9 +268,9 @@ def pad(text: str, width: int, *, align_right: bool = False) -> str:
 
     `align_right` puts the spaces first.
     """
-    text = clip(text, width)
-    blanks = " " * (width - display_width(text))
-    return blanks + text if align_right else text + blanks
+    clipped = clip(text, width)
+    blanks = " " * (width - display_width(clipped))
+    return blanks + clipped if align_right else clipped + blanks
 
 
 REDACTED = "[redacted]"
@@ -219,6 +279,7 @@ _NAME = (
     r"(?:x-rapidapi-key|api[-_"
     r" ]?key|access[-_](?:key|token)|auth[-_]token|app[-_]?id|token|secret|key)"
 )
+_MIN_SECRET_LENGTH = 6
 _KEY_NAME = re.compile(_NAME, re.IGNORECASE)
 _NAMED_VALUE = re.compile(
     r"(?P<name>(?:\b|[-_\\\"'])"
@@ -236,22 +297,31 @@ def redact_third_party_keys(value: Any) -> Any:
     `api_key`, values in texts such as `token=...`, and long random words.
     """
     if isinstance(value, str):
-        return _LONG_TOKEN.sub(
-            REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value)
-        )
+        without_named_values = _NAMED_VALUE.sub(_redact_named_value, value)
+        return _LONG_TOKEN.sub(REDACTED, without_named_values)
     if isinstance(value, list):
-        return [redact_third_party_keys(part) for part in value]
-    if isinstance(value, dict):
-        return {
-            name: REDACTED if _is_secret(name, part) else redact_third_party_keys(part)
-            for name, part in value.items()
-        }
-    return value
+        return [redact_third_party_keys(element) for element in value]
+    if not isinstance(value, dict):
+        return value
+
+    redacted = {}
+    for name, field in value.items():
+        redacted[name] = REDACTED if _is_secret(name, field) else redact_third_party_keys(field)
+    return redacted
+
+
+def _redact_named_value(match: re.Match[str]) -> str:
+    """Keep the name in `token=...` and replace the value."""
+    return match["name"] + REDACTED
 
 
 def _is_secret(name: Any, value: Any) -> bool:
-    is_word = isinstance(value, str) and len(value) >= 6 and " " not in value
-    return is_word and _KEY_NAME.fullmatch(str(name)) is not None
+    """Whether a field has the name of a secret, and its value is a word that may be one."""
+    if not isinstance(value, str):
+        return False
+    if len(value) < _MIN_SECRET_LENGTH or " " in value:
+        return False
+    return _KEY_NAME.fullmatch(str(name)) is not None
 
 
 _KEY_FORMATS = [
@@ -292,18 +362,28 @@ _CREDENTIAL_NAME = re.compile(
 
 def redact_api_keys(text: bytes) -> bytes:
     """Replace API keys of known formats, such as `sk-...` and `Bearer ...`. This is fast."""
-    if b"earer " in text or _search_literals(text):
-        for literal, pattern in _PATTERNS:
-            if literal in text:
-                text = pattern.sub(_redact_match, text)
-    return text
+    may_have_keys = b"earer " in text or _search_literals(text)
+    if not may_have_keys:
+        return text
+
+    redacted = text
+    for literal, pattern in _PATTERNS:
+        if literal in redacted:
+            redacted = pattern.sub(_redact_match, redacted)
+    return redacted
 
 
 def _redact_match(match: re.Match[bytes]) -> bytes:
-    if match.re.groups:
+    """Replace an API key. A group of the pattern, such as `earer `, is kept."""
+    has_kept_group = match.re.groups > 0
+    if has_kept_group:
         return match[1] + REDACTED.encode()
-    before = match.string[match.start() - 1 : match.start()]
-    return match[0] if before.isalnum() else REDACTED.encode()
+
+    # Inside a word, as in `task-...`, the text is no key. The patterns do not look behind.
+    char_before = match.string[match.start() - 1 : match.start()]
+    if char_before.isalnum():
+        return match[0]
+    return REDACTED.encode()
 
 
 def redact_api_keys_in_text(text: str) -> str:
@@ -322,12 +402,15 @@ def redact_credentials(settings: Any) -> Any:
     Do not use this for the arguments of calls.
     """
     if isinstance(settings, list):
-        return [redact_credentials(part) for part in settings]
-    if isinstance(settings, dict):
-        return {
-            name: REDACTED
-            if value and isinstance(value, str) and _is_credential_name(str(name))
-            else redact_credentials(value)
-            for name, value in settings.items()
-        }
-    return settings
+        return [redact_credentials(element) for element in settings]
+    if not isinstance(settings, dict):
+        return settings
+
+    redacted = {}
+    for name, value in settings.items():
+        is_text = isinstance(value, str) and value != ""
+        if is_text and _is_credential_name(str(name)):
+            redacted[name] = REDACTED
+        else:
+            redacted[name] = redact_credentials(value)
+    return redacted

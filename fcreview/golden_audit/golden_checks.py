@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from fcreview.golden_audit.evidence import (
@@ -33,7 +34,13 @@ from fcreview.golden_audit.question import (
     normalize_text,
 )
 from fcreview.matching.diff import get_type_name
-from fcreview.model.function_schema import JSON_TYPES, NO_DEFAULT, Parameter, find_schema
+from fcreview.model.function_schema import (
+    JSON_TYPES,
+    NO_DEFAULT,
+    FunctionSchema,
+    Parameter,
+    find_schema,
+)
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import abbreviate, to_json_text
 from fcreview.stats.run_comparison import QuestionKey
@@ -49,12 +56,21 @@ def is_documented_default(value: Any, default: Any) -> bool:
         return str(value).lower() == str(default).lower()
     if describe_equivalence(value, default) in _SAME_DEFAULT:
         return True
-    if not (isinstance(value, list) and isinstance(default, str) and default.startswith("[")):
-        return False
-    elements = [
-        part.strip().strip("'\"") for part in default.strip("[]").split(",") if part.strip()
-    ]
-    return elements == [str(element) for element in value]
+
+    # A description may contain a list as text: `[1, 2]`.
+    if isinstance(value, list) and isinstance(default, str) and default.startswith("["):
+        return _split_list_text(default) == [str(element) for element in value]
+    return False
+
+
+def _split_list_text(text: str) -> list[str]:
+    """Return the elements of a list that is written as a text, without their quotes."""
+    elements = []
+    for part in text.strip("[]").split(","):
+        stripped = part.strip()
+        if stripped:
+            elements.append(stripped.strip("'\""))
+    return elements
 
 
 _SAME_DEFAULT = (CASE_DIFFERS, SAME_NUMBER, SINGLE_VALUE, SAME_WORDS, SAME_UNIT)
@@ -77,87 +93,114 @@ def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _check_called_functions(evidence: QuestionEvidence) -> Iterable[Reason]:
+    """Find golden calls whose function is undocumented, and those without a required argument."""
     if not any(schema.lists_parameters for schema in evidence.function_schemas):
         return
+
+    is_conversation = evidence.question.group is not None
     for call in evidence.question.golden:
         schema = find_schema(call.name, evidence.function_schemas)
         if schema is None:
-            yield Reason(
-                "contract",
-                strength=1.0,
-                text=f"undocumented function: {call.name} has no function docs",
-            )
-        elif schema.lists_parameters and call.arguments is not None:
-            missing = [
-                p.name
-                for p in schema.parameters.values()
-                if p.required and p.name not in call.arguments
-            ]
-            # In a conversation, the user may state the value in a later turn.
-            if missing and evidence.question.group is None:
-                text = f"missing argument: the golden answer omits {missing[0]}, which is required"
-                yield Reason("contract", strength=1.0, text=text, function=call.name)
+            text = f"undocumented function: {call.name} has no function docs"
+            yield Reason("contract", strength=1.0, text=text)
+            continue
+
+        # In a conversation, the user may state the value in a later turn.
+        missing = _list_missing_arguments(call, schema)
+        if missing and not is_conversation:
+            text = f"missing argument: the golden answer omits {missing[0]}, which is required"
+            yield Reason("contract", strength=1.0, text=text, function=call.name)
+
+
+def _list_missing_arguments(call: Call, schema: FunctionSchema) -> list[str]:
+    """Return the names of the required arguments that a call lacks."""
+    arguments = call.arguments
+    if not schema.lists_parameters or arguments is None:
+        return []
+    required = [parameter.name for parameter in schema.parameters.values() if parameter.required]
+    return [name for name in required if name not in arguments]
 
 
 def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
-    parameter, accept = argument.parameter, argument.accept
-    if (
-        parameter is None
-        or parameter.required
-        or parameter.default is NO_DEFAULT
-        or accept.optional
-    ):
+    """Find an argument that must be given although its value is the documented default."""
+    parameter = argument.parameter
+    accept = argument.accept
+    if parameter is None or parameter.required or accept.optional:
         return
-    if any(is_documented_default(value, parameter.default) for value in accept.any_of):
-        default = abbreviate(parameter.default, 40)
-        text = (
-            f"default required: {argument.name} must be given although its documented default is"
-            f" {default}"
-        )
-        yield Reason(
-            "default",
-            strength=1.0,
-            text=text,
-            alternative=AlternativeAnswer(f"without {argument.name}"),
-            function=argument.call.name,
-        )
+    default = parameter.default
+    if default is NO_DEFAULT:
+        return
+    if not any(is_documented_default(value, default) for value in accept.any_of):
+        return
+
+    text = (
+        f"default required: {argument.name} must be given although its documented default is"
+        f" {abbreviate(default, 40)}"
+    )
+    yield Reason(
+        "default",
+        strength=1.0,
+        text=text,
+        alternative=AlternativeAnswer(f"without {argument.name}"),
+        function=argument.call.name,
+    )
 
 
 def _check_optional_argument(argument: GoldenArgument) -> Iterable[Reason]:
-    parameter, accept = argument.parameter, argument.accept
-    if parameter is None or not accept.optional or parameter.required:
+    """Find an argument that may be omitted, but whose default is not accepted as a value."""
+    parameter = argument.parameter
+    accept = argument.accept
+    if parameter is None or parameter.required or not accept.optional:
         return
-    default = parameter.default
+
+    function = argument.call.name
     if not accept.any_of:
         text = f"no value accepted: {argument.name} must be omitted"
-        yield Reason("omission", strength=PARTIAL_STRENGTH, text=text, function=argument.call.name)
-    elif default is not NO_DEFAULT and not any(
-        is_documented_default(value, default) or describe_equivalence(value, default)
-        for value in accept.any_of
-    ):
-        wanted, given = abbreviate(default, 30), abbreviate(accept.any_of[0], 30)
-        text = (
-            f"default not accepted: {argument.name} may be omitted (default {wanted}), but its"
-            f" value must be {given}"
-        )
-        yield Reason("omission", strength=1.0, text=text, function=argument.call.name)
+        yield Reason("omission", strength=PARTIAL_STRENGTH, text=text, function=function)
+        return
+
+    default = parameter.default
+    if default is NO_DEFAULT:
+        return
+    for value in accept.any_of:
+        if is_documented_default(value, default) or describe_equivalence(value, default):
+            return
+
+    wanted = abbreviate(default, 30)
+    given = abbreviate(accept.any_of[0], 30)
+    text = (
+        f"default not accepted: {argument.name} may be omitted (default {wanted}), but its"
+        f" value must be {given}"
+    )
+    yield Reason("omission", strength=1.0, text=text, function=function)
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
-    name, parameter, values = argument.name, argument.parameter, argument.accept.any_of
+    """Find conflicts of an argument and its accepted values with the documented parameter."""
+    name = argument.name
+    parameter = argument.parameter
+    function = argument.call.name
     if parameter is None:
         text = f"undocumented argument: {name} is not in the function docs"
-        yield Reason("contract", strength=1.0, text=text, function=argument.call.name)
+        yield Reason("contract", strength=1.0, text=text, function=function)
         return
+
     if argument.accept.optional and parameter.required:
         text = f"required by docs: {name} may be omitted, but the function docs require it"
-        yield Reason("contract", strength=PARTIAL_STRENGTH, text=text, function=argument.call.name)
-    conflicts = [
-        found for value in values if (found := describe_value_conflict(name, value, parameter))
-    ]
-    if conflicts:
-        strength = 1.0 if len(conflicts) == len(values) else PARTIAL_STRENGTH
-        yield Reason("contract", strength=strength, text=conflicts[0], function=argument.call.name)
+        yield Reason("contract", strength=PARTIAL_STRENGTH, text=text, function=function)
+
+    values = argument.accept.any_of
+    conflicts = []
+    for value in values:
+        conflict = describe_value_conflict(name, value, parameter)
+        if conflict:
+            conflicts.append(conflict)
+    if not conflicts:
+        return
+
+    # An answer can still be right if another accepted value has no conflict.
+    strength = 1.0 if len(conflicts) == len(values) else PARTIAL_STRENGTH
+    yield Reason("contract", strength=strength, text=conflicts[0], function=function)
 
 
 def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str | None:
@@ -166,44 +209,52 @@ def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str 
     """
     if value in ("", None):
         return None
-    if (
-        parameter.kind in ("list", "object")
-        and isinstance(value, str)
-        and _IDENTIFIER.fullmatch(value)
-    ):
-        return None  # In questions about code, a variable can contain the list or object.
-    json_type = get_json_type(value)
-    if parameter.kind and not _is_allowed_type(json_type, parameter.kind, value):
+    if _may_be_variable(value, parameter):
+        return None
+
+    if parameter.kind and not _is_allowed_type(value, parameter.kind):
         return f"wrong type: {name} is {_describe_type_conflict(value, parameter.kind)}"
-    if isinstance(value, list) and (element_type := parameter.item_kind):
-        wrong = next(
-            (
-                each
-                for each in value
-                if not _is_allowed_type(get_json_type(each), element_type, each)
-            ),
-            None,
+    element_conflict = _describe_element_conflict(value, parameter)
+    if element_conflict:
+        return f"wrong element type: {name} contains {element_conflict}"
+
+    undocumented = _find_undocumented_value(value, parameter)
+    if undocumented is not None:
+        return (
+            f"undocumented value: {name} is {abbreviate(undocumented, 40)}, which the function"
+            " docs do not list"
         )
-        if wrong is not None:
-            return (
-                f"wrong element type: {name} contains"
-                f" {_describe_type_conflict(wrong, f'list of {element_type}')}"
-            )
-    if parameter.choices:
-        elements = value if isinstance(value, list) else [value]
-        wrong = next(
-            (
-                each
-                for each in elements
-                if isinstance(each, (str, int)) and each not in parameter.choices
-            ),
-            None,
-        )
-        if wrong is not None:
-            return (
-                f"undocumented value: {name} is {abbreviate(wrong, 40)}, which the function docs do"
-                " not list"
-            )
+    return None
+
+
+def _may_be_variable(value: Any, parameter: Parameter) -> bool:
+    """Whether a value may be the name of a variable with a list or an object, as in questions
+    about code.
+    """
+    if parameter.kind not in ("list", "object") or not isinstance(value, str):
+        return False
+    return _IDENTIFIER.fullmatch(value) is not None
+
+
+def _describe_element_conflict(value: Any, parameter: Parameter) -> str | None:
+    """Describe the first element of a list that has another type than documented."""
+    element_type = parameter.item_kind
+    if not isinstance(value, list) or not element_type:
+        return None
+    for element in value:
+        if not _is_allowed_type(element, element_type):
+            return _describe_type_conflict(element, f"list of {element_type}")
+    return None
+
+
+def _find_undocumented_value(value: Any, parameter: Parameter) -> str | int | None:
+    """Return the first of the values that the function docs do not list, if they list any."""
+    if not parameter.choices:
+        return None
+    elements = value if isinstance(value, list) else [value]
+    for element in elements:
+        if isinstance(element, (str, int)) and element not in parameter.choices:
+            return element
     return None
 
 
@@ -212,7 +263,11 @@ def get_json_type(value: Any) -> str:
     return JSON_TYPES.get(get_type_name(value), "null")
 
 
-def _is_allowed_type(json_type: str, documented_type: str, value: Any) -> bool:
+def _is_allowed_type(value: Any, documented_type: str) -> bool:
+    """Whether a value has the documented type. An integer counts as a number, and a number
+    without fraction counts as an integer.
+    """
+    json_type = get_json_type(value)
     if json_type in (documented_type, "null"):
         return True
     if documented_type == "number":
@@ -228,29 +283,38 @@ def _describe_type_conflict(value: Any, documented_type: str) -> str:
 
 
 def _check_power_notation(argument: GoldenArgument) -> Iterable[Reason]:
-    formulas = [
-        value
-        for value in argument.accept.any_of
-        if isinstance(value, str) and is_power_formula(value)
-    ]
+    """Find formulas that mix `^` and `**`, and those accepted with `^` only."""
+    formulas = []
+    for value in argument.accept.any_of:
+        if isinstance(value, str) and is_power_formula(value):
+            formulas.append(value)
     if not formulas or argument.parameter is None:
         return
-    mixed = next((formula for formula in formulas if "^" in formula and "**" in formula), None)
-    if mixed:
-        text = f"mixed notation: {argument.name} contains both ^ and **: {abbreviate(mixed, 60)}"
-        yield Reason("notation", strength=1.0, text=text, function=argument.call.name)
-    elif "^" in formulas[0] and not any("**" in formula for formula in formulas):
-        other = AlternativeAnswer(
-            f"{argument.name}: {abbreviate(formulas[0].replace('^', '**'), 60)}"
-        )
-        formula = abbreviate(formulas[0], 40)
-        text = (
-            f"only one notation: {argument.name} accepts {formula}, but not the same formula with"
-            " **"
-        )
-        yield Reason(
-            "notation", strength=1.0, text=text, alternative=other, function=argument.call.name
-        )
+
+    function = argument.call.name
+    for formula in formulas:
+        if "^" in formula and "**" in formula:
+            shown = abbreviate(formula, 60)
+            text = f"mixed notation: {argument.name} contains both ^ and **: {shown}"
+            yield Reason("notation", strength=1.0, text=text, function=function)
+            return
+
+    first = formulas[0]
+    accepts_stars = any("**" in formula for formula in formulas)
+    if "^" not in first or accepts_stars:
+        return
+    with_stars = abbreviate(first.replace("^", "**"), 60)
+    text = (
+        f"only one notation: {argument.name} accepts {abbreviate(first, 40)}, but not the same"
+        " formula with **"
+    )
+    yield Reason(
+        "notation",
+        strength=1.0,
+        text=text,
+        alternative=AlternativeAnswer(f"{argument.name}: {with_stars}"),
+        function=function,
+    )
 
 
 def _check_accepted_strings(argument: GoldenArgument) -> Iterable[Reason]:
@@ -258,49 +322,77 @@ def _check_accepted_strings(argument: GoldenArgument) -> Iterable[Reason]:
     and `MA`.
     """
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
-    damaged = next((string for string in strings if _is_damaged(string)), None)
-    if damaged:
-        text = f"damaged string: {argument.name} is {abbreviate(damaged, 60)}"
-        yield Reason("loose", strength=1.0, text=text, function=argument.call.name)
-        return
+    function = argument.call.name
+
+    for string in strings:
+        if _is_damaged(string):
+            text = f"damaged string: {argument.name} is {abbreviate(string, 60)}"
+            yield Reason("loose", strength=1.0, text=text, function=function)
+            return
+
     for whole in strings:
-        parts = [string for string in strings if "," in whole and is_short_form_of(string, whole)]
-        different = [
-            (one, other) for one in parts for other in parts if not _has_text_overlap(one, other)
-        ]
-        if different:
-            one, other = (
-                abbreviate(part, 40) for part in min(different, key=lambda pair: len(pair[0]))
-            )
+        pair = _find_different_parts(whole, strings)
+        if pair is not None:
+            first, second = pair
             text = (
-                f"ambiguous values: {argument.name} accepts both {one} and {other}, which have"
-                " different meanings"
+                f"ambiguous values: {argument.name} accepts both {abbreviate(first, 40)} and"
+                f" {abbreviate(second, 40)}, which have different meanings"
             )
-            yield Reason("loose", strength=1.0, text=text, function=argument.call.name)
+            yield Reason("loose", strength=1.0, text=text, function=function)
             return
 
 
-def _has_text_overlap(one: str, other: str) -> bool:
-    if is_initials_of(one, other) or is_initials_of(other, one):
+def _find_different_parts(whole: str, strings: Sequence[str]) -> tuple[str, str] | None:
+    """Find two parts of a text such as `Boston, MA` that have different meanings, the shortest
+    first part if there are several pairs.
+    """
+    if "," not in whole:
+        return None
+    parts = [string for string in strings if is_short_form_of(string, whole)]
+
+    shortest: tuple[str, str] | None = None
+    for first in parts:
+        if shortest is not None and len(first) >= len(shortest[0]):
+            continue
+        for second in parts:
+            if not _has_text_overlap(first, second):
+                shortest = (first, second)
+                break
+    return shortest
+
+
+def _has_text_overlap(first: str, second: str) -> bool:
+    """Whether one text is contained in the other, or consists of its initials."""
+    if is_initials_of(first, second) or is_initials_of(second, first):
         return True
-    return normalize_text(one) in normalize_text(other) or normalize_text(other) in normalize_text(
-        one
-    )
+    first_letters = normalize_text(first)
+    second_letters = normalize_text(second)
+    return first_letters in second_letters or second_letters in first_letters
 
 
 def _is_damaged(text: str) -> bool:
-    if text != text.strip() and text.strip():
+    """Whether a text has spaces around it, quotes around it, or unmatched brackets or quotes."""
+    stripped = text.strip()
+    if stripped and stripped != text:
         return True
-    if len(text) > 2 and text[0] == text[-1] and text[0] in "'\"":
+    is_quoted = len(text) > 2 and text[0] == text[-1] and text[0] in "'\""
+    if is_quoted:
         return True
-    if len(text) <= MAX_BRACKET_TEXT and any(
-        text.count(pair[0]) != text.count(pair[1]) for pair in ("()", "[]", "{}")
-    ):
-        return True
-    return text.count('"') % 2 == 1 or (text.startswith("'") and text.count("'") % 2 == 1)
+
+    if len(text) <= MAX_BRACKET_TEXT:
+        for opening, closing in ("()", "[]", "{}"):
+            if text.count(opening) != text.count(closing):
+                return True
+
+    # A single quote inside a text can be an apostrophe.
+    has_open_single_quote = text.startswith("'") and text.count("'") % 2 == 1
+    has_open_double_quote = text.count('"') % 2 == 1
+    return has_open_double_quote or has_open_single_quote
 
 
 MIN_OTHER_ITEMS = 3
+MAX_ACCEPTED_STRINGS = 20
+"""Maximum number of accepted strings of an argument that are indexed."""
 MAJORITY = 0.75
 """Minimum share, from 0 to 1, of the items with an argument that agree on its use.
 
@@ -349,36 +441,53 @@ class GoldenAnswerIndex:
             self._index_question(question)
 
     def _index_question(self, question: AuditedQuestion) -> None:
-        uses: set[tuple[str, str, bool | str]] = set()
+        self._count_usage(question)
         for call in question.golden:
-            for name, accepted in (call.arguments or {}).items():
-                if isinstance(accepted, AcceptedValues):
-                    uses.add((call.name, name, accepted.optional))
-                    uses.add((call.name, name, _get_first_accepted_type(accepted)))
-                    self._index_accepted_strings(question.key.id, name, accepted)
-        for function, argument, use in uses:
-            if isinstance(use, bool):
-                self.usage[function, argument].optional[use] += 1
-            elif use:
-                self.usage[function, argument].types[use] += 1
+            for name, accepted in _list_accepted_values(call):
+                self._index_accepted_strings(question.key.id, name, accepted)
+
         # In a conversation, the same words can have another meaning later.
-        is_comparable = question.golden and question.is_self_contained and question.group is None
-        if is_comparable and (text := normalize_text(question.text)):
-            content = (text, *sorted(str(raw.get("name")) for raw in question.functions))
-            golden = _format_normalized_golden(question.golden)
-            self._content_of_question[question.key] = content, golden
-            self._golden_of_content[content].setdefault(golden, question.key)
+        if question.golden and question.is_self_contained and question.group is None:
+            self._index_content(question)
+
+    def _count_usage(self, question: AuditedQuestion) -> None:
+        """Count how the question uses each argument, each use once."""
+        options: set[tuple[str, str, bool]] = set()
+        types: set[tuple[str, str, str]] = set()
+        for call in question.golden:
+            for name, accepted in _list_accepted_values(call):
+                options.add((call.name, name, accepted.optional))
+                first_type = _get_first_accepted_type(accepted)
+                if first_type:
+                    types.add((call.name, name, first_type))
+
+        for function, argument, may_be_omitted in options:
+            self.usage[function, argument].optional[may_be_omitted] += 1
+        for function, argument, first_type in types:
+            self.usage[function, argument].types[first_type] += 1
+
+    def _index_content(self, question: AuditedQuestion) -> None:
+        """Remember the golden answer of a question text with these available functions."""
+        text = normalize_text(question.text)
+        if not text:
+            return
+        function_names = sorted(str(docs.get("name")) for docs in question.functions)
+        content = (text, *function_names)
+        golden = _format_normalized_golden(question.golden)
+        self._content_of_question[question.key] = content, golden
+        self._golden_of_content[content].setdefault(golden, question.key)
 
     def _index_accepted_strings(
         self, item_id: str, argument: str, accepted: AcceptedValues
     ) -> None:
-        texts = [
-            normalize_text(value) for value in accepted.any_of if isinstance(value, str) and value
-        ]
-        if 1 < len(texts) <= 20:
-            for one in texts:
-                for other in texts:
-                    self._accepted_with[argument, one].setdefault(other, item_id)
+        """Remember which strings an item accepts together."""
+        strings = [value for value in accepted.any_of if isinstance(value, str) and value]
+        if not 1 < len(strings) <= MAX_ACCEPTED_STRINGS:
+            return
+        texts = [normalize_text(string) for string in strings]
+        for text in texts:
+            for other in texts:
+                self._accepted_with[argument, text].setdefault(other, item_id)
 
     def find_item_id_accepting_both(
         self, argument: str, accepted: Iterable[Any], predicted: Any
@@ -388,12 +497,16 @@ class GoldenAnswerIndex:
         """
         if not isinstance(predicted, str):
             return None
-        others = (
-            self._accepted_with.get((argument, normalize_text(one)), {})
-            for one in accepted
-            if isinstance(one, str)
-        )
-        return next(filter(None, (each.get(normalize_text(predicted)) for each in others)), None)
+
+        predicted_text = normalize_text(predicted)
+        for value in accepted:
+            if not isinstance(value, str):
+                continue
+            item_by_string = self._accepted_with.get((argument, normalize_text(value)), {})
+            item_id = item_by_string.get(predicted_text)
+            if item_id:
+                return item_id
+        return None
 
     def find_conflicting_item_id(self, question: AuditedQuestion) -> str | None:
         """Return the id of an item with the same question and functions but a different golden
@@ -401,11 +514,21 @@ class GoldenAnswerIndex:
         """
         if question.key not in self._content_of_question:
             return None
-        content, own = self._content_of_question[question.key]
-        return next(
-            (key.id for golden, key in self._golden_of_content[content].items() if golden != own),
-            None,
-        )
+        content, own_golden = self._content_of_question[question.key]
+        for golden, key in self._golden_of_content[content].items():
+            if golden != own_golden:
+                return key.id
+        return None
+
+
+def _list_accepted_values(call: Call) -> list[tuple[str, AcceptedValues]]:
+    """Return the arguments of a golden call that have accepted values, by name."""
+    arguments = call.arguments or {}
+    return [
+        (name, accepted)
+        for name, accepted in arguments.items()
+        if isinstance(accepted, AcceptedValues)
+    ]
 
 
 def find_deviations_from_other_items(
@@ -416,11 +539,14 @@ def find_deviations_from_other_items(
     """
     reasons: list[Reason] = []
     for call in evidence.question.golden:
-        for name, accepted in (call.arguments or {}).items():
-            if isinstance(accepted, AcceptedValues):
-                reasons += _compare_with_usage(
-                    call, name, accepted, index.usage[call.name, name], evidence
-                )
+        for name, accepted in _list_accepted_values(call):
+            usage = index.usage[call.name, name]
+            parameter = evidence.find_parameter(call.name, name)
+            is_required = parameter is not None and parameter.required
+            if not is_required:
+                reasons += _compare_omission(call, name, accepted=accepted, usage=usage)
+            reasons += _compare_type(call, name, accepted=accepted, usage=usage)
+
     other = index.find_conflicting_item_id(evidence.question)
     if other:
         text = f"unlike other items: {other} has the same question but a different golden answer"
@@ -428,40 +554,42 @@ def find_deviations_from_other_items(
     return reasons
 
 
-def _compare_with_usage(
-    call: Call,
-    argument: str,
-    accepted: AcceptedValues,
-    usage: ArgumentUsage,
-    evidence: QuestionEvidence,
+def _compare_omission(
+    call: Call, argument: str, *, accepted: AcceptedValues, usage: ArgumentUsage
 ) -> Iterable[Reason]:
-    parameter = evidence.find_parameter(call.name, argument)
+    """Find an argument that must be given, but that most other items allow to omit."""
     n_optional = usage.optional[True]
-    is_optional = not (parameter and parameter.required)
-    if (
-        is_optional
-        and not accepted.optional
-        and n_optional >= max(MIN_OTHER_ITEMS, MAJORITY * usage.optional.total())
-    ):
-        text = (
-            f"unlike other items: {argument} must be given, but {n_optional} other items allow"
-            " omitting it"
-        )
-        yield Reason("siblings", strength=0.7, text=text, function=call.name)
-    own = _get_first_accepted_type(accepted)
-    if own and usage.types.total() > MIN_OTHER_ITEMS:
-        usual, count = usage.types.most_common(1)[0]
-        if (
-            usual != own
-            and count >= MAJORITY * usage.types.total()
-            and {usual, own} != {"integer", "number"}
-        ):
-            value = abbreviate(accepted.any_of[0], 40)
-            text = (
-                f"unlike other items: {argument} is {own}, but {usual} in {count} other items;"
-                f" golden value: {value}"
-            )
-            yield Reason("siblings", strength=1.0, text=text, function=call.name)
+    needed = max(MIN_OTHER_ITEMS, MAJORITY * usage.optional.total())
+    if accepted.optional or n_optional < needed:
+        return
+    text = (
+        f"unlike other items: {argument} must be given, but {n_optional} other items allow"
+        " omitting it"
+    )
+    yield Reason("siblings", strength=0.7, text=text, function=call.name)
+
+
+def _compare_type(
+    call: Call, argument: str, *, accepted: AcceptedValues, usage: ArgumentUsage
+) -> Iterable[Reason]:
+    """Find an argument whose golden value has another type than in most other items."""
+    own_type = _get_first_accepted_type(accepted)
+    n_items = usage.types.total()
+    if not own_type or n_items <= MIN_OTHER_ITEMS:
+        return
+
+    usual_type, count = usage.types.most_common(1)[0]
+    if usual_type == own_type or count < MAJORITY * n_items:
+        return
+    # A number without fraction may be written as an integer.
+    if {usual_type, own_type} == {"integer", "number"}:
+        return
+    value = abbreviate(accepted.any_of[0], 40)
+    text = (
+        f"unlike other items: {argument} is {own_type}, but {usual_type} in {count} other items;"
+        f" golden value: {value}"
+    )
+    yield Reason("siblings", strength=1.0, text=text, function=call.name)
 
 
 def _get_first_accepted_type(accepted: AcceptedValues) -> str:
@@ -469,16 +597,15 @@ def _get_first_accepted_type(accepted: AcceptedValues) -> str:
 
 
 def _format_normalized_golden(golden_calls: Iterable[Call]) -> str:
+    """Format a golden answer so that the order of calls, arguments and accepted values, and the
+    way in which values are written, make no difference.
+    """
     calls = []
     for call in golden_calls:
-        arguments = {
-            name: [
-                *sorted(normalize_text(to_json_text(value)) for value in accept.any_of),
-                str(accept.optional),
-            ]
-            for name, accept in (call.arguments or {}).items()
-            if isinstance(accept, AcceptedValues)
-        }
+        arguments: dict[str, list[str]] = {}
+        for name, accepted in _list_accepted_values(call):
+            values = [normalize_text(to_json_text(value)) for value in accepted.any_of]
+            arguments[name] = [*sorted(values), str(accepted.optional)]
         calls.append(to_json_text({call.name: dict(sorted(arguments.items()))}))
     return "\n".join(sorted(calls))
 
@@ -493,19 +620,29 @@ _DIGITS = {"yyyy": r"\d{4}", "mm": r"\d{1,2}", "dd": r"\d{1,2}"}
 def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
     """Find arguments that accept strings, but no string in the documented format."""
     for argument in evidence.golden_arguments:
+        parameter = argument.parameter
         strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
-        if not strings or argument.parameter is None or argument.parameter.kind != "string":
+        if not strings or parameter is None or parameter.kind != "string":
             continue
-        documented = _parse_documented_format(argument.parameter.description)
-        if documented and not any(
-            documented.pattern.search(string) or _is_documented_value(string, argument)
-            for string in strings
-        ):
-            value = abbreviate(strings[0], 40)
-            text = f"wrong format: {argument.name} is {value}, but documented as {documented.name}"
-            yield Reason(
-                "contract", strength=documented.strength, text=text, function=argument.call.name
-            )
+        documented = _parse_documented_format(parameter.description)
+        if documented is None or _has_documented_format(strings, documented, parameter):
+            continue
+
+        value = abbreviate(strings[0], 40)
+        text = f"wrong format: {argument.name} is {value}, but documented as {documented.name}"
+        yield Reason(
+            "contract", strength=documented.strength, text=text, function=argument.call.name
+        )
+
+
+def _has_documented_format(
+    strings: Iterable[str], documented: DocumentedFormat, parameter: Parameter
+) -> bool:
+    """Whether one of the strings has the documented format, or is itself in the docs."""
+    for string in strings:
+        if documented.pattern.search(string) or _is_documented_value(string, parameter):
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,17 +656,12 @@ class DocumentedFormat:
     """
 
 
-def _is_documented_value(string: str, argument: GoldenArgument) -> bool:
-    docs = (
-        f"{argument.parameter.description} {argument.parameter.default}"
-        if argument.parameter
-        else ""
-    )
-    return (
-        string.casefold() in docs.casefold()
-        or bool(_DATE_FORMAT.search(string))
-        or "YYYY" in string
-    )
+def _is_documented_value(string: str, parameter: Parameter) -> bool:
+    """Whether the docs of a parameter contain the string, or the string is a format itself."""
+    docs = f"{parameter.description} {parameter.default}"
+    if string.casefold() in docs.casefold():
+        return True
+    return bool(_DATE_FORMAT.search(string)) or "YYYY" in string
 
 
 @lru_cache(1 << 12)
@@ -588,6 +720,9 @@ _NUMBER = re.compile(
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d_]{3,}")
+MAX_LEAF_DEPTH = 8
+MAX_LEAF_ELEMENTS = 50
+"""Maximum number of elements of a list in which numbers and strings are looked for."""
 STEM_LENGTH = 4
 """Number of first letters that two words must share to match, so that `predict` matches
 `prediction`.
@@ -596,14 +731,15 @@ STEM_LENGTH = 4
 
 def find_ungrounded_values(evidence: QuestionEvidence) -> list[Reason]:
     """Find arguments whose accepted values the question and the function docs do not mention."""
-    if not evidence.question.is_self_contained or not evidence.question.text.strip():
+    question = evidence.question
+    if not question.is_self_contained or not question.text.strip():
         return []
-    content = TextContent(evidence.question.text)
-    return [
-        reason
-        for argument in evidence.golden_arguments
-        for reason in _check_grounding(argument, content, evidence)
-    ]
+    content = TextContent(question.text)
+    reasons: list[Reason] = []
+    for argument in evidence.golden_arguments:
+        if not _is_argument_grounded(argument, content):
+            reasons.append(_describe_ungrounded_value(argument, content, evidence))
+    return reasons
 
 
 class TextContent:
@@ -635,52 +771,77 @@ class TextContent:
             return True
         if any(word[:STEM_LENGTH] in self.stems for word in words):
             return True
-        pairs = (
-            word[at : at + 2] for word in words if not word.isascii() for at in range(len(word) - 1)
-        )
-        return any(pair in self.text for pair in pairs)
+
+        # Some languages have no spaces between words.
+        other_words = [word for word in words if not word.isascii()]
+        return any(self._has_any_letter_pair_of(word) for word in other_words)
+
+    def _has_any_letter_pair_of(self, word: str) -> bool:
+        return any(first + second in self.text for first, second in pairwise(word))
 
 
 def find_numbers(text: str) -> set[float]:
-    numbers = {value for part in _NUMBER.findall(text) if (value := parse_number(part)) is not None}
-    return numbers | {
-        NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", text) if word in NUMBER_WORDS
-    }
+    """Return the numbers in a text, in digits and in words."""
+    numbers: set[float] = set()
+    for digits in _NUMBER.findall(text):
+        number = parse_number(digits)
+        if number is not None:
+            numbers.add(number)
+    for word in re.findall(r"[a-z]+", text):
+        if word in NUMBER_WORDS:
+            numbers.add(NUMBER_WORDS[word])
+    return numbers
 
 
-def _check_grounding(
-    argument: GoldenArgument, question_text: TextContent, evidence: QuestionEvidence
-) -> Iterable[Reason]:
-    accept, parameter = argument.accept, argument.parameter
+def _is_argument_grounded(argument: GoldenArgument, question_text: TextContent) -> bool:
+    """Whether the question or the function docs mention one of the accepted values, or the
+    argument needs no mention.
+    """
+    accept = argument.accept
+    parameter = argument.parameter
+    # The docs say which values are possible, so the question may describe them in other words.
     if parameter is None or parameter.choices or not accept.any_of:
-        return
+        return True
     if accept.optional and parameter.default is not NO_DEFAULT:
-        return
+        return True
+
     # In most cases, this saves the time to parse the function docs.
     if any(_is_grounded(value, question_text) for value in accept.any_of):
-        return
+        return True
+    readable_name = parameter.name.replace("_", " ")
     description = argument.function_schema.description
-    docs = TextContent(f"{parameter.name.replace('_', ' ')} {parameter.description} {description}")
-    if any(_is_grounded(value, question_text, docs) for value in accept.any_of):
-        return
-    first = next(iter(_iter_leaves(accept.any_of[0])), None)
-    value = abbreviate(first if isinstance(first, str) else accept.any_of[0], 50)
-    text, function = f"not in the question: {argument.name} is {value}", argument.call.name
-    if isinstance(first, str):
-        yield Reason("ungrounded", strength=0.5, text=text, function=function)
-        return
-    unused = sorted(
-        question_text.numbers
-        - _collect_golden_numbers(evidence)
-        - set(OTHER_NUMBER_WORDS.values())
-        - {0.0, 1.0, 2.0}
-    )
-    if unused:
-        number = to_json_text(int(unused[0]) if unused[0].is_integer() else unused[0])
-        text = f"{text}, but the golden answer does not use {number} from the question"
-        yield Reason("ungrounded", strength=1.0, text=text, function=function)
-    else:
-        yield Reason("ungrounded", strength=0.6, text=text, function=function)
+    docs = TextContent(f"{readable_name} {parameter.description} {description}")
+    return any(_is_grounded(value, question_text, docs) for value in accept.any_of)
+
+
+def _describe_ungrounded_value(
+    argument: GoldenArgument, question_text: TextContent, evidence: QuestionEvidence
+) -> Reason:
+    """Return a reason that is strongest if the question has a number that the golden answer does
+    not use, because this number may be the right value.
+    """
+    value = argument.accept.any_of[0]
+    function = argument.call.name
+    first_leaf = next(iter(_iter_leaves(value)), None)
+    if isinstance(first_leaf, str):
+        text = f"not in the question: {argument.name} is {abbreviate(first_leaf, 50)}"
+        return Reason("ungrounded", strength=0.5, text=text, function=function)
+
+    text = f"not in the question: {argument.name} is {abbreviate(value, 50)}"
+    unused = _list_unused_numbers(question_text, evidence)
+    if not unused:
+        return Reason("ungrounded", strength=0.6, text=text, function=function)
+    number = int(unused[0]) if unused[0].is_integer() else unused[0]
+    text = f"{text}, but the golden answer does not use {to_json_text(number)} from the question"
+    return Reason("ungrounded", strength=1.0, text=text, function=function)
+
+
+def _list_unused_numbers(question_text: TextContent, evidence: QuestionEvidence) -> list[float]:
+    """Return the numbers of the question that the golden answer does not use, smallest first."""
+    # Words such as `week`, and the numbers 0 to 2, are often no values.
+    unimportant = {0.0, 1.0, 2.0, *OTHER_NUMBER_WORDS.values()}
+    used = _collect_golden_numbers(evidence)
+    return sorted(question_text.numbers - used - unimportant)
 
 
 def _is_grounded(value: Any, *texts: TextContent) -> bool:
@@ -701,29 +862,47 @@ def _iter_leaves(value: Any) -> Iterable[Any]:
     """
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
-        one, depth = todo.pop()
-        if depth > 8:
+        current, depth = todo.pop()
+        if depth > MAX_LEAF_DEPTH:
             continue
-        if isinstance(one, AcceptedValues):
-            todo += [(each, depth + 1) for each in one.any_of[:1]]
-        elif isinstance(one, (dict, GoldenObject)):
-            fields = one.fields if isinstance(one, GoldenObject) else one
-            todo += [(each, depth + 1) for each in fields.values()]
-        elif isinstance(one, (list, tuple)):
-            todo += [(each, depth + 1) for each in one[:50]]
-        elif isinstance(one, (str, int, float)):
-            yield one
+        if isinstance(current, (str, int, float)):
+            yield current
+        for part in _list_parts(current):
+            todo.append((part, depth + 1))
+
+
+def _list_parts(value: Any) -> list[Any]:
+    """Return the values directly inside a value."""
+    if isinstance(value, AcceptedValues):
+        return value.any_of[:1]
+    if isinstance(value, GoldenObject):
+        return list(value.fields.values())
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, (list, tuple)):
+        return list(value[:MAX_LEAF_ELEMENTS])
+    return []
 
 
 def _collect_golden_numbers(evidence: QuestionEvidence) -> set[float]:
+    """Return the numbers of all golden calls, in each unit that a text may use."""
     numbers: set[float] = set()
     for call in evidence.question.golden:
-        for accept in (call.arguments or {}).values():
-            for value in accept.any_of if isinstance(accept, AcceptedValues) else ():
-                for leaf in _iter_leaves(value):
-                    numbers |= (
-                        find_numbers(leaf.casefold())
-                        if isinstance(leaf, str)
-                        else {abs(float(leaf))}
-                    )
-    return {number * scale for number in numbers for scale in UNIT_SCALES}
+        for _, accepted in _list_accepted_values(call):
+            for value in accepted.any_of:
+                numbers |= _find_numbers_in_value(value)
+
+    scaled: set[float] = set()
+    for number in numbers:
+        scaled.update(number * scale for scale in UNIT_SCALES)
+    return scaled
+
+
+def _find_numbers_in_value(value: Any) -> set[float]:
+    numbers: set[float] = set()
+    for leaf in _iter_leaves(value):
+        if isinstance(leaf, str):
+            numbers |= find_numbers(leaf.casefold())
+        else:
+            numbers.add(abs(float(leaf)))
+    return numbers

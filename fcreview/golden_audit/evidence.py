@@ -58,6 +58,7 @@ _UNITS = (
     ("uk", "united kingdom", "great britain"),
 )
 _UNIT_OF_NAME = {name: group[0] for group in _UNITS for name in group}
+N_MONTHS = 12
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ISO_DATE = re.compile(r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:T00:00(?::00)?Z?)?$")
 _YEAR_LAST_DATE = re.compile(r"^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})$")
@@ -87,20 +88,31 @@ def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | N
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
-        return (
-            _describe_list_equivalence(golden, predicted, depth + 1)
-            if depth < MAX_LIST_DEPTH
-            else None
-        )
+        if depth >= MAX_LIST_DEPTH:
+            return None
+        return _describe_list_equivalence(golden, predicted, depth + 1)
     if isinstance(golden, bool) or isinstance(predicted, bool):
-        is_same = {str(golden).lower(), str(predicted).lower()} in ({"true"}, {"false"})
-        return "same boolean, once as a string" if is_same else None
-    one, other = parse_number(golden), parse_number(predicted)
-    if one is None or other is None:
+        return _describe_boolean_equivalence(golden, predicted)
+    return _describe_number_equivalence(golden, predicted)
+
+
+def _describe_boolean_equivalence(golden: Any, predicted: Any) -> str | None:
+    golden_text = str(golden).lower()
+    is_same = golden_text == str(predicted).lower() and golden_text in ("true", "false")
+    return "same boolean, once as a string" if is_same else None
+
+
+def _describe_number_equivalence(golden: Any, predicted: Any) -> str | None:
+    golden_number = parse_number(golden)
+    predicted_number = parse_number(predicted)
+    if golden_number is None or predicted_number is None:
         return None
-    if _is_close(one, other):
+    if _is_close(golden_number, predicted_number):
         return SAME_NUMBER
-    if _is_close(one, other * 100) or _is_close(one * 100, other):
+
+    golden_is_percentage = _is_close(golden_number, predicted_number * 100)
+    predicted_is_percentage = _is_close(golden_number * 100, predicted_number)
+    if golden_is_percentage or predicted_is_percentage:
         return "same value, once as a fraction and once as a percentage"
     return None
 
@@ -129,12 +141,14 @@ def parse_number(value: Any) -> float | None:
 def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
     if len(golden) > _MAX_TEXT_LENGTH or len(predicted) > _MAX_TEXT_LENGTH:
         return CASE_DIFFERS if normalize_text(golden) == normalize_text(predicted) else None
-    for description, canonical_form in (
-        (_FORMULA_FORM, *_TEXT_FORMS) if is_power_formula(golden) else _TEXT_FORMS
-    ):
-        form = canonical_form(golden)
-        if form is not None and form == canonical_form(predicted):
+
+    # Without punctuation, `x^2` and `x**2` are the same text, but the notation explains more.
+    forms = (_FORMULA_FORM, *_TEXT_FORMS) if is_power_formula(golden) else _TEXT_FORMS
+    for description, convert in forms:
+        golden_form = convert(golden)
+        if golden_form is not None and golden_form == convert(predicted):
             return description
+
     if is_short_form_of(golden, predicted) or is_short_form_of(predicted, golden):
         return "one is a shorter form of the other"
     return None
@@ -149,11 +163,15 @@ def normalize_formula(text: str) -> str | None:
     """Convert a formula to one notation, so that `3x^2 + 2x` equals `lambda x: 3*x**2 + 2*x`, or
     return None.
     """
-    if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
+    has_operator = any(mark in text for mark in "^*+-/=")
+    if not has_operator or not re.search(r"[\dxyzt]", text):
         return None
+
     body = _FUNCTION_PREFIX.sub("", text.lower())
     body = re.sub(r"\*\*|\^", "⌃", body)
-    return re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", body).strip("'\"") or None
+    # Blanks, multiplication signs, and parentheses around an exponent of one letter go.
+    body = re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", body)
+    return body.strip("'\"") or None
 
 
 def is_power_formula(text: str) -> bool:
@@ -175,22 +193,42 @@ def to_iso_date(text: str) -> str | None:
     In ambiguous dates such as `3/4/2020`, the month is first.
     """
     text = text.strip().lower()
-    if found := _ISO_DATE.match(text):
-        return "-".join(part.zfill(2) for part in found.groups())
-    if found := _YEAR_LAST_DATE.match(text):
-        month, day, year = found.groups()
-        month, day = (day, month) if int(month) > 12 else (month, day)
-        return f"{year}-{month.zfill(2)}-{day.zfill(2)}"
-    if found := _MONTH_NAME_DATE.match(text):
-        before, name, after, year = found.groups()
-        if name[:3] in _MONTHS:
-            return f"{year}-{_MONTHS.index(name[:3]) + 1:02d}-{(before or after or '0').zfill(2)}"
+    iso_date = _ISO_DATE.match(text)
+    if iso_date:
+        year, month, day = iso_date.groups()
+        return _format_date(year, month, day)
+
+    year_last_date = _YEAR_LAST_DATE.match(text)
+    if year_last_date:
+        first, second, year = year_last_date.groups()
+        day_is_first = int(first) > N_MONTHS
+        if day_is_first:
+            return _format_date(year, month=second, day=first)
+        return _format_date(year, month=first, day=second)
+
+    month_name_date = _MONTH_NAME_DATE.match(text)
+    if month_name_date:
+        day_before, name, day_after, year = month_name_date.groups()
+        abbreviation = name[:3]
+        if abbreviation in _MONTHS:
+            month = str(_MONTHS.index(abbreviation) + 1)
+            # A date without a day, such as `March 2020`, gets the day 00.
+            return _format_date(year, month, day=day_before or day_after or "0")
     return None
 
 
+def _format_date(year: str, month: str, day: str) -> str:
+    return f"{year}-{month.zfill(2)}-{day.zfill(2)}"
+
+
 def _stem_words(text: str) -> str | None:
-    words = (word for word in re.findall(r"\w+", text.lower()) if word not in _STOP_WORDS)
-    return " ".join(re.sub(r"(?<=[a-z]{2})(?:es|s|ing|ed|e)$", "", word) for word in words) or None
+    """Return the words of a text without stop words and common endings, or None without words."""
+    words = re.findall(r"\w+", text.lower())
+    stems = []
+    for word in words:
+        if word not in _STOP_WORDS:
+            stems.append(re.sub(r"(?<=[a-z]{2})(?:es|s|ing|ed|e)$", "", word))
+    return " ".join(stems) or None
 
 
 _STOP_WORDS = {"the", "a", "an", "of", "in", "and", "for", "to", "on", "at"}
@@ -213,14 +251,22 @@ def is_short_form_of(short: str, long: str) -> bool:
     """Whether `short` is a part or the initials of `long`: `CA` of `San Francisco, CA`, `NYC` of
     `New York City`.
     """
-    few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
-    if not few or len(few) > len(many) or normalize_text(short) == normalize_text(long):
+    short_words = re.findall(r"\w+", short.lower())
+    long_words = re.findall(r"\w+", long.lower())
+    if not short_words or len(short_words) > len(long_words):
         return False
-    if len(few) < len(many) and any(
-        many[at : at + len(few)] == few for at in range(len(many) - len(few) + 1)
-    ):
+    if normalize_text(short) == normalize_text(long):
+        return False
+
+    if len(short_words) < len(long_words) and _contains_words(long_words, short_words):
         return True
-    return len(few) == 1 and is_initials_of(few[0], long)
+    return len(short_words) == 1 and is_initials_of(short_words[0], long)
+
+
+def _contains_words(words: Sequence[str], part: Sequence[str]) -> bool:
+    """Whether the words of `part` follow each other in `words`."""
+    n_starts = len(words) - len(part) + 1
+    return any(words[start : start + len(part)] == part for start in range(n_starts))
 
 
 def is_initials_of(initials: str, name: str) -> bool:
@@ -230,60 +276,88 @@ def is_initials_of(initials: str, name: str) -> bool:
 
 
 def _describe_list_equivalence(golden: Any, predicted: Any, depth: int) -> str | None:
+    """Describe the equivalence of two values of which at least one is a list."""
     if isinstance(golden, list) and isinstance(predicted, (list, tuple)):
         if len(golden) == len(predicted) <= MAX_LIST_LENGTH:
             return _describe_element_equivalence(golden, list(predicted), depth)
         return None
-    elements, value = (golden, predicted) if isinstance(golden, list) else (predicted, golden)
-    if len(elements) == 1 and (
-        elements[0] == value or describe_equivalence(elements[0], value, depth)
-    ):
-        return SINGLE_VALUE
-    if isinstance(value, str) and all(isinstance(element, str) for element in elements):
-        return (
-            "same list, once as a string"
-            if normalize_text("".join(elements)) == normalize_text(value)
-            else None
-        )
+    if isinstance(golden, list):
+        return _compare_list_with_value(golden, predicted, depth)
+    return _compare_list_with_value(predicted, golden, depth)
+
+
+def _compare_list_with_value(elements: Sequence[Any], value: Any, depth: int) -> str | None:
+    """Describe the equivalence of a list and a value that is no list."""
+    if len(elements) == 1:
+        element = elements[0]
+        if element == value or describe_equivalence(element, value, depth):
+            return SINGLE_VALUE
+
+    if not isinstance(value, str) or not all(isinstance(element, str) for element in elements):
+        return None
+    if normalize_text("".join(elements)) == normalize_text(value):
+        return "same list, once as a string"
     return None
 
 
 def _describe_element_equivalence(
     golden: list[Any], predicted: list[Any], depth: int
 ) -> str | None:
+    """Describe why two lists of the same length have equivalent elements, in any order."""
     remaining = list(predicted)
     description = None
     for value in golden:
         if value in remaining:
             remaining.remove(value)
             continue
-        for at, other in enumerate(remaining):
-            if description := describe_equivalence(value, other, depth):
-                del remaining[at]
-                break
-        else:
+        description = _remove_equivalent(remaining, value, depth)
+        if description is None:
             return None
-    if description is None and golden == predicted:
+
+    if description is not None:
+        return description
+    if golden == predicted:
         return "same numbers as integers or floats"
-    return description or "same elements in another order"
+    return "same elements in another order"
+
+
+def _remove_equivalent(elements: list[Any], value: Any, depth: int) -> str | None:
+    """Remove the first element that is equivalent to a value, and return the description of the
+    equivalence; None if no element is.
+    """
+    for index, element in enumerate(elements):
+        description = describe_equivalence(value, element, depth)
+        if description:
+            del elements[index]
+            return description
+    return None
+
+
+FailingAnswer = tuple[DistinctAnswer, list[AnswerDifference]]
+"""A decoded failing answer, with its differences that no passing answer has."""
 
 
 def _merge_equal_differences(
-    differences_by_answer: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]],
-    counted_runs: Container[int],
+    answers: Sequence[FailingAnswer], counted_runs: Container[int]
 ) -> list[SharedDifference]:
-    first: dict[tuple[Any, ...], AnswerDifference] = {}
-    runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
-    for answer, differences in differences_by_answer:
+    """Return each difference once, with all counted runs that have it."""
+    difference_by_key: dict[tuple[Any, ...], AnswerDifference] = {}
+    runs_by_key: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
+    for answer, differences in answers:
         for difference in differences:
-            first.setdefault(difference.match_key, difference)
-            runs[difference.match_key].update(answer.runs)
-    return [
-        SharedDifference(one, tuple(run for run in sorted(runs[key]) if run in counted_runs))
-        for key, one in first.items()
-    ]
+            key = difference.match_key
+            difference_by_key.setdefault(key, difference)
+            runs_by_key[key].update(answer.runs)
+
+    shared = []
+    for key, difference in difference_by_key.items():
+        runs = tuple(run for run in sorted(runs_by_key[key]) if run in counted_runs)
+        shared.append(SharedDifference(difference, runs))
+    return shared
 
 
+UNKNOWN_PASS_RATE = 0.5
+"""Pass rate that is assumed in a category in which a run has no verdicts."""
 ABSENT_RUN_BITS = 3.0
 """Weight, in bits, of an imagined further run, so that the share of a single run is less than 1."""
 
@@ -321,28 +395,28 @@ class RunWeigher:
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
         """Compute the weights of the runs that pass the question, or fail it with a decoded
-        answer.
+        answer. The runs of one model family share the weight of a run, because they are not
+        independent.
         """
-        profiles, failure_bits = (
-            self._run_profiles,
-            self._compute_failure_bits_by_run(question.key.category),
-        )
-        counted = (
-            answer
-            for answer in question.answers
-            if answer.passed or (answer.passed is False and answer.is_decoded)
-        )
-        runs = [run for answer in counted for run in answer.runs if run in profiles]
-        sizes = Counter([profiles[run].family for run in runs])
-        bits = {run: failure_bits[run] / sizes[profiles[run].family] for run in runs}
-        return RunWeights(bits, n_families=len(sizes), run_profiles=profiles)
+        profiles = self._run_profiles
+        runs: list[int] = []
+        for answer in question.answers:
+            fails_decoded = answer.passed is False and answer.is_decoded
+            if answer.passed or fails_decoded:
+                runs += [run for run in answer.runs if run in profiles]
+
+        failure_bits = self._compute_failure_bits_by_run(question.key.category)
+        family_sizes = Counter(profiles[run].family for run in runs)
+        bits = {run: failure_bits[run] / family_sizes[profiles[run].family] for run in runs}
+        return RunWeights(bits, n_families=len(family_sizes), run_profiles=profiles)
 
     def _compute_failure_bits_by_run(self, category: str) -> dict[int, float]:
         if category not in self._failure_bits:
-            self._failure_bits[category] = {
-                run: compute_failure_bits(profile.pass_rate_by_category.get(category, 0.5))
-                for run, profile in self._run_profiles.items()
-            }
+            bits = {}
+            for run, profile in self._run_profiles.items():
+                pass_rate = profile.pass_rate_by_category.get(category, UNKNOWN_PASS_RATE)
+                bits[run] = compute_failure_bits(pass_rate)
+            self._failure_bits[category] = bits
         return self._failure_bits[category]
 
 
@@ -376,7 +450,7 @@ class QuestionEvidence:
     question: AuditedQuestion
     run_weights: RunWeights
     function_schemas: Sequence[FunctionSchema]
-    differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
+    differences: Sequence[FailingAnswer]
     """Decoded failing answers with differences from the golden answer that no passing answer
     has.
     """
@@ -400,15 +474,12 @@ class QuestionEvidence:
 
         Its text names the golden call if others have its function.
         """
+        n_calls = sum(call.name == difference.function for call in self.question.golden)
+        text = difference.label
+        if n_calls > 1 and difference.path:
+            text = f"call {difference.golden_index + 1}, {difference.label}"
+
         runs = tuple(runs)
-        several = sum(
-            call.name == difference.function for call in self.question.golden
-        ) > 1 and bool(difference.path)
-        text = (
-            f"call {difference.golden_index + 1}, {difference.label}"
-            if several
-            else difference.label
-        )
         return AlternativeAnswer(
             text,
             models=self.run_weights.list_models(runs),
@@ -423,45 +494,73 @@ def collect_evidence(
     read_schema: Callable[[dict[str, Any]], FunctionSchema],
 ) -> QuestionEvidence:
     weights = weigher.compute_weights(question)
-    passing = frozenset(
-        difference.match_key
-        for answer in question.answers
-        if answer.passed
-        for difference in answer.differences
-    )
-    differences = []
-    remaining: dict[int, list[AnswerDifference]] = {}
-    for answer in question.failing_answers:
-        found, at = answer.differences if answer.is_decoded else (), id(answer.differences)
-        if at not in remaining:
-            remaining[at] = [
-                difference for difference in found if difference.match_key not in passing
-            ]
-        if remaining[at]:
-            differences.append((answer, remaining[at]))
-    shared = _merge_equal_differences(differences, weights.bits)
-    schemas = [read_schema(raw) for raw in question.functions]
-    arguments = [
-        GoldenArgument(
-            call,
-            name=name,
-            accept=accept,
-            function_schema=schema,
-            parameter=schema.parameters.get(name),
-        )
-        for call in question.golden
-        if (schema := find_schema(call.name, schemas)) and schema.lists_parameters
-        for name, accept in (call.arguments or {}).items()
-    ]
+    passing = _collect_passing_differences(question)
+    failing = _list_failing_answers(question, passing)
+    schemas = [read_schema(docs) for docs in question.functions]
     return QuestionEvidence(
         question,
         run_weights=weights,
         function_schemas=schemas,
-        differences=differences,
-        shared_differences=shared,
+        differences=failing,
+        shared_differences=_merge_equal_differences(failing, weights.bits),
         passing_differences=passing,
-        golden_arguments=arguments,
+        golden_arguments=_list_golden_arguments(question.golden, schemas),
     )
+
+
+def _collect_passing_differences(question: AuditedQuestion) -> frozenset[tuple[Any, ...]]:
+    """Return the match keys of the differences that passing answers have."""
+    keys: set[tuple[Any, ...]] = set()
+    for answer in question.answers:
+        if answer.passed:
+            keys.update(difference.match_key for difference in answer.differences)
+    return frozenset(keys)
+
+
+def _list_failing_answers(
+    question: AuditedQuestion, passing_differences: Container[tuple[Any, ...]]
+) -> list[FailingAnswer]:
+    """Return the decoded failing answers that have differences which no passing answer has, with
+    these differences.
+    """
+    answers = []
+    # Answers with the same calls share one list of differences, and then also the result.
+    cache: dict[int, list[AnswerDifference]] = {}
+    for answer in question.failing_answers:
+        if not answer.is_decoded:
+            continue
+        list_id = id(answer.differences)
+        if list_id not in cache:
+            cache[list_id] = [
+                difference
+                for difference in answer.differences
+                if difference.match_key not in passing_differences
+            ]
+        remaining = cache[list_id]
+        if remaining:
+            answers.append((answer, remaining))
+    return answers
+
+
+def _list_golden_arguments(
+    golden: Iterable[Call], schemas: Sequence[FunctionSchema]
+) -> list[GoldenArgument]:
+    """Return the arguments of the golden calls to functions whose docs list parameters."""
+    golden_arguments = []
+    for call in golden:
+        schema = find_schema(call.name, schemas)
+        if schema is None or not schema.lists_parameters:
+            continue
+        for name, accept in (call.arguments or {}).items():
+            argument = GoldenArgument(
+                call,
+                name=name,
+                accept=accept,
+                function_schema=schema,
+                parameter=schema.parameters.get(name),
+            )
+            golden_arguments.append(argument)
+    return golden_arguments
 
 
 def create_cached_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:

@@ -7,13 +7,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
 from fcreview.matching.first_difference import NO_VALUE, find_values_at
-from fcreview.model.item import AcceptedValues, Call, CallPair, GoldenObject
+from fcreview.model.item import (
+    AcceptedValues,
+    ArgumentDiff,
+    Call,
+    CallPair,
+    DiffState,
+    GoldenObject,
+)
 from fcreview.model.json_value import abbreviate, abbreviate_golden, split_path, to_json_text
 from fcreview.stats.run_comparison import QuestionKey
 
@@ -48,20 +55,13 @@ class AnswerDifference:
     @cached_property
     def match_key(self) -> tuple[Any, ...]:
         """Key that two differences share if they are the same difference in two answers."""
-        omitted = self.predicted is NO_VALUE
-        text = (
-            ""
-            if omitted
-            else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
-        )
-        return (
-            self.turn,
-            self.golden_index,
-            self.function,
-            self.path,
-            "-" if omitted else "",
-            text,
-        )
+        place = (self.turn, self.golden_index, self.function, self.path)
+        if self.predicted is NO_VALUE:
+            return (*place, "-", "")
+        json_text = to_json_text(self.predicted)
+        # A value such as `"*"` has no letters that could be compared.
+        text = normalize_text(json_text) or json_text
+        return (*place, "", text)
 
     @property
     def label(self) -> str:
@@ -79,12 +79,11 @@ class AnswerDifference:
     @property
     def golden_label(self) -> str:
         """Description of the golden value: `"km" or 2 more`, `no value`."""
-        accepts_none = isinstance(self.golden, AcceptedValues) and not self.golden.any_of
-        return (
-            "no value"
-            if self.golden is NO_VALUE or accepts_none
-            else abbreviate_golden(self.golden)
-        )
+        if self.golden is NO_VALUE:
+            return "no value"
+        if isinstance(self.golden, AcceptedValues) and not self.golden.any_of:
+            return "no value"
+        return abbreviate_golden(self.golden)
 
 
 def _format_arguments(arguments: Any) -> str:
@@ -102,14 +101,17 @@ def find_differences(
     """Return the first `MAX_DIFFERENCES` differences, without those that the benchmark's
     normalisation removes.
     """
-    golden = {(call.turn, call.index): call for call in golden_calls}
-    predicted = {(call.turn, call.index): call for call in predicted_calls}
+    golden_by_place = {(call.turn, call.index): call for call in golden_calls}
+    predicted_by_place = {(call.turn, call.index): call for call in predicted_calls}
+
     differences: list[AnswerDifference] = []
     for pair in pairs:
-        golden_call = None if pair.golden is None else golden.get((pair.turn, pair.golden))
-        predicted_call = (
-            None if pair.predicted is None else predicted.get((pair.turn, pair.predicted))
-        )
+        golden_call = None
+        if pair.golden is not None:
+            golden_call = golden_by_place.get((pair.turn, pair.golden))
+        predicted_call = None
+        if pair.predicted is not None:
+            predicted_call = predicted_by_place.get((pair.turn, pair.predicted))
         differences += _find_pair_differences(pair, golden_call, predicted_call)
         if len(differences) > MAX_DIFFERENCES:
             break
@@ -119,69 +121,87 @@ def find_differences(
 def _find_pair_differences(
     pair: CallPair, golden: Call | None, predicted: Call | None
 ) -> list[AnswerDifference]:
-    index = -1 if pair.golden is None else pair.golden
-    if golden is None or predicted is None:
-        arguments = NO_VALUE if predicted is None else predicted.arguments
-        return [
-            AnswerDifference(
-                pair.turn,
-                golden_index=index,
-                function=pair.name,
-                path="",
-                state=pair.state,
-                predicted=arguments,
-                golden=NO_VALUE,
-            )
-        ]
-    # The two calls have different functions.
-    if any(not diff.path and diff.state == "!" for diff in pair.diff):
-        return [
-            AnswerDifference(
-                pair.turn,
-                golden_index=index,
-                function=predicted.name,
-                path="",
-                state="!",
-                predicted=predicted.arguments,
-                golden=NO_VALUE,
-            )
-        ]
-    found: dict[str, AnswerDifference] = {}
+    if predicted is None:
+        return [_build_call_difference(pair, pair.name, state=pair.state, arguments=NO_VALUE)]
+    arguments = predicted.arguments
+    if golden is None:
+        return [_build_call_difference(pair, pair.name, state=pair.state, arguments=arguments)]
+    if _has_other_function(pair):
+        return [_build_call_difference(pair, predicted.name, state="!", arguments=arguments)]
+
+    differences: dict[str, AnswerDifference] = {}
     for diff in pair.diff:
+        # The benchmark's normalisation removes equivalent values.
         if diff.state == "~":
             continue
-        name, *inside = split_path(diff.path)
-        path, left = str(name), (golden.arguments or {}).get(str(name), NO_VALUE)
-        right = (predicted.arguments or {}).get(str(name), NO_VALUE)
-        # Each field of an object is a separate difference.
-        if inside and diff.state not in "+-" and _has_nested_objects(left):
-            path = diff.path
-            left, right = find_values_at(left, right, inside)
-        found.setdefault(
-            path,
-            AnswerDifference(
-                pair.turn,
-                golden_index=index,
-                function=pair.name,
-                path=path,
-                state=diff.state,
-                predicted=right,
-                golden=left,
-            ),
-        )
-    return list(found.values())
+        difference = _build_argument_difference(pair, diff, golden=golden, predicted=predicted)
+        differences.setdefault(difference.path, difference)
+    return list(differences.values())
+
+
+def _has_other_function(pair: CallPair) -> bool:
+    """Whether the two calls of a pair have different functions."""
+    return any(diff.path == "" and diff.state == "!" for diff in pair.diff)
+
+
+def _get_golden_index(pair: CallPair) -> int:
+    """Return `AnswerDifference.golden_index` of a pair."""
+    return -1 if pair.golden is None else pair.golden
+
+
+def _build_call_difference(
+    pair: CallPair, function: str, *, state: DiffState, arguments: Any
+) -> AnswerDifference:
+    """Return a difference of the call as a whole. `arguments` are those of the predicted call."""
+    return AnswerDifference(
+        pair.turn,
+        golden_index=_get_golden_index(pair),
+        function=function,
+        path="",
+        state=state,
+        predicted=arguments,
+        golden=NO_VALUE,
+    )
+
+
+def _build_argument_difference(
+    pair: CallPair, diff: ArgumentDiff, *, golden: Call, predicted: Call
+) -> AnswerDifference:
+    """Return the difference of an argument, or of a field inside an argument."""
+    name, *inner_path = split_path(diff.path)
+    path = str(name)
+    golden_value = (golden.arguments or {}).get(path, NO_VALUE)
+    predicted_value = (predicted.arguments or {}).get(path, NO_VALUE)
+
+    # Each field of an object is a separate difference.
+    exists_in_both = diff.state not in "+-"
+    if inner_path and exists_in_both and _has_nested_objects(golden_value):
+        path = diff.path
+        golden_value, predicted_value = find_values_at(golden_value, predicted_value, inner_path)
+    return AnswerDifference(
+        pair.turn,
+        golden_index=_get_golden_index(pair),
+        function=pair.name,
+        path=path,
+        state=diff.state,
+        predicted=predicted_value,
+        golden=golden_value,
+    )
 
 
 def _has_nested_objects(golden: Any) -> bool:
+    """Whether a golden value is an object with accepted values, or a list with objects."""
     values = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
-    return any(
-        isinstance(value, GoldenObject)
-        or (
-            isinstance(value, list)
-            and any(isinstance(element, (GoldenObject, dict)) for element in value)
-        )
-        for value in values
-    )
+    for value in values:
+        if isinstance(value, GoldenObject):
+            return True
+        if isinstance(value, list) and _contains_object(value):
+            return True
+    return False
+
+
+def _contains_object(elements: Iterable[Any]) -> bool:
+    return any(isinstance(element, (GoldenObject, dict)) for element in elements)
 
 
 @dataclass(slots=True)
@@ -278,12 +298,18 @@ def find_model_family(model: str) -> str:
     the first word of the model name that is not the name of a company: `functionary` for
     `meetkai/functionary-small`.
     """
+    # The part before the first slash or underscore is often the name of a company.
     name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
-    word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
-    if word is None:
+    words = [word for word in _WORD.findall(name) if word not in _MAKERS]
+    if not words:
         return name or "unnamed"
-    base = word.rstrip("0123456789")
-    return _FAMILY_OF_NAME.get(word) or _FAMILY_OF_NAME.get(base) or base
+
+    word: str = words[0]
+    word_without_digits = word.rstrip("0123456789")
+    # Some names, such as `o1`, are names of families only with their digit.
+    if word in _FAMILY_OF_NAME:
+        return _FAMILY_OF_NAME[word]
+    return _FAMILY_OF_NAME.get(word_without_digits, word_without_digits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ from fcreview.tui.text.lines import (
 )
 
 NO_POSITION = -1
+NO_STEP = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,11 +418,8 @@ RESULT_ROWS = 4
 
 def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
     """Return the blocks of the events of a turn. The final reply has a section of its own."""
-    events = [
-        event
-        for event in list_turn_events(indexed, turn)
-        if _is_event_shown(indexed, turn, event, options)
-    ]
+    event_filter = _EventFilter(indexed, turn, options)
+    events = [event for event in list_turn_events(indexed, turn) if event_filter.is_shown(event)]
     final_reply = _find_final_reply_event(indexed, turn, events)
 
     blocks: list[Block] = []
@@ -582,55 +580,75 @@ def _have_same_result(events: Sequence[TimelineEvent]) -> bool:
     return len(contents) == 1
 
 
-def _is_event_shown(
-    indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions
-) -> bool:
-    """Whether an event is shown. Without full dialogue, a raw reply is omitted if its calls are
-    shown. Some logs and system messages are omitted too.
+class _EventFilter:
+    """Selects the events of a turn to show. It indexes the turn once, because a turn can have
+    thousands of steps.
     """
-    message = event.message
-    if message is None or options.full_dialogue:
+
+    def __init__(self, indexed: IndexedItem, turn: int, options: DisplayOptions) -> None:
+        messages = indexed.messages.get(turn, [])
+        replies = [message for message in messages if message.role == "assistant"]
+        self._full_dialogue = options.full_dialogue
+        self._has_pairs = bool(indexed.pairs.get(turn))
+        self._calls_by_step = group_by(indexed.calls_of_turn(turn), lambda call: call.step)
+        self._steps_with_text = {reply.step for reply in replies if reply.content.strip()}
+        self._last_reply_step = max((reply.step for reply in replies), default=NO_STEP)
+        self._ids_after_results = _find_messages_after_results(messages)
+
+    def is_shown(self, event: TimelineEvent) -> bool:
+        """Whether an event is shown. Without full dialogue, a raw reply is omitted if its calls are
+        shown. Some logs and system messages are omitted too.
+        """
+        message = event.message
+        if message is None or self._full_dialogue:
+            return True
+        if message.role == "assistant":
+            return self._is_reply_shown(message)
+        if message.role in ("log", "system"):
+            return self._is_log_shown(message)
         return True
 
-    calls = [call for call in indexed.calls_of_turn(turn) if call.step == event.step]
-    if message.role == "assistant":
-        return _is_reply_shown(indexed, turn, message, calls)
-    if message.role in ("log", "system"):
-        return _is_log_shown(indexed, turn, message, has_calls=bool(calls))
-    return True
+    def _is_reply_shown(self, message: Message) -> bool:
+        """Whether the text of a reply is shown beside its calls.
+
+        If a benchmark compares the calls of the turn, a reply with calls is usually their raw text.
+        If it does not, the text belongs to a conversation, unless it is only the raw form of the
+        calls.
+        """
+        calls = self._calls_by_step.get(message.step, [])
+        if not calls or message.name:
+            return True
+        return not self._has_pairs and not is_only_call_text(message.content, calls)
+
+    def _is_log_shown(self, message: Message) -> bool:
+        """Whether a log or system message is shown.
+
+        In a step with calls, it is shown only at the end: after the last result, in a step after
+        the last reply. In a step without calls, a log is shown if the model said nothing.
+        """
+        has_calls = message.step in self._calls_by_step
+        if not has_calls:
+            return message.role == "system" or message.step not in self._steps_with_text
+
+        is_after_replies = message.step >= self._last_reply_step
+        return is_after_replies and id(message) in self._ids_after_results
 
 
-def _is_log_shown(indexed: IndexedItem, turn: int, message: Message, *, has_calls: bool) -> bool:
-    """Whether a log or system message is shown.
-
-    In a step with calls, it is shown only at the end: after the last result, in a step after the
-    last reply. In a step without calls, a log is shown if the model said nothing.
+def _find_messages_after_results(messages: Sequence[Message]) -> set[int]:
+    """Return the object ids of the messages after the last tool result of their step. A step
+    without results has none.
     """
-    turn_messages = indexed.messages.get(turn, [])
-    step_messages = [each for each in turn_messages if each.step == message.step]
-    if not has_calls:
-        has_reply = any(each.role == "assistant" and each.content.strip() for each in step_messages)
-        return message.role == "system" or not has_reply
+    last_results: dict[int, int] = {}
+    for position, message in enumerate(messages):
+        if message.role == "tool":
+            last_results[message.step] = position
 
-    reply_steps = [each.step for each in turn_messages if each.role == "assistant"]
-    result_indexes = [index for index, each in enumerate(step_messages) if each.role == "tool"]
-    if not result_indexes:
-        return False
-    is_after_replies = message.step >= max(reply_steps, default=message.step)
-    return is_after_replies and step_messages.index(message) > max(result_indexes)
-
-
-def _is_reply_shown(
-    indexed: IndexedItem, turn: int, message: Message, calls: Sequence[Call]
-) -> bool:
-    """Whether the text of a reply is shown beside its calls.
-
-    If a benchmark compares the calls of the turn, a reply with calls is usually their raw text. If
-    it does not, the text belongs to a conversation, unless it is only the raw form of the calls.
-    """
-    if not calls or message.name:
-        return True
-    return not indexed.pairs.get(turn) and not is_only_call_text(message.content, calls)
+    ids = set()
+    for position, message in enumerate(messages):
+        last_result = last_results.get(message.step)
+        if last_result is not None and position > last_result:
+            ids.add(id(message))
+    return ids
 
 
 def _message_block(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -172,6 +173,39 @@ def test_repeated_messages_are_one_line() -> None:
     lines = document_lines(make_detail(item))
     assert "repeats steps 2-6 · 5x I am not sure." in lines
     assert sum("not sure" in line for line in lines) == 1
+
+
+def make_logged_steps(n_steps: int) -> Item:
+    """Return a turn of BFCL: each step has a raw reply, a call, a log before the result of the
+    call and a log after it.
+    """
+    item = Item("multi_turn_base_0", "multi_turn_base", n_steps=n_steps)
+    item.messages = [Message(0, -1, role="user", content="Make folders.")]
+    for step in range(n_steps):
+        item.predicted.append(predicted_call("mkdir", step, 0, step, path=f"d{step}"))
+        item.messages += [
+            Message(0, step, role="assistant", content=f"[mkdir(path='d{step}')]"),
+            Message(0, step, role="log", content=f"decoded {step}"),
+            Message(0, step, role="tool", content="null", name="mkdir"),
+            Message(0, step, role="log", content=f"executed {step}"),
+        ]
+    item.pairs = align_calls(item.golden, item.predicted, keep_order=True)
+    return item
+
+
+def test_only_the_log_after_the_last_result_is_shown() -> None:
+    text = "\n".join(document_lines(make_detail(make_logged_steps(3))))
+    assert "executed 2" in text
+    assert "executed 1" not in text
+    assert "decoded" not in text
+
+
+def test_turn_of_many_steps_takes_linear_time() -> None:
+    detail = make_detail(make_logged_steps(10_000))
+    start = time.process_time()
+    build_document(detail, "alice", DisplayOptions())
+    # It takes about 3 s. If each event searched the turn, it would take more than a minute.
+    assert time.process_time() - start < 20
 
 
 def test_state_differences_without_a_turn_are_at_the_end() -> None:

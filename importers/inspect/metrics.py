@@ -7,10 +7,9 @@ imports metrics that depend on random numbers or on a task's own code, but canno
 from __future__ import annotations
 
 import fnmatch
-import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, NamedTuple
@@ -102,34 +101,50 @@ def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[Red
     """
     if column.is_unreduced:
         return [
-            ReducedScore(_select_column_value(each.value, column), each.metadata) for each in values
+            ReducedScore(_select_column_value(epoch.value, column), epoch.metadata)
+            for epoch in values
         ]
-    groups: defaultdict[str, list[EpochValue]] = defaultdict(list)
-    for each in values:
-        groups[each.sample].append(each)
-    reduced = [
-        (reduce_epochs([each.value for each in part], column.reducer), part[0])
-        for part in groups.values()
-    ]
-    return [
-        ReducedScore(_select_column_value(value, column), first.metadata)
-        for value, first in reduced
-    ]
+
+    epochs_by_sample: defaultdict[str, list[EpochValue]] = defaultdict(list)
+    for epoch in values:
+        epochs_by_sample[epoch.sample].append(epoch)
+
+    reduced_scores = []
+    for epochs in epochs_by_sample.values():
+        value = reduce_epochs([epoch.value for epoch in epochs], column.reducer)
+        first_epoch = epochs[0]
+        reduced_scores.append(
+            ReducedScore(_select_column_value(value, column), first_epoch.metadata)
+        )
+    return reduced_scores
 
 
 def _select_column_value(value: Any, column: ScoreColumn) -> Any:
-    if isinstance(value, dict) and (column.name != column.scorer or column.name in value):
-        return value.get(column.name)
-    return value
+    """Return the column's key of an object score, and any other score as it is.
+
+    A column with the name of its scorer is a key only if the score has this key.
+    """
+    if not isinstance(value, dict):
+        return value
+    if column.name == column.scorer and column.name not in value:
+        return value
+    return value.get(column.name)
 
 
 def expand_column_pattern(column: ScoreColumn, values: Sequence[EpochValue]) -> list[ScoreColumn]:
-    """Expand a column whose name is a pattern to one column for each matching key of the scores."""
-    first = next((each.value for each in values if isinstance(each.value, dict)), None)
-    names = [column.name]
-    if first is not None and column.name not in first and column.name != column.scorer:
-        names = [key for key in first if fnmatch.fnmatch(key, column.name)] or names
-    return [replace(column, name=name) for name in names]
+    """Expand a column whose name is a pattern to one column for each matching key of the scores.
+
+    Returns the column itself if its name is no pattern, or if no key matches. The first object
+    score tells the keys.
+    """
+    first_object = next((epoch.value for epoch in values if isinstance(epoch.value, dict)), None)
+    if first_object is None or column.name in first_object or column.name == column.scorer:
+        return [column]
+
+    matching_keys = [key for key in first_object if fnmatch.fnmatch(key, column.name)]
+    if not matching_keys:
+        return [column]
+    return [replace(column, name=key) for key in matching_keys]
 
 
 def expand_grouped_metrics(
@@ -138,16 +153,18 @@ def expand_grouped_metrics(
     """Return the metrics of a column, with one metric for each group of a grouped metric."""
     specs: list[MetricSpec] = []
     for spec in column.metrics:
+        # The results of a finished log already have one metric for each group.
         if not spec.is_grouped or spec.name != "grouped":
             specs.append(spec)
             continue
-        names = list_group_names(spec.params, reduced)
-        specs += [
-            MetricSpec(
-                _number_repeated_name(name, specs), name=name, params=spec.params, is_grouped=True
+
+        specs_of_groups = []
+        for group_name in list_group_names(spec.params, reduced):
+            key = _number_repeated_name(group_name, specs)
+            specs_of_groups.append(
+                MetricSpec(key, name=group_name, params=spec.params, is_grouped=True)
             )
-            for name in names
-        ]
+        specs += specs_of_groups
     return specs
 
 
@@ -156,9 +173,14 @@ def _number_repeated_name(name: str, specs: Sequence[MetricSpec]) -> str:
 
     Inspect numbers repeated keys from 2.
     """
-    keys = {spec.key for spec in specs}
-    numbered = (f"{name}{number}" for number in itertools.count(2))
-    return next(each for each in itertools.chain([name], numbered) if each not in keys)
+    taken_keys = {spec.key for spec in specs}
+    if name not in taken_keys:
+        return name
+
+    number = 2
+    while f"{name}{number}" in taken_keys:
+        number += 1
+    return f"{name}{number}"
 
 
 class ComputedMetric(NamedTuple):
@@ -182,21 +204,41 @@ def reduce_epochs(values: Sequence[Any], reducer: str | None) -> Any:
     Objects are reduced key by key, and lists index by index. Raises NotRecomputable for an unknown
     reducer.
     """
-    name, count = _parse_reducer_name(reducer)
-    first = next((value for value in values if value is not None), None)
-    if first is None:
+    parsed_reducer = _parse_reducer_name(reducer)
+    scored = [value for value in values if value is not None]
+    if not scored:
         return None
+
+    # The first scored epoch decides on the form of the result.
+    first = scored[0]
     if isinstance(first, dict):
-        objects = [value for value in values if isinstance(value, dict)]
-        return {
-            key: _reduce_values([value.get(key) for value in objects], name, count, len(values))
-            for key in first
-        }
+        return _reduce_objects(values, parsed_reducer, keys=list(first))
     if isinstance(first, list):
-        lists = [value for value in values if isinstance(value, list)]
-        by_index = [[value[at] for value in lists if at < len(value)] for at in range(len(first))]
-        return [_reduce_values(parts, name, count, len(values)) for parts in by_index]
-    return _reduce_values(values, name, count, len(values))
+        return _reduce_lists(values, parsed_reducer, length=len(first))
+    return _reduce_values(values, parsed_reducer, n_votes=len(values))
+
+
+def _reduce_objects(
+    values: Sequence[Any], reducer: ReducerName, keys: Sequence[str]
+) -> dict[str, Any]:
+    objects = [value for value in values if isinstance(value, dict)]
+    reduced = {}
+    for key in keys:
+        values_of_key = [value.get(key) for value in objects]
+        reduced[key] = _reduce_values(values_of_key, reducer, n_votes=len(values))
+    return reduced
+
+
+def _reduce_lists(values: Sequence[Any], reducer: ReducerName, length: int) -> list[Any]:
+    """Reduce lists index by index to a list of this length. Shorter lists have no vote at their
+    missing indexes.
+    """
+    lists = [value for value in values if isinstance(value, list)]
+    reduced = []
+    for index in range(length):
+        values_at_index = [value[index] for value in lists if index < len(value)]
+        reduced.append(_reduce_values(values_at_index, reducer, n_votes=len(values)))
+    return reduced
 
 
 class ReducerName(NamedTuple):
@@ -209,21 +251,33 @@ class ReducerName(NamedTuple):
 def _parse_reducer_name(reducer: str | None) -> ReducerName:
     if reducer is None:
         return ReducerName("mean")
+
     name, _, number = reducer.rpartition("_")
-    return ReducerName(name, int(number)) if number.isdigit() and name else ReducerName(reducer)
+    if not name or not number.isdigit():
+        return ReducerName(reducer)
+    return ReducerName(name, int(number))
 
 
-def _reduce_values(values: Sequence[Any], reducer: str, reducer_number: int, n_votes: int) -> Any:
+def _reduce_values(values: Sequence[Any], reducer: ReducerName, n_votes: int) -> Any:
+    """Reduce plain values to one value, or to None if all of them are None.
+
+    `n_votes` is the number of epochs, with those that have no value.
+    """
     scored = [value for value in values if value is not None]
     if not scored:
         return None
-    if reducer in _NUMBER_REDUCERS:
-        return _NUMBER_REDUCERS[reducer](
-            [to_metric_number(value) for value in scored], reducer_number
-        )
-    if reducer in _VALUE_REDUCERS:
-        return _VALUE_REDUCERS[reducer](scored, n_votes)
-    raise NotRecomputable(f"{reducer}_{reducer_number}" if reducer_number else reducer)
+
+    if reducer.name in _NUMBER_REDUCERS:
+        reduce_numbers = _NUMBER_REDUCERS[reducer.name]
+        return reduce_numbers([to_metric_number(value) for value in scored], reducer.number)
+    if reducer.name in _VALUE_REDUCERS:
+        reduce_values = _VALUE_REDUCERS[reducer.name]
+        return reduce_values(scored, n_votes)
+
+    full_name = reducer.name
+    if reducer.number:
+        full_name = f"{reducer.name}_{reducer.number}"
+    raise NotRecomputable(full_name)
 
 
 def compute_mean(numbers: Sequence[float]) -> float:
@@ -241,16 +295,18 @@ def _compute_probability_of_drawing_only(
 
     Return None if there are fewer than `n_drawn` epochs.
     """
-    return (
-        None if n_epochs < n_drawn else math.comb(n_wanted, n_drawn) / math.comb(n_epochs, n_drawn)
-    )
+    if n_epochs < n_drawn:
+        return None
+    return math.comb(n_wanted, n_drawn) / math.comb(n_epochs, n_drawn)
 
 
 def _compute_pass_at(numbers: list[float], k: int) -> float | None:
-    all_fail = _compute_probability_of_drawing_only(
-        len(numbers) - _count_passes(numbers), len(numbers), k
-    )
-    return None if all_fail is None else 1.0 - all_fail
+    """Return the probability that at least one of k drawn epochs passes."""
+    n_failures = len(numbers) - _count_passes(numbers)
+    all_fail = _compute_probability_of_drawing_only(n_failures, len(numbers), k)
+    if all_fail is None:
+        return None
+    return 1.0 - all_fail
 
 
 def _count_passes(numbers: list[float]) -> int:
@@ -297,81 +353,141 @@ def compute_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> float | 
     Raises NotRecomputable if fcreview does not know the metric.
     """
     scored = [score for score in scores if score.value is not None]
-    if not spec.is_grouped:
-        return _compute_simple_metric(spec.name, spec.params, scored)
+    if spec.is_grouped:
+        return _compute_grouped_metric(spec, scored)
+    return _compute_simple_metric(spec.name, spec.params, scored)
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupSettings:
+    """How a grouped metric divides the samples and names the groups."""
+
+    key: Any
+    """Key in the metadata of samples. The samples with the same value are a group."""
+    name_template: str
+    all_label: Any
+    """Name of the metric of all groups together."""
+    all_groups: Any
+    """What the metric of all groups covers: `samples` means all samples, another text the mean of
+    the groups, and a false value that there is no such metric.
+    """
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> _GroupSettings:
+        return cls(
+            key=params.get("group_key"),
+            name_template=str(params.get("name_template") or "{group_name}"),
+            all_label=params.get("all_label", "all"),
+            all_groups=params.get("all", "samples"),
+        )
+
+    def make_group_name(self, metadata_value: Any) -> str:
+        return self.name_template.replace("{group_name}", str(metadata_value))
+
+
+def _compute_grouped_metric(spec: MetricSpec, scored: Sequence[ReducedScore]) -> float | None:
+    """Compute the metric of one group, or of all groups together, by the name in `spec`."""
+    settings = _GroupSettings.from_params(spec.params)
     metric = spec.params.get("metric")
-    key, template = (
-        spec.params.get("group_key"),
-        str(spec.params.get("name_template") or "{group_name}"),
-    )
-    if not isinstance(metric, dict) or not isinstance(key, str):
+    if not isinstance(metric, dict) or not isinstance(settings.key, str):
         raise NotRecomputable(spec.name)
-    name, params = str(metric.get("name")), metric.get("params") or {}
+
+    name = str(metric.get("name"))
+    params = metric.get("params") or {}
     groups: defaultdict[str, list[ReducedScore]] = defaultdict(list)
     for score in scored:
-        if key not in score.metadata:
-            raise NotRecomputable(f"{spec.name}: the metadata of a sample does not contain {key}")
-        groups[str(score.metadata[key])].append(score)
-    whole = spec.params.get("all", "samples")
-    if spec.name == spec.params.get("all_label", "all") and whole:
-        if whole == "samples":
+        if settings.key not in score.metadata:
+            raise NotRecomputable(
+                f"{spec.name}: the metadata of a sample does not contain {settings.key}"
+            )
+        groups[str(score.metadata[settings.key])].append(score)
+
+    if spec.name == settings.all_label and settings.all_groups:
+        if settings.all_groups == "samples":
             return _compute_simple_metric(name, params, scored)
-        values = [_compute_simple_metric(name, params, group) for group in groups.values()]
-        return compute_mean([value or 0.0 for value in values]) if values else 0.0
-    for group, members in groups.items():
-        if template.replace("{group_name}", group) == spec.name:
+        return _compute_mean_of_groups(name, params, groups.values())
+
+    for metadata_value, members in groups.items():
+        if settings.make_group_name(metadata_value) == spec.name:
             return _compute_simple_metric(name, params, members)
     raise NotRecomputable(spec.name)
 
 
+def _compute_mean_of_groups(
+    name: str, params: Mapping[str, Any], groups: Collection[Sequence[ReducedScore]]
+) -> float:
+    """Return the mean of a metric over groups. It is 0 without groups."""
+    if not groups:
+        return 0.0
+    values = [_compute_simple_metric(name, params, members) for members in groups]
+    return compute_mean([value or 0.0 for value in values])
+
+
 def select_scores_of_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> list[ReducedScore]:
     """Return the scores that a metric covers: the scores of its group, or all scores."""
-    key, template = (
-        str(spec.params.get("group_key")),
-        str(spec.params.get("name_template") or "{group_name}"),
-    )
-    if not spec.is_grouped or spec.name == spec.params.get("all_label", "all"):
+    settings = _GroupSettings.from_params(spec.params)
+    if not spec.is_grouped or spec.name == settings.all_label:
         return list(scores)
+
+    key = str(settings.key)
     return [
-        s for s in scores if template.replace("{group_name}", str(s.metadata.get(key))) == spec.name
+        score for score in scores if settings.make_group_name(score.metadata.get(key)) == spec.name
     ]
 
 
 def list_group_names(params: Mapping[str, Any], scores: Sequence[ReducedScore]) -> list[str]:
     """Return the names of the groups of a grouped metric, in the order in which Inspect records
-    them.
+    them: first the groups as they occur, then the name for all groups.
     """
-    key, template = str(params.get("group_key")), str(params.get("name_template") or "{group_name}")
-    groups = dict.fromkeys(
-        str(s.metadata[key]) for s in scores if s.value is not None and key in s.metadata
-    )
-    names = [template.replace("{group_name}", group) for group in groups]
-    return [*names, str(params.get("all_label", "all"))] if params.get("all", "samples") else names
+    settings = _GroupSettings.from_params(params)
+    key = str(settings.key)
+    groups: dict[str, None] = {}
+    for score in scores:
+        if score.value is not None and key in score.metadata:
+            groups[str(score.metadata[key])] = None
+
+    names = [settings.make_group_name(group) for group in groups]
+    if settings.all_groups:
+        names.append(str(settings.all_label))
+    return names
 
 
 def _compute_simple_metric(
     metric_name: str, params: Mapping[str, Any], scored_samples: Sequence[ReducedScore]
 ) -> float | None:
-    name = metric_name.rpartition("/")[2] if metric_name.startswith("inspect_ai/") else metric_name
+    """Compute a metric without groups. Returns None without samples."""
+    name = metric_name
+    if metric_name.startswith("inspect_ai/"):
+        name = metric_name.rpartition("/")[2]
+    # With `to_float`, a function of the task itself makes numbers of the scores.
     if name not in RECOMPUTABLE_METRICS or "to_float" in params:
         raise NotRecomputable(metric_name)
     if not scored_samples:
         return None
+
     numbers = [to_metric_number(score.value) for score in scored_samples]
     if name in ("accuracy", "mean"):
         return compute_mean(numbers)
     if name == "stderr" and params.get("cluster") is not None:
         return _compute_clustered_error(numbers, scored_samples, str(params["cluster"]))
+    return _compute_spread(name, numbers)
+
+
+def _compute_spread(name: str, numbers: Sequence[float]) -> float:
+    """Compute the metric `var`, `std` or `stderr`. Inspect defines it as 0 for a single sample."""
     if len(numbers) < 2:
         return 0.0
     center = compute_mean(numbers)
     if not math.isfinite(center):
         return math.nan
+
     variance = math.fsum((number - center) ** 2 for number in numbers) / (len(numbers) - 1)
     if name == "var":
         return variance
     deviation = math.sqrt(variance)
-    return deviation if name == "std" else deviation / math.sqrt(len(numbers))
+    if name == "std":
+        return deviation
+    return deviation / math.sqrt(len(numbers))
 
 
 RECOMPUTABLE_METRICS = ("accuracy", "mean", "stderr", "std", "var")
@@ -384,21 +500,28 @@ for them.
 def _compute_clustered_error(
     numbers: list[float], scored: Sequence[ReducedScore], cluster_key: str
 ) -> float:
+    """Return the standard error of the mean of samples that depend on each other within clusters.
+
+    Samples are in one cluster if their metadata has the same value of `cluster_key`.
+    """
     center = compute_mean(numbers)
     if not math.isfinite(center):
         return math.nan
-    clusters: defaultdict[str, list[float]] = defaultdict(list)
+
+    deviations_by_cluster: defaultdict[str, list[float]] = defaultdict(list)
     for number, score in zip(numbers, scored, strict=True):
         if cluster_key not in score.metadata:
             raise NotRecomputable(
                 f"stderr: the metadata of a sample does not contain {cluster_key}"
             )
-        clusters[str(score.metadata[cluster_key])].append(number - center)
-    n = len(clusters)
-    if n < 2:
+        cluster = str(score.metadata[cluster_key])
+        deviations_by_cluster[cluster].append(number - center)
+
+    n_clusters = len(deviations_by_cluster)
+    if n_clusters < 2:
         return 0.0
-    squares = math.fsum(math.fsum(deviations) ** 2 for deviations in clusters.values())
-    return math.sqrt(n / (n - 1) * squares) / len(numbers)
+    squares = math.fsum(math.fsum(deviations) ** 2 for deviations in deviations_by_cluster.values())
+    return math.sqrt(n_clusters / (n_clusters - 1) * squares) / len(numbers)
 
 
 def recompute_metrics_of_column(

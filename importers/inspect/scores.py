@@ -33,6 +33,10 @@ GRADING = "grading"
 SCORE_METADATA = "score metadata of "
 """Beginning of the key of a score's metadata in the metadata of an item."""
 GRADED_SCORERS = ("model_graded_qa", "model_graded_fact")
+MAX_EXPLANATION_LENGTH = 300
+"""Maximum number of characters of an explanation that is the first difference of an item."""
+MAX_EXPLANATION_READ = 2 * MAX_EXPLANATION_LENGTH
+"""Number of characters that are read for it, because spaces and line feeds are merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,12 +452,19 @@ def _to_verdict_value(value: Any) -> Any:
 
 
 def _make_rationale(state: ScoreState) -> str | None:
-    reason = (
-        f"the sample was not scored: {state.reason}"
-        if state.reason and state.value is None
-        else None
-    )
-    return "\n".join(filter(None, (state.explanation, reason))) or None
+    """Return the scorer's explanation, and why it gave no score, or None without both."""
+    texts = []
+    if state.explanation:
+        texts.append(state.explanation)
+    if state.reason and state.value is None:
+        texts.append(f"the sample was not scored: {state.reason}")
+    return "\n".join(texts) or None
+
+
+def shorten_explanation(explanation: str) -> str:
+    """Return the start of an explanation on one line, as the first difference of an item."""
+    line = " ".join(explanation[:MAX_EXPLANATION_READ].split())
+    return line[:MAX_EXPLANATION_LENGTH]
 
 
 def _set_error_type_and_difference(
@@ -483,7 +494,7 @@ def _set_error_type_and_difference(
         item.diff_golden, item.diff_predicted = abbreviate(accepted[0]), abbreviate(answer)
         item.first_difference = f"the answer is {item.diff_predicted} instead of {item.diff_golden}"
     elif state.explanation:
-        item.first_difference = " ".join(state.explanation[:600].split())[:300]
+        item.first_difference = shorten_explanation(state.explanation)
 
 
 def _choose_error_type(

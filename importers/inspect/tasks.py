@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.call_check import pair_calls
@@ -44,6 +44,7 @@ from fcreview.importers.inspect.messages import (
     find_last_reply_text,
 )
 from fcreview.importers.inspect.sample import AGENT_STATE_PREFIX, LogSample
+from fcreview.importers.inspect.scores import shorten_explanation
 from fcreview.importers.tau.checker import read_reward_basis
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
@@ -56,7 +57,15 @@ from fcreview.importers.tau.conversation import (
 from fcreview.importers.tau.read import read_scenario
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.address import turn_address
-from fcreview.model.item import Call, GoldenObject, ImportIssue, Item, StateDifference, Verdict
+from fcreview.model.item import (
+    Call,
+    CallPair,
+    GoldenObject,
+    ImportIssue,
+    Item,
+    StateDifference,
+    Verdict,
+)
 from fcreview.model.json_value import answer_hash, to_plain_json
 
 
@@ -120,9 +129,10 @@ The first matching cause applies.
 
 
 def find_difference_cause(item: Item) -> Cause:
-    return (
-        _find_cause_of_task_fail(item) if item.official is False else _find_cause_of_bfcl_fail(item)
-    )
+    """Return why the task's verdict on an item differs from the recomputed one."""
+    if item.official is False:
+        return _find_cause_of_task_fail(item)
+    return _find_cause_of_bfcl_fail(item)
 
 
 def _find_cause_of_task_fail(item: Item) -> Cause:
@@ -130,8 +140,12 @@ def _find_cause_of_task_fail(item: Item) -> Cause:
         return UNDECODABLE_CALL
     if find_category_rules(item.category, is_v1=False).language != "python":
         return TYPED_VALUE
-    golden = [accepted for call in item.golden for accepted in (call.arguments or {}).values()]
-    return OBJECT_VALUE if any(_contains_object(accepted.any_of) for accepted in golden) else OTHER
+
+    for call in item.golden:
+        for accepted in (call.arguments or {}).values():
+            if _contains_object(accepted.any_of):
+                return OBJECT_VALUE
+    return OTHER
 
 
 def _contains_object(value: Any) -> bool:
@@ -141,23 +155,23 @@ def _contains_object(value: Any) -> bool:
 
 
 def _find_cause_of_bfcl_fail(item: Item) -> Cause:
-    text = " ".join(
-        [
-            item.rule_error_type or "",
-            *(v.rationale or "" for v in item.verdicts if v.source == "rule"),
-        ]
-    )
-    found = next(
-        (cause for cause, parts in _CAUSE_TEXTS if any(part in text for part in parts)), None
-    )
-    return found or (NAME_SPELLING if _has_mixed_spellings(item) else OTHER)
+    rationales = [verdict.rationale or "" for verdict in item.verdicts if verdict.source == "rule"]
+    text = " ".join([item.rule_error_type or "", *rationales])
+    for cause, telling_texts in _CAUSE_TEXTS:
+        if any(telling_text in text for telling_text in telling_texts):
+            return cause
+
+    if _has_mixed_spellings(item):
+        return NAME_SPELLING
+    return OTHER
 
 
 def _has_mixed_spellings(item: Item) -> bool:
-    flat = {call.name.replace(".", "_") for call in item.golden if "." in call.name}
-    return any("." in call.name for call in item.predicted) and any(
-        call.name in flat for call in item.predicted
-    )
+    """Whether the reply has names with a dot, and also a golden name with `_` instead of it."""
+    flat_golden_names = {call.name.replace(".", "_") for call in item.golden if "." in call.name}
+    has_dotted_name = any("." in call.name for call in item.predicted)
+    has_flat_name = any(call.name in flat_golden_names for call in item.predicted)
+    return has_dotted_name and has_flat_name
 
 
 RULES = "BFCL rules"
@@ -205,6 +219,8 @@ _ERROR_TYPES = {
 _FAILING_TURN = re.compile(r"Response mismatch at turn (\d{1,4})")
 _STATE = re.compile(r'^  (\w{1,80}): model="(.*?)", expected="(.*?)"$', re.MULTILINE | re.DOTALL)
 MAX_STATE_DIFFERENCES = 20
+MAX_STATE_TEXT = 200_000
+"""Number of characters of an explanation that are searched for state differences."""
 
 
 @dataclass(slots=True)
@@ -219,39 +235,53 @@ class BfclTask:
         """Return the dataset item if it has the sample's question and golden answer, else make
         one from the sample.
         """
-        own = _make_item_from_sample(item_id, category, metadata)
+        item_of_log = _make_item_from_sample(item_id, category, metadata)
         files = self.files.get(category)
-        found = load_dataset(files, category).items.get(item_id) if files is not None else None
-        if files is None or found is None:
-            return own
-        if not is_same_question(found.turns, metadata.get("turns") or metadata.get("raw_question")):
-            what = "question"
-        elif own.ground_truth is not None and not is_same_golden_answer(
-            found.ground_truth, own.ground_truth
-        ):
-            what = "golden answer"
-        else:
-            return found
+        if files is None:
+            return item_of_log
+        item_of_dataset = load_dataset(files, category).items.get(item_id)
+        if item_of_dataset is None:
+            return item_of_log
+
+        different_part = _find_different_part(item_of_dataset, item_of_log, metadata)
+        if different_part is None:
+            return item_of_dataset
         text = (
-            f"the {what} in the dataset differs from the one in the log. Using the one in the log"
+            f"the {different_part} in the dataset differs from the one in the log. Using the one in"
+            " the log"
         )
         issues.append(ImportIssue(str(files.questions), None, what=text, item=item_id))
-        return own
+        return item_of_log
+
+
+def _find_different_part(
+    item_of_dataset: DatasetItem, item_of_log: DatasetItem, metadata: dict[str, Any]
+) -> str | None:
+    """Return which part of a dataset item differs from the log, or None if it is the same item."""
+    turns = metadata.get("turns") or metadata.get("raw_question")
+    if not is_same_question(item_of_dataset.turns, turns):
+        return "question"
+    if item_of_log.ground_truth is None:
+        return None
+    if not is_same_golden_answer(item_of_dataset.ground_truth, item_of_log.ground_truth):
+        return "golden answer"
+    return None
 
 
 def _make_item_from_sample(item_id: str, category: str, metadata: dict[str, Any]) -> DatasetItem:
-    docs = list_objects(metadata.get("tools"))
+    function_docs = list_objects(metadata.get("tools"))
     if metadata.get("language") in ("java", "js", "javascript"):
-        docs = [restore_parameter_types(each) for each in docs]
-    question = {"question": metadata.get("turns") or metadata.get("raw_question"), "function": docs}
-    answer = metadata.get("raw_ground_truth")
-    has_answer = answer not in (None, "", []) and metadata.get("scorer") not in (
-        "irrelevance",
-        "relevance",
-    )
-    return make_dataset_item(
-        item_id, category, question, {"ground_truth": answer} if has_answer else None
-    )
+        function_docs = [restore_parameter_types(doc) for doc in function_docs]
+    turns = metadata.get("turns") or metadata.get("raw_question")
+    question = {"question": turns, "function": function_docs}
+
+    # The scorers `relevance` and `irrelevance` check only whether there is a call.
+    golden_answer = metadata.get("raw_ground_truth")
+    is_relevance = metadata.get("scorer") in ("irrelevance", "relevance")
+    answer_record = None
+    if golden_answer not in (None, "", []) and not is_relevance:
+        answer_record = {"ground_truth": golden_answer}
+    return make_dataset_item(item_id, category, question, answer_record)
 
 
 def restore_parameter_types(function_doc: dict[str, Any]) -> dict[str, Any]:
@@ -267,15 +297,21 @@ def restore_parameter_types(function_doc: dict[str, Any]) -> dict[str, Any]:
 
 
 def _restore_parameter_type(schema: Any) -> Any:
+    """Return the schema of a parameter with the type that its description names, if it does."""
     description = as_object(schema).get("description")
     if not isinstance(description, str):
         return schema
     if _ANY_HINT.search(description):
         return schema | {"type": "any"}
-    hint, element = _TYPE_HINT.search(description), _ELEMENT_HINT.search(description)
-    if hint is None:
+
+    type_hint = _TYPE_HINT.search(description)
+    if type_hint is None:
         return schema
-    return schema | {"type": hint[1]} | ({"items": {"type": element[1]}} if element else {})
+    restored = schema | {"type": type_hint[1]}
+    element_hint = _ELEMENT_HINT.search(description)
+    if element_hint is not None:
+        restored["items"] = {"type": element_hint[1]}
+    return restored
 
 
 def is_bfcl_sample(sample_value: dict[str, Any]) -> bool:
@@ -289,74 +325,100 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
 
     The item's official verdict is set later. `set_bfcl_error_type` then compares the two verdicts.
     """
-    value = sample.value
-    metadata: dict[str, Any] = value["metadata"]
-    category, kind = str(metadata.get("category_name")), metadata.get("scorer")
+    sample_value = sample.value
+    metadata: dict[str, Any] = sample_value["metadata"]
+    category = str(metadata.get("category_name"))
+    scorer = metadata.get("scorer")
     item.category = category
-    item.extra.metadata["metadata"] = {
-        name: part
-        for name, part in item.extra.metadata.get("metadata", {}).items()
-        if name not in _SHOWN_FIELDS
-    }
-    dataset_item = task.find_dataset_item(str(value.get("id")), category, metadata, item.issues)
+    _remove_shown_metadata(item)
+
+    dataset_item = task.find_dataset_item(
+        str(sample_value.get("id")), category, metadata, item.issues
+    )
     item.question = dataset_item.question
-    item.functions, item.golden = dataset_item.functions, dataset_item.golden_calls
+    item.functions = dataset_item.functions
+    item.golden = dataset_item.golden_calls
     item.golden_hash = dataset_item.golden_hash
+
     conversation = build_conversation(
-        value.get("messages"), is_turn_per_user_message=kind == MULTI_TURN
+        sample_value.get("messages"), is_turn_per_user_message=scorer == MULTI_TURN
     )
     if not conversation.messages:
         conversation.messages = list(dataset_item.opening_messages)
     conversation.apply_to(item)
-    if kind == AGENTIC:
-        answers = metadata.get("raw_ground_truth")
-        item.golden = []
-        item.extra.accepted_answers = answers if isinstance(answers, list) else None
-        item.extra.final_answer = find_last_reply_text(item.messages)
-        item.rule_note = NOT_RECOMPUTED_NOTES["agentic"]
-    elif kind == MULTI_TURN:
+
+    if scorer == AGENTIC:
+        _fill_agentic_item(item, metadata.get("raw_ground_truth"))
+    elif scorer == MULTI_TURN:
         item.pairs = align_calls_by_turn(item.golden, item.predicted, COMPARISON_RULES)
         item.rule_note = NOT_RECOMPUTED_NOTES["multi_turn"]
     else:
-        _recompute_verdict(
-            item, dataset_item, category, has_sample_error=value.get("error") is not None
-        )
+        has_error = sample_value.get("error") is not None
+        _recompute_verdict(item, dataset_item, category, has_sample_error=has_error)
     return conversation
+
+
+def _remove_shown_metadata(item: Item) -> None:
+    """Remove the metadata of the sample that the item shows in other places."""
+    sample_metadata = item.extra.metadata.get("metadata", {})
+    item.extra.metadata["metadata"] = {
+        name: value for name, value in sample_metadata.items() if name not in _SHOWN_FIELDS
+    }
+
+
+def _fill_agentic_item(item: Item, accepted_answers: Any) -> None:
+    """Fill the answers of an item of an agentic category, which are texts instead of calls."""
+    item.golden = []
+    if isinstance(accepted_answers, list):
+        item.extra.accepted_answers = accepted_answers
+    else:
+        item.extra.accepted_answers = None
+    item.extra.final_answer = find_last_reply_text(item.messages)
+    item.rule_note = NOT_RECOMPUTED_NOTES["agentic"]
 
 
 def _recompute_verdict(
     item: Item, dataset_item: DatasetItem, category: str, *, has_sample_error: bool
 ) -> None:
+    """Set the item's pairs and its verdict by BFCL's rules."""
     # In BFCL, all calls of a single-turn reply are one step.
     for index, call in enumerate(item.predicted):
-        call.turn, call.step, call.index = 0, 0, index
+        call.turn = 0
+        call.step = 0
+        call.index = index
+
     rules = find_category_rules(category, is_v1=False)
     if has_sample_error:
         item.pairs = pair_calls(dataset_item, item.predicted, rules, with_schema_violations=False)
         item.rule_note = "the sample ended with an error, so there is no reply to check"
         return
+
     evaluation = evaluate_sample(item.predicted, dataset_item, category)
     is_failing = evaluation.valid is False
     item.pairs = pair_calls(dataset_item, item.predicted, rules, with_schema_violations=is_failing)
-    item.rule, item.rule_note = evaluation.valid, evaluation.note
+    item.rule = evaluation.valid
+    item.rule_note = evaluation.note
     if category.startswith("exec_"):
         item.rule_note = NO_EXEC_NOTE
     if evaluation.valid is not None:
-        item.rule_error_type = evaluation.error_type
-        rationale = "\n".join(evaluation.messages) or None
-        verdict = Verdict(
-            "rule",
-            evaluation.valid,
-            target="item",
-            criterion="correct",
-            error_type=evaluation.error_type,
-            rationale=rationale,
-            by=RULES,
-        )
-        item.verdicts.append(verdict)
-        item.extra.metadata["is_recomputed"] = True
-    if evaluation.valid is False:
+        _add_recomputed_verdict(item, evaluation)
+    if is_failing:
         set_first_difference(item, item.pairs, evaluation)
+
+
+def _add_recomputed_verdict(item: Item, evaluation: Evaluation) -> None:
+    item.rule_error_type = evaluation.error_type
+    item.extra.metadata["is_recomputed"] = True
+    verdict = Verdict(
+        "rule",
+        evaluation.valid,
+        target="item",
+        criterion="correct",
+        error_type=evaluation.error_type,
+        rationale="\n".join(evaluation.messages) or None,
+        by=RULES,
+    )
+    item.verdicts.append(verdict)
 
 
 def evaluate_sample(
@@ -370,12 +432,15 @@ def evaluate_sample(
     are not JSON makes the whole reply undecodable.
     """
     rules = find_category_rules(category, is_v1=False)
-    undecodable = next((call.decode_error for call in predicted if call.arguments is None), None)
-    if undecodable is not None:
-        return evaluate_undecodable_reply(undecodable, dataset_item, rules)
-    calls = [(call.name, call.arguments or {}) for call in predicted]
-    spelling: NameSpelling = "dotted" if any("." in call.name for call in predicted) else "flat"
-    return evaluate_calls(calls, dataset_item, rules, spelling)
+    for call in predicted:
+        if call.arguments is None and call.decode_error is not None:
+            return evaluate_undecodable_reply(call.decode_error, dataset_item, rules)
+
+    names_and_arguments = [(call.name, call.arguments or {}) for call in predicted]
+    spelling: NameSpelling = "flat"
+    if any("." in call.name for call in predicted):
+        spelling = "dotted"
+    return evaluate_calls(names_and_arguments, dataset_item, rules, spelling)
 
 
 def set_bfcl_error_type(item: Item, explanation: str | None) -> None:
@@ -384,62 +449,115 @@ def set_bfcl_error_type(item: Item, explanation: str | None) -> None:
     If the recomputed verdict differs, the cause is stored in the metadata. If the task's verdict is
     a fail, the cause is also its error type.
     """
-    official = next(
-        (each for each in item.verdicts if each.source == "official" and each.target == "item"),
-        None,
-    )
+    official = _find_official_item_verdict(item)
     if item.official is None or official is None:
         return
+
     if item.rule is not None and item.rule is not item.official:
-        cause = find_difference_cause(item)
-        item.extra.metadata["cause"] = cause.name
-        official.rationale = "\n".join(filter(None, (explanation, cause.text)))
-        official.error_type = item.error_type = cause.name if item.official is False else None
-        return
-    if item.official:
-        item.error_type = official.error_type = None
-        return
-    found = next(
-        (name for pattern, name in _ERROR_TYPES.items() if re.match(pattern, explanation or "")),
-        None,
-    )
-    if item.rule is False or found is not None:  # The recomputed error type is more exact.
-        item.error_type = official.error_type = None if item.rule is False else found
-    _add_failing_turn_and_state_differences(item, explanation or "")
+        _set_difference_cause(item, official, explanation)
+    elif item.official:
+        item.error_type = None
+        official.error_type = None
+    else:
+        _set_error_type_of_fail(item, official, explanation or "")
+
+
+def _find_official_item_verdict(item: Item) -> Verdict | None:
+    for verdict in item.verdicts:
+        if verdict.source == "official" and verdict.target == "item":
+            return verdict
+    return None
+
+
+def _set_difference_cause(item: Item, official: Verdict, explanation: str | None) -> None:
+    """Store why the recomputed verdict differs from the task's verdict `official`."""
+    cause = find_difference_cause(item)
+    item.extra.metadata["cause"] = cause.name
+    official.rationale = cause.text
+    if explanation:
+        official.rationale = f"{explanation}\n{cause.text}"
+
+    error_type = cause.name if item.official is False else None
+    item.error_type = error_type
+    official.error_type = error_type
+
+
+def _set_error_type_of_fail(item: Item, official: Verdict, explanation: str) -> None:
+    """Set the error type and the first difference of an item that the task fails, from the
+    scorer's explanation.
+    """
+    error_type = _find_error_type(explanation)
+    if item.rule is False:
+        # The error type of the recomputed verdict is more exact, so no other one is set.
+        item.error_type = None
+        official.error_type = None
+    elif error_type is not None:
+        item.error_type = error_type
+        official.error_type = error_type
+
+    _add_failing_turn(item, explanation)
+    _add_state_differences(item, explanation)
     if item.rule is None and item.category.startswith("multi_turn"):
-        failing = item.extra.failing_turn
-        set_first_difference(
-            item, [pair for pair in item.pairs if failing in (None, pair.turn)], None
-        )
+        set_first_difference(item, _list_pairs_of_failing_turn(item), None)
     if item.first_difference is None and explanation:
-        item.first_difference = " ".join(explanation[:600].split())[:300]
+        item.first_difference = shorten_explanation(explanation)
 
 
-def _add_failing_turn_and_state_differences(item: Item, explanation: str) -> None:
-    turn = _FAILING_TURN.match(explanation)
-    if turn is not None and int(turn[1]) < item.n_turns:
-        item.extra.failing_turn = int(turn[1])
-        item.verdicts.append(
-            Verdict("official", False, target=turn_address(int(turn[1])), by="bfcl_scorer")
-        )
-    if explanation.startswith("State mismatch"):
-        found = _STATE.findall(explanation[:200_000])[:MAX_STATE_DIFFERENCES]
-        if found:
-            item.extra.state_differences = {
-                name: StateDifference(golden, model) for name, model, golden in found
-            }
+def _find_error_type(explanation: str) -> str | None:
+    for pattern, error_type in _ERROR_TYPES.items():
+        if re.match(pattern, explanation):
+            return error_type
+    return None
+
+
+def _list_pairs_of_failing_turn(item: Item) -> list[CallPair]:
+    """Return the pairs of the turn that failed, or all pairs if the turn is unknown."""
+    failing_turn = item.extra.failing_turn
+    if failing_turn is None:
+        return list(item.pairs)
+    return [pair for pair in item.pairs if pair.turn == failing_turn]
+
+
+def _add_failing_turn(item: Item, explanation: str) -> None:
+    match = _FAILING_TURN.match(explanation)
+    if match is None:
+        return
+    turn = int(match[1])
+    if turn >= item.n_turns:
+        return
+
+    item.extra.failing_turn = turn
+    item.verdicts.append(Verdict("official", False, target=turn_address(turn), by="bfcl_scorer"))
+
+
+def _add_state_differences(item: Item, explanation: str) -> None:
+    if not explanation.startswith("State mismatch"):
+        return
+    matches = _STATE.findall(explanation[:MAX_STATE_TEXT])
+    differences = {
+        name: StateDifference(golden, model)
+        for name, model, golden in matches[:MAX_STATE_DIFFERENCES]
+    }
+    if differences:
+        item.extra.state_differences = differences
 
 
 def list_sample_categories(sample_ids: Any) -> list[str]:
-    """Return the categories in the ids of samples, such as `simple_java` for `simple_java_14`."""
-    names = dict.fromkeys(
-        filenames.get_id_category(each) for each in as_list(sample_ids) if isinstance(each, str)
-    )
-    return [
-        name
-        for name in names
-        if find_category_rules(name, is_v1=False).check != "none" or name.startswith(MULTI_TURN)
-    ]
+    """Return the categories in the ids of samples, such as `simple_java` for `simple_java_14`.
+
+    Categories whose replies BFCL does not check are omitted, except multi-turn ones.
+    """
+    names: dict[str, None] = {}
+    for sample_id in as_list(sample_ids):
+        if isinstance(sample_id, str):
+            names[filenames.get_id_category(sample_id)] = None
+
+    categories = []
+    for name in names:
+        is_checked = find_category_rules(name, is_v1=False).check != "none"
+        if is_checked or name.startswith(MULTI_TURN):
+            categories.append(name)
+    return categories
 
 
 _REWARD_PARTS = {
@@ -460,31 +578,44 @@ def is_tau2_sample(sample_value: dict[str, Any]) -> bool:
 def fill_tau2_item(item: Item, sample_value: dict[str, Any]) -> Conversation:
     """Fill the conversation, the golden actions and their pairs. Return the conversation."""
     task: dict[str, Any] = sample_value["metadata"]["task"]
-    trajectory = _read_agent_trajectory(sample_value.get("store"))
-    messages = trajectory or _read_user_conversation(sample_value.get("messages"))
+    messages = _read_agent_trajectory(sample_value.get("store"))
+    if not messages:
+        messages = _read_user_conversation(sample_value.get("messages"))
     add_conversation(item, messages)
+
     question, instruction = read_scenario(task)
     add_instruction(item, instruction)
     item.question = shorten_question(question) or item.question
+
     criteria = as_object(task.get("evaluation_criteria"))
-    basis = read_reward_basis(criteria)
+    _add_reward_criteria(item, criteria)
     pair_golden_actions(item, read_golden_actions(criteria))
-    item.extra.uncounted_states = "+" if "ACTION" in basis else "-!+"
-    checks = {
-        name: criteria[name]
-        for name in ("communicate_info", "env_assertions")
-        if criteria.get(name)
-    }
-    item.extra.metadata["metadata"] = {"reward_basis": basis, **to_plain_json(checks)}
     item.golden_hash = answer_hash(to_plain_json(task))
-    item.prediction_hash = answer_hash(
-        [
-            [each.role, each.content, [[call.name, call.arguments] for call in each.calls]]
-            for each in messages
-        ]
-    )
+    item.prediction_hash = _hash_conversation(messages)
     item.rule_note = NOT_RECOMPUTED_NOTE
     return Conversation(item.messages, item.predicted, item.n_turns, item.n_steps)
+
+
+def _add_reward_criteria(item: Item, criteria: dict[str, Any]) -> None:
+    """Store what the reward depends on, besides the golden actions."""
+    basis = read_reward_basis(criteria)
+    # Without `ACTION` in the basis, the golden actions are only one way to solve the task, so
+    # that missing and different calls do not count either.
+    item.extra.uncounted_states = "+" if "ACTION" in basis else "-!+"
+
+    shown_criteria: dict[str, Any] = {"reward_basis": basis}
+    for name in ("communicate_info", "env_assertions"):
+        if criteria.get(name):
+            shown_criteria[name] = to_plain_json(criteria[name])
+    item.extra.metadata["metadata"] = shown_criteria
+
+
+def _hash_conversation(messages: Sequence[ConversationMessage]) -> str:
+    hashed_messages = []
+    for message in messages:
+        calls = [[call.name, call.arguments] for call in message.calls]
+        hashed_messages.append([message.role, message.content, calls])
+    return answer_hash(hashed_messages)
 
 
 def set_tau2_error_type(item: Item, explanation: str | None) -> None:
@@ -493,32 +624,43 @@ def set_tau2_error_type(item: Item, explanation: str | None) -> None:
     """
     if item.official is not False:
         return
-    text = (explanation or "").lower()
-    part = next((name for word, name in _REWARD_PARTS.items() if word in text), None)
-    if part is not None:
-        item.error_type = part
+
+    failed_part = _find_failed_reward_part(explanation or "")
+    if failed_part is not None:
+        item.error_type = failed_part
         for verdict in item.verdicts:
             if verdict.source == "official" and verdict.criterion == "correct":
-                verdict.error_type = part
-    item.first_difference = (
-        " ".join((explanation or "")[:600].split())[:300] or item.first_difference
-    )
+                verdict.error_type = failed_part
+    item.first_difference = shorten_explanation(explanation or "") or item.first_difference
+
+
+def _find_failed_reward_part(explanation: str) -> str | None:
+    """Return the part of the reward that a scorer's explanation names, or None."""
+    lower_explanation = explanation.lower()
+    for word, reward_part in _REWARD_PARTS.items():
+        if word in lower_explanation:
+            return reward_part
+    return None
 
 
 def _read_agent_trajectory(store: Any) -> list[ConversationMessage]:
     """Return the messages of the agent and the user in order, or none if the store has no
     trajectory.
     """
-    names = [
-        name
-        for name in as_object(store)
-        if name.startswith(AGENT_STATE_PREFIX) and name.endswith(":trajectory")
-    ]
-    entries = list_objects(store[names[0]]) if names else []
-    messages = ((each.get("message"), str(each.get("role"))) for each in entries)
-    return [
-        _convert_message(message, role) for message, role in messages if isinstance(message, dict)
-    ]
+    conversation = []
+    for entry in _find_trajectory_entries(as_object(store)):
+        message = entry.get("message")
+        if isinstance(message, dict):
+            conversation.append(_convert_message(message, speaker=str(entry.get("role"))))
+    return conversation
+
+
+def _find_trajectory_entries(store: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the entries of the first trajectory of an agent in the store, or none."""
+    for name, entries in store.items():
+        if name.startswith(AGENT_STATE_PREFIX) and name.endswith(":trajectory"):
+            return list_objects(entries)
+    return []
 
 
 def _read_user_conversation(messages: Any) -> list[ConversationMessage]:
@@ -527,22 +669,26 @@ def _read_user_conversation(messages: Any) -> list[ConversationMessage]:
 
     It is used if a sample has no trajectory of the agent.
     """
-    return [
-        _convert_message(message, "user" if message["role"] == "assistant" else "assistant")
-        for message in list_objects(messages)
-        if message.get("role") in ("user", "assistant", "tool")
-    ]
+    conversation = []
+    for message in list_objects(messages):
+        role = message.get("role")
+        if role == "assistant":
+            conversation.append(_convert_message(message, speaker="user"))
+        elif role in ("user", "tool"):
+            conversation.append(_convert_message(message, speaker="assistant"))
+    return conversation
 
 
 def _convert_message(message: dict[str, Any], speaker: str) -> ConversationMessage:
+    """Return a message of the user or the agent, as `speaker` says, or the result of a tool."""
     text = get_text_and_error(message)
     if message.get("role") == "tool":
-        return ConversationMessage("tool", text, name=str(message.get("function") or "") or None)
-    calls = [
-        ToolCall(*read_tool_call(call))
-        for call in message.get("tool_calls") or ()
-        if isinstance(call, dict)
-    ]
-    return ConversationMessage(
-        "user" if speaker == "user" else "assistant", content=text, calls=calls
-    )
+        tool_name = str(message.get("function") or "") or None
+        return ConversationMessage("tool", text, name=tool_name)
+
+    calls = []
+    for call in message.get("tool_calls") or ():
+        if isinstance(call, dict):
+            calls.append(ToolCall(*read_tool_call(call)))
+    role: Literal["user", "assistant"] = "user" if speaker == "user" else "assistant"
+    return ConversationMessage(role, content=text, calls=calls)

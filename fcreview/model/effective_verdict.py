@@ -63,41 +63,53 @@ def is_same_verdict(first: Any, second: Any) -> bool:
     The order of labels does not matter, and 1 equals 1.0 but not true.
     """
     if isinstance(first, list) and isinstance(second, list):
-        return set(map(repr, first)) == set(map(repr, second))
-    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
-        return isinstance(first, bool) is isinstance(second, bool) and first == second
-    return type(first) is type(second) and bool(first == second)
+        first_labels = {repr(label) for label in first}
+        second_labels = {repr(label) for label in second}
+        return first_labels == second_labels
+
+    # In Python, true equals 1.
+    if isinstance(first, bool) is not isinstance(second, bool):
+        return False
+    are_numbers = isinstance(first, (int, float)) and isinstance(second, (int, float))
+    if not are_numbers and type(first) is not type(second):
+        return False
+    return bool(first == second)
 
 
 def find_agreed_verdict(verdicts: Iterable[Any]) -> Any:
     """Return the verdict on which all annotators agree, "disputed" if they disagree, or None if
     all are unsure.
     """
-    definite = [*filter(is_definite, verdicts)]
-    if not definite:
+    definite_verdicts = [verdict for verdict in verdicts if is_definite(verdict)]
+    if not definite_verdicts:
         return None
-    return (
-        definite[0]
-        if all(is_same_verdict(definite[0], other) for other in definite[1:])
-        else DISPUTED
-    )
+
+    first_verdict, *other_verdicts = definite_verdicts
+    for verdict in other_verdicts:
+        if not is_same_verdict(first_verdict, verdict):
+            return DISPUTED
+    return first_verdict
 
 
 def find_majority_verdict(verdicts: Iterable[Any]) -> Any:
     """Return the verdict of more than half of the annotators who are not unsure, or None if
     there is none.
     """
-    definite = [*filter(is_definite, verdicts)]
-    for verdict in definite:
-        if 2 * sum(is_same_verdict(verdict, other) for other in definite) > len(definite):
+    definite_verdicts = [verdict for verdict in verdicts if is_definite(verdict)]
+    for verdict in definite_verdicts:
+        n_equal = sum(is_same_verdict(verdict, other) for other in definite_verdicts)
+        if 2 * n_equal > len(definite_verdicts):
             return verdict
     return None
 
 
 def select_automatic_verdict(verdict_by_source: Mapping[SourceName, Any]) -> Any:
     """Return the first automatic verdict in `SCORING_ORDER`, or None if there is none."""
-    found = (verdict_by_source.get(source) for source in SCORING_ORDER)
-    return next((verdict for verdict in found if verdict is not None), None)
+    for source in SCORING_ORDER:
+        verdict = verdict_by_source.get(source)
+        if verdict is not None:
+            return verdict
+    return None
 
 
 def select_effective_verdict(
@@ -125,10 +137,12 @@ def select_overridden_verdict(
         return None
     for source in SCORING_ORDER:
         verdict = automatic.get(source)
-        if verdict is not None and verdict["value"] is not None:
-            return (
-                None if is_same_verdict(human, verdict["value"]) else {"source": source, **verdict}
-            )
+        if verdict is None or verdict["value"] is None:
+            continue
+        # Only the first source with a verdict counts, so that the others are not overridden.
+        if is_same_verdict(human, verdict["value"]):
+            return None
+        return {"source": source, **verdict}
     return None
 
 
@@ -136,13 +150,18 @@ def find_overridden_verdict(item: Item, annotation: Annotation) -> OverriddenVer
     """Return the first automatic verdict in `SCORING_ORDER` if an annotation of the item
     overrides it, else None.
     """
-    found: dict[str, dict[str, Any]] = {}
-    if (annotation.target, annotation.criterion) == ITEM_CORRECT:
-        found = {source: {"by": None, "value": getattr(item, source)} for source in SCORING_ORDER}
-    for each in item.verdicts:
-        if (each.target, each.criterion) == (annotation.target, annotation.criterion):
-            found[each.source] = {"by": each.by, "value": each.value}
-    return select_overridden_verdict(found, annotation.verdict)
+    target_criterion = (annotation.target, annotation.criterion)
+    automatic: dict[str, dict[str, Any]] = {}
+    if target_criterion == ITEM_CORRECT:
+        # The item has a field for each source.
+        for source in SCORING_ORDER:
+            automatic[source] = {"by": None, "value": getattr(item, source)}
+
+    # The listed verdicts also say who gave them.
+    for verdict in item.verdicts:
+        if (verdict.target, verdict.criterion) == target_criterion:
+            automatic[verdict.source] = {"by": verdict.by, "value": verdict.value}
+    return select_overridden_verdict(automatic, annotation.verdict)
 
 
 @dataclass(slots=True)
@@ -179,16 +198,19 @@ def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None
         for address, verdict in verdicts.items()
         if not is_same_verdict(verdict, benchmark.get(address))
     }
-    if not any(isinstance(verdict, bool) for verdict in overriding.values()):
+    overrides_pass_or_fail = any(isinstance(verdict, bool) for verdict in overriding.values())
+    if not overrides_pass_or_fail:
         return None
+
     if context.needs is None:
-        verdicts_on_parts = {**_select_confirmed_passes(benchmark, overriding), **overriding}
-        return roll_up_if_all_must_pass(verdicts_on_parts, context.n_pairs)
+        confirmed_passes = _select_confirmed_passes(benchmark, overriding)
+        return roll_up_if_all_must_pass({**confirmed_passes, **overriding}, context.n_pairs)
 
     if overriding.get(RESPONSE) is False:
         return False
     if _is_each_need_met(context.needs, overriding, benchmark):
         return True
+    # Without a failure by the annotator, the missing parts may be right.
     return False if False in overriding.values() else None
 
 
@@ -224,33 +246,41 @@ def roll_up_benchmark_verdicts(context: RollUpContext) -> bool | None:
     """
     if context.benchmark_item_verdict is not None:
         return context.benchmark_item_verdict
+
+    on_parts = context.benchmark_part_verdicts
     if context.needs is None:
-        return roll_up_if_all_must_pass(context.benchmark_part_verdicts, context.n_pairs)
-    return all(
-        any(context.benchmark_part_verdicts.get(address) is True for address in group)
-        for group in context.needs
-    )
+        return roll_up_if_all_must_pass(on_parts, context.n_pairs)
+    passed_parts = {address for address, verdict in on_parts.items() if verdict is True}
+    return all(not passed_parts.isdisjoint(group) for group in context.needs)
 
 
 def has_contradiction(first: PartVerdicts, second: PartVerdicts) -> bool:
     """Whether the part verdicts of two annotators contradict each other: they differ on a part, or
     one annotator passes a turn or call, and the other annotator fails a part inside it.
     """
-    return any(
-        (first_address == second_address and not is_same_verdict(first_verdict, second_verdict))
-        or _is_failure_inside_pass(first_address, first_verdict, second_address, second_verdict)
-        or _is_failure_inside_pass(second_address, second_verdict, first_address, first_verdict)
-        for first_address, first_verdict in first.items()
-        if isinstance(first_verdict, bool)
-        for second_address, second_verdict in second.items()
-        if isinstance(second_verdict, bool)
+    first_verdicts = _select_passes_and_failures(first)
+    second_verdicts = _select_passes_and_failures(second)
+    for address, verdict in first_verdicts.items():
+        if second_verdicts.get(address, verdict) is not verdict:
+            return True
+
+    return _has_failure_inside_pass(first_verdicts, second_verdicts) or _has_failure_inside_pass(
+        second_verdicts, first_verdicts
     )
 
 
-def _is_failure_inside_pass(
-    outer_address: str, outer_verdict: bool, address: str, verdict: bool
-) -> bool:
-    return outer_verdict and not verdict and address.startswith(outer_address + "/")
+def _select_passes_and_failures(verdicts: PartVerdicts) -> dict[str, bool]:
+    return {address: verdict for address, verdict in verdicts.items() if isinstance(verdict, bool)}
+
+
+def _has_failure_inside_pass(verdicts: PartVerdicts, others: PartVerdicts) -> bool:
+    """Whether a turn or call passes of which a part fails by the other verdicts."""
+    passed = [address for address, verdict in verdicts.items() if verdict is True]
+    failed = [address for address, verdict in others.items() if verdict is False]
+    for passed_address in passed:
+        if any(address.startswith(passed_address + "/") for address in failed):
+            return True
+    return False
 
 
 def _is_part_passing(
@@ -260,18 +290,22 @@ def _is_part_passing(
     the part, else a failing argument of the part, else the benchmark's verdict.
     """
     part = parse_address(address)
-    on_turn = verdicts.get(turn_address(part.turn)) if part else None
-    for verdict in (on_turn, verdicts.get(address)):
-        if isinstance(verdict, bool):
-            return verdict
-    failed = [other for other, verdict in verdicts.items() if verdict is False and other != address]
-    if any(get_enclosing_call_address(other) == address for other in failed):
-        return False
+    if part is not None:
+        on_turn = verdicts.get(turn_address(part.turn))
+        if isinstance(on_turn, bool):
+            return on_turn
+
+    on_part = verdicts.get(address)
+    if isinstance(on_part, bool):
+        return on_part
+
+    for other_address, verdict in verdicts.items():
+        is_inside = other_address != address and (
+            get_enclosing_call_address(other_address) == address
+        )
+        if is_inside and verdict is False:
+            return False
     return benchmark_verdicts.get(address) is True
-
-
-ArgumentVerdict = tuple[str | None, Any]
-"""Path of an argument, or None for the whole turn or call, and the verdict."""
 
 
 def roll_up_if_all_must_pass(
@@ -281,42 +315,74 @@ def roll_up_if_all_must_pass(
     A verdict on a turn or call takes precedence over verdicts on its parts. Returns None if
     verdicts are missing.
     """
-    turns: dict[int, dict[int | None, list[ArgumentVerdict]]] = {
-        turn: {} for turn in n_pairs_by_turn
-    }
+    on_turns = []
+    for turn, turn_verdicts in _group_by_turn(verdicts, n_pairs_by_turn).items():
+        n_pairs = n_pairs_by_turn.get(turn, 0)
+        on_turns.append(_roll_up_turn(turn_verdicts, n_pairs))
+
+    on_response = verdicts.get(RESPONSE)
+    if False in on_turns or on_response is False:
+        return False
+    has_calls = bool(n_pairs_by_turn)
+    if not has_calls and on_response is not True:
+        return None
+    return None if None in on_turns else True
+
+
+@dataclass(slots=True)
+class _CallVerdicts:
+    on_call: Any = None
+    """Verdict on the whole call; None without one."""
+    on_arguments: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _TurnVerdicts:
+    on_turn: Any = None
+    """Verdict on the whole turn; None without one."""
+    by_call: dict[int, _CallVerdicts] = field(default_factory=dict)
+
+
+def _group_by_turn(verdicts: PartVerdicts, turns: Iterable[int]) -> dict[int, _TurnVerdicts]:
+    """Group verdicts on parts by turn. The result has each of the turns, even without verdicts."""
+    groups = {turn: _TurnVerdicts() for turn in turns}
     for address, verdict in verdicts.items():
         part = parse_address(address)
-        if part is not None:
-            turns.setdefault(part.turn, {}).setdefault(part.call, []).append(
-                (part.argument, verdict)
-            )
-    on_turns = [_roll_up_turn(calls, n_pairs_by_turn.get(turn, 0)) for turn, calls in turns.items()]
-    if False in on_turns or verdicts.get(RESPONSE) is False:
-        return False
-    if not n_pairs_by_turn:
-        return True if verdicts.get(RESPONSE) is True and None not in on_turns else None
-    return True if all(verdict is True for verdict in on_turns) else None
+        if part is None:
+            continue
+
+        turn_verdicts = groups.setdefault(part.turn, _TurnVerdicts())
+        if part.call is None:
+            turn_verdicts.on_turn = verdict
+            continue
+        call_verdicts = turn_verdicts.by_call.setdefault(part.call, _CallVerdicts())
+        if part.argument is None:
+            call_verdicts.on_call = verdict
+        else:
+            call_verdicts.on_arguments.append(verdict)
+    return groups
 
 
-def _roll_up_turn(
-    verdicts_by_call: Mapping[int | None, Sequence[ArgumentVerdict]], n_pairs: int
-) -> bool | None:
-    on_turn = next((verdict for _, verdict in verdicts_by_call.get(None, ())), None)
-    if isinstance(on_turn, bool):
-        return on_turn
-    on_calls = [
-        _roll_up_call(verdicts) for call, verdicts in verdicts_by_call.items() if call is not None
-    ]
+def _roll_up_turn(verdicts: _TurnVerdicts, n_pairs: int) -> bool | None:
+    """Return the verdict on a turn of which all call pairs must pass; None if one is unknown."""
+    if isinstance(verdicts.on_turn, bool):
+        return verdicts.on_turn
+
+    on_calls = [_roll_up_call(call_verdicts) for call_verdicts in verdicts.by_call.values()]
     if False in on_calls:
         return False
-    return True if n_pairs and sum(verdict is True for verdict in on_calls) >= n_pairs else None
+    n_passed = on_calls.count(True)
+    return True if 0 < n_pairs <= n_passed else None
 
 
-def _roll_up_call(verdicts: Sequence[ArgumentVerdict]) -> bool | None:
-    on_call = next((verdict for argument, verdict in verdicts if argument is None), None)
-    if isinstance(on_call, bool):
-        return on_call
-    return False if any(verdict is False for _, verdict in verdicts) else None
+def _roll_up_call(verdicts: _CallVerdicts) -> bool | None:
+    """Return the verdict on a call. An argument that fails fails the call, but arguments that pass
+    do not say that all are right.
+    """
+    if isinstance(verdicts.on_call, bool):
+        return verdicts.on_call
+    has_failure = any(verdict is False for verdict in verdicts.on_arguments)
+    return False if has_failure else None
 
 
 ROLL_UP_CRITERIA = (CORRECT, EQUIVALENT)
@@ -348,23 +414,36 @@ def collect_verdicts(
     on parts. If an annotator did not review a criterion that another annotator reviewed, the
     verdict on it is derived from the annotator's verdicts on other criteria.
     """
-    by_target = group_by_target(opinions)
-    by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
-    collected = {}
-    for target_criterion, about in by_target.items():
-        last = find_latest_adjudication(about)
-        verdicts = {
-            o.annotator: o.verdict for o in about if is_current_review(o) and o.verdict is not None
-        }
-        collected[target_criterion] = VerdictsByAnnotator(
-            verdicts, adjudication=last.verdict if last else None, independent=dict(verdicts)
-        )
+    # The item comes first, even if nobody reviewed it as a whole.
+    opinions_by_target: dict[TargetCriterion, list[Opinion]] = {
+        ITEM_CORRECT: [],
+        **group_by_target(opinions),
+    }
+    collected = {
+        target_criterion: _collect_given_verdicts(opinions_on_target)
+        for target_criterion, opinions_on_target in opinions_by_target.items()
+    }
+
     parts = select_part_opinions(opinions)
     if parts:
         _add_verdicts_from_parts(collected[ITEM_CORRECT], parts, context)
     if context.benchmark:
         _add_verdicts_from_criteria(collected, opinions, context)
     return collected
+
+
+def _collect_given_verdicts(opinions: Sequence[Opinion]) -> VerdictsByAnnotator:
+    """Collect the verdicts that annotators gave on one target and criterion."""
+    verdicts = {}
+    for opinion in opinions:
+        if is_current_review(opinion) and opinion.verdict is not None:
+            verdicts[opinion.annotator] = opinion.verdict
+    adjudication = find_latest_adjudication(opinions)
+    return VerdictsByAnnotator(
+        verdicts,
+        adjudication=None if adjudication is None else adjudication.verdict,
+        independent=dict(verdicts),
+    )
 
 
 def group_by_target(opinions: Iterable[Opinion]) -> dict[TargetCriterion, list[Opinion]]:
@@ -381,38 +460,58 @@ def is_current_review(opinion: Opinion) -> bool:
 def _add_verdicts_from_parts(
     item_verdicts: VerdictsByAnnotator, part_opinions: Sequence[Opinion], context: RollUpContext
 ) -> None:
-    """Add the item verdict of each annotator who reviewed parts but not the item. An annotator who
-    only confirms the benchmark's verdicts gets no item verdict, unless another annotator overrides
-    one of these verdicts. The item verdict is then the benchmark's verdict on the item.
+    """Add the item verdicts that follow from verdicts on parts, where a person gave none on the
+    item or is unsure.
     """
     adjudications = [opinion for opinion in part_opinions if opinion.is_adjudication]
     adjudicated = _collect_part_verdicts(adjudications)
     if item_verdicts.adjudication is None:
         item_verdicts.adjudication = roll_up_parts(adjudicated, context)
 
-    own_verdicts: dict[str, PartVerdicts] = {}
-    combined: dict[str, PartVerdicts] = {}
-    rolled_up: dict[str, bool | None] = {}
-    for name in dict.fromkeys(o.annotator for o in part_opinions if not o.is_adjudication):
-        own_opinions = [
-            opinion
-            for opinion in part_opinions
-            if opinion.annotator == name and is_current_review(opinion)
-        ]
-        own_verdicts[name] = _collect_part_verdicts(own_opinions)
-        combined[name] = {**own_verdicts[name], **adjudicated}
-        rolled_up[name] = roll_up_parts(combined[name], context)
-
-    overriding = [combined[name] for name, verdict in rolled_up.items() if verdict is not None]
-    for name, verdict in rolled_up.items():
-        if verdict is None and _contradicts_any(combined[name], overriding):
-            verdict = roll_up_benchmark_verdicts(context)
-        if verdict is not None and not is_definite(item_verdicts.verdicts.get(name)):
+    own_verdicts = _collect_part_verdicts_by_annotator(part_opinions)
+    for name, verdict in _derive_item_verdicts(own_verdicts, adjudicated, context).items():
+        if not is_definite(item_verdicts.verdicts.get(name)):
             item_verdicts.verdicts[name] = verdict
             item_verdicts.has_derived = True
-        independent = roll_up_parts(own_verdicts[name], context)
+
+    # What the annotator alone thinks, without the adjudicator and the other annotators.
+    for name, own in own_verdicts.items():
+        independent = roll_up_parts(own, context)
         if independent is not None and not is_definite(item_verdicts.independent.get(name)):
             item_verdicts.independent[name] = independent
+
+
+def _collect_part_verdicts_by_annotator(
+    part_opinions: Iterable[Opinion],
+) -> dict[str, PartVerdicts]:
+    reviews: dict[str, list[Opinion]] = {}
+    for opinion in part_opinions:
+        if is_current_review(opinion):
+            reviews.setdefault(opinion.annotator, []).append(opinion)
+    return {name: _collect_part_verdicts(own_reviews) for name, own_reviews in reviews.items()}
+
+
+def _derive_item_verdicts(
+    own_verdicts: Mapping[str, PartVerdicts], adjudicated: PartVerdicts, context: RollUpContext
+) -> dict[str, bool]:
+    """Derive the item verdict of each annotator from the own and the adjudicated part verdicts.
+
+    An annotator who only confirms the benchmark's verdicts gets no item verdict, unless another
+    annotator overrides one of these verdicts. The item verdict is then the benchmark's verdict on
+    the item.
+    """
+    combined = {name: {**own, **adjudicated} for name, own in own_verdicts.items()}
+    rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in combined.items()}
+    overriding = [combined[name] for name, verdict in rolled_up.items() if verdict is not None]
+
+    derived: dict[str, bool] = {}
+    for name, own_verdict in rolled_up.items():
+        item_verdict = own_verdict
+        if own_verdict is None and _contradicts_any(combined[name], overriding):
+            item_verdict = roll_up_benchmark_verdicts(context)
+        if item_verdict is not None:
+            derived[name] = item_verdict
+    return derived
 
 
 def _contradicts_any(verdicts: PartVerdicts, others: Iterable[PartVerdicts]) -> bool:
@@ -431,10 +530,11 @@ def _add_verdicts_from_criteria(
     by_annotator, adjudicated = _collect_definite_verdicts(opinions)
     if len(by_annotator) < 2:
         return
+
+    # Verdicts that are added must not count as disputed.
     disputed = _find_disputed_targets(collected)
     combined = {name: {**own, **adjudicated} for name, own in by_annotator.items()}
-    reviewed = dict.fromkeys(itertools.chain.from_iterable(by_annotator.values()))
-    for target_criterion in reviewed:
+    for target_criterion in _list_reviewed_targets(by_annotator):
         verdicts = collected[target_criterion]
         derived = _derive_verdict_by_annotator(target_criterion, combined, context)
         for name, verdict in derived.items():
@@ -448,6 +548,14 @@ def _add_verdicts_from_criteria(
         derived = _derive_verdict_by_annotator(target_criterion, undisputed, context)
         if find_agreed_verdict(derived.values()) == DISPUTED:
             collected[target_criterion] = VerdictsByAnnotator(derived, has_derived=True)
+
+
+def _list_reviewed_targets(
+    verdicts_by_annotator: Mapping[str, Mapping[TargetCriterion, Any]],
+) -> list[TargetCriterion]:
+    """List what any annotator reviewed, without duplicates, in the order of the reviews."""
+    targets = itertools.chain.from_iterable(verdicts_by_annotator.values())
+    return list(dict.fromkeys(targets))
 
 
 _Verdicts = dict[TargetCriterion, Any]
@@ -497,16 +605,16 @@ def _derive_verdict_by_annotator(
     that override automatic ones. An annotator who only confirms verdicts that others override gets
     the automatic verdict.
     """
-    reviewed = dict.fromkeys(itertools.chain.from_iterable(verdicts.values()))
+    reviewed = _list_reviewed_targets(verdicts)
     sources = find_derivation_sources(context.benchmark, target_criterion, reviewed)
     overriding = {
         name: _select_overriding(own, sources, context.automatic) for name, own in verdicts.items()
     }
-    overridden = set(itertools.chain.from_iterable(overriding.values()))
+    overridden = set(_list_reviewed_targets(overriding))
 
     derived: dict[str, Any] = {}
     for name, own in verdicts.items():
-        verdict = derive_verdict(
+        implied = derive_verdict(
             context.benchmark,
             target_criterion,
             overriding[name],
@@ -514,10 +622,10 @@ def _derive_verdict_by_annotator(
             context.automatic,
         )
         only_confirms = not overriding[name] and not overridden.isdisjoint(own)
-        if verdict is None and only_confirms:
-            verdict = context.automatic.get(target_criterion)
-        if verdict is not None:
-            derived[name] = verdict
+        if implied is not None:
+            derived[name] = implied
+        elif only_confirms and context.automatic.get(target_criterion) is not None:
+            derived[name] = context.automatic[target_criterion]
     return derived
 
 
@@ -538,22 +646,35 @@ def select_part_opinions(opinions: Iterable[Opinion]) -> list[Opinion]:
     """Select the current opinions from which an item verdict can follow: opinions on parts, on
     `ROLL_UP_CRITERIA`.
     """
-    return [
-        o for o in opinions if not o.stale and o.criterion in ROLL_UP_CRITERIA and o.target != ITEM
-    ]
+    selected = []
+    for opinion in opinions:
+        is_on_part = opinion.target != ITEM and opinion.criterion in ROLL_UP_CRITERIA
+        if is_on_part and not opinion.stale:
+            selected.append(opinion)
+    return selected
 
 
 def find_latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
     """Return the latest adjudication that is not stale and whose verdict is not "unsure", or
     None if there is none.
     """
-    found = [o for o in opinions if o.is_adjudication and not o.stale and is_definite(o.verdict)]
-    return max(found, key=lambda o: o.time) if found else None
+    adjudications = []
+    for opinion in opinions:
+        is_current = opinion.is_adjudication and not opinion.stale
+        if is_current and is_definite(opinion.verdict):
+            adjudications.append(opinion)
+    return max(adjudications, key=lambda opinion: opinion.time, default=None)
 
 
-def _collect_part_verdicts(opinions: Iterable[Opinion]) -> PartVerdicts:
+def _collect_part_verdicts(opinions: Sequence[Opinion]) -> PartVerdicts:
+    """Return the verdict on each part: the latest on the first of `ROLL_UP_CRITERIA` that has
+    one.
+    """
     verdicts: dict[str, Any] = {}
+    # Later verdicts replace earlier ones, so the criterion that counts comes last.
     for criterion in reversed(ROLL_UP_CRITERIA):
-        by_time = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
-        verdicts.update({o.target: o.verdict for o in by_time if o.verdict is not None})
+        on_criterion = [opinion for opinion in opinions if opinion.criterion == criterion]
+        for opinion in sorted(on_criterion, key=lambda opinion: opinion.time):
+            if opinion.verdict is not None:
+                verdicts[opinion.target] = opinion.verdict
     return verdicts

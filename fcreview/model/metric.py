@@ -129,11 +129,12 @@ def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem],
 
     @wraps(compute)
     def cached(item: ScoredItem) -> T:
-        cache = item.cache
-        if cache is None:
-            cache = item.cache = {}
-        value: T = cache[compute] if compute in cache else cache.setdefault(compute, compute(item))
-        return value
+        if item.cache is None:
+            item.cache = {}
+        if compute not in item.cache:
+            item.cache[compute] = compute(item)
+        result: T = item.cache[compute]
+        return result
 
     return cached
 
@@ -145,7 +146,9 @@ def get_chain_id(item: ScoredItem) -> str | None:
     The score of a chain is the product of the scores of its items.
     """
     chain = item.metadata.get("chain")
-    return str(chain["turn"]) if isinstance(chain, dict) else None
+    if not isinstance(chain, dict):
+        return None
+    return str(chain["turn"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,21 +215,27 @@ def pass_rate(items: Sequence[ScoredItem]) -> float | None:
 
     Returns None if no item has a verdict.
     """
-    known = sum(item.n_items for item in items if item.valid is not None)
-    return sum(item.n_items for item in items if item.valid) / known if known else None
+    n_verdicts = _count_verdicts(items)
+    if n_verdicts == 0:
+        return None
+    n_passed = sum(item.n_items for item in items if item.valid)
+    return n_passed / n_verdicts
+
+
+def _count_verdicts(items: Iterable[ScoredItem]) -> int:
+    return sum(item.n_items for item in items if item.valid is not None)
 
 
 def build_pass_rate_metric(
     table: str, name: str, items: Sequence[ScoredItem], level: int = 0
 ) -> Metric:
     """Build a metric with the pass rate, the number of verdicts and the number of items."""
-    known = sum(item.n_items for item in items if item.valid is not None)
     return Metric(
         table,
         name,
         value=pass_rate(items),
         level=level,
-        n=known,
+        n=_count_verdicts(items),
         total=sum(item.n_items for item in items),
     )
 
@@ -241,21 +250,32 @@ def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = (
 
     If there are more than `MAX_TAG_METRICS` tags, the last metric counts the items with other tags.
     """
-    counts = Counter(tag for item in items for tag in item.tags)
-    known = dict.fromkeys(tag for tag in first_tags if tag in counts)
-    n_listed = MAX_TAG_METRICS + len(known)
-    others = [tag for tag, _ in counts.most_common(n_listed) if tag not in known]
-    names = [*known, *others][:MAX_TAG_METRICS]
-    metrics = [Metric("tags", name, value=counts[name], unit="count") for name in names]
-    if len(counts) > len(names):
-        metrics.append(_count_items_with_other_tags(items, set(names), len(counts)))
+    counts: Counter[str] = Counter()
+    for item in items:
+        counts.update(item.tags)
+
+    used_first_tags = [tag for tag in dict.fromkeys(first_tags) if tag in counts]
+    # Sorting only as many as can be listed is faster than sorting all.
+    most_common = counts.most_common(MAX_TAG_METRICS + len(used_first_tags))
+    other_tags = [tag for tag, _ in most_common if tag not in used_first_tags]
+    listed_tags = (used_first_tags + other_tags)[:MAX_TAG_METRICS]
+
+    metrics = [Metric("tags", tag, value=counts[tag], unit="count") for tag in listed_tags]
+    if len(counts) > len(listed_tags):
+        metrics.append(_count_items_with_other_tags(items, set(listed_tags), len(counts)))
     return metrics
 
 
 def _count_items_with_other_tags(
     items: Sequence[ScoredItem], listed_tags: set[str], n_tags: int
 ) -> Metric:
-    n_items = sum(not listed_tags.issuperset(item.tags) for item in items)
+    """Count the items that have at least one tag without a metric of its own."""
+    n_items = 0
+    for item in items:
+        has_other_tag = not listed_tags.issuperset(item.tags)
+        if has_other_tag:
+            n_items += 1
+
     note = f"{n_tags - len(listed_tags):,} tags are not listed"
     return Metric("tags", "other tags", value=n_items, unit="count", level=1, note=note)
 
@@ -264,10 +284,11 @@ def build_category_metrics(items: Sequence[ScoredItem], table: str = "accuracy")
     """Build a metric with the pass rate of all items, then one for each category in order of
     appearance.
     """
-    categories: dict[str, list[ScoredItem]] = {}
+    items_by_category: dict[str, list[ScoredItem]] = {}
     for item in items:
-        categories.setdefault(item.category, []).append(item)
-    rates = [
-        build_pass_rate_metric(table, name, part, level=1) for name, part in categories.items()
-    ]
-    return [build_pass_rate_metric(table, "all items", items), *rates]
+        items_by_category.setdefault(item.category, []).append(item)
+
+    metrics = [build_pass_rate_metric(table, "all items", items)]
+    for category, items_of_category in items_by_category.items():
+        metrics.append(build_pass_rate_metric(table, category, items_of_category, level=1))
+    return metrics

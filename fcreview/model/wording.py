@@ -45,9 +45,9 @@ def parse_answer(criterion: str, word: str) -> Any:
     try:
         return json.loads(word)
     except ValueError:
-        raise ValueError(
-            f"{word!r} is not a valid verdict on {criterion} (allowed: {', '.join(words)})"
-        ) from None
+        allowed = ", ".join(words)
+        message = f"{word!r} is not a valid verdict on {criterion} (allowed: {allowed})"
+        raise ValueError(message) from None
 
 
 def describe_scale_error(criterion: str, value: Any) -> str | None:
@@ -56,17 +56,22 @@ def describe_scale_error(criterion: str, value: Any) -> str | None:
     arguments.
     """
     scale = SCALES.get(criterion)
-    if scale is None or any(
-        type(verdict) is type(value) and verdict == value for verdict in scale.words.values()
-    ):
+    if scale is None or _has_word_for(scale, value):
         return None
-    if isinstance(value, list) and (scale.labels or scale.words is YES_NO):
+    allows_list = scale.labels or scale.words is YES_NO
+    if isinstance(value, list) and allows_list:
         return None
     if scale.is_number_allowed(value):
         return None
-    return (
-        f"{to_json_text(value)} is not a valid verdict on {criterion} (allowed:"
-        f" {scale.describe_answers()})"
+
+    allowed = scale.describe_answers()
+    return f"{to_json_text(value)} is not a valid verdict on {criterion} (allowed: {allowed})"
+
+
+def _has_word_for(scale: Scale, value: Any) -> bool:
+    # The types are compared too, because 1 equals true in Python.
+    return any(
+        type(verdict) is type(value) and verdict == value for verdict in scale.words.values()
     )
 
 
@@ -86,24 +91,48 @@ def compute_column_widths(
     `table_width`, shorten columns, but not below the width of the title or the entry in
     `min_widths`.
     """
-    sizes = [
-        max([display_width(title), *(display_width(row[at]) for row in rows)])
-        for at, title in enumerate(titles)
-    ]
-    last = len(sizes) - 1
+    widths = [_measure_column(title, rows, column) for column, title in enumerate(titles)]
     if max_width is not None:
-        sizes = [min(size, max_width) if at < last else size for at, size in enumerate(sizes)]
+        for column in range(len(widths) - 1):
+            widths[column] = min(widths[column], max_width)
     if table_width is None:
-        return sizes
-    minimum = [
-        max([display_width(title), *min_widths[at : at + 1]]) for at, title in enumerate(titles)
-    ]
-    while sum(sizes) + COLUMN_GAP * last > table_width:
-        shrinkable = [at for at, size in enumerate(sizes) if size > minimum[at]]
-        if not shrinkable:
+        return widths
+
+    smallest_widths = [display_width(title) for title in titles]
+    for column, min_width in enumerate(min_widths[: len(titles)]):
+        smallest_widths[column] = max(smallest_widths[column], min_width)
+    room = table_width - COLUMN_GAP * (len(widths) - 1)
+    return _shorten_columns(widths, smallest_widths, room)
+
+
+def _measure_column(title: str, rows: Sequence[Sequence[str]], column: int) -> int:
+    """Return the width of the widest text of a column, in terminal cells."""
+    width = display_width(title)
+    for row in rows:
+        width = max(width, display_width(row[column]))
+    return width
+
+
+def _shorten_columns(widths: Sequence[int], smallest_widths: Sequence[int], room: int) -> list[int]:
+    """Shorten columns until their sum is at most `room`, or each has its smallest width.
+
+    The last column gives way first, because it has the longest texts, and then always the widest.
+    """
+    shortened = list(widths)
+    last_column = len(widths) - 1
+    while sum(shortened) > room:
+        can_be_shortened = [
+            column for column, width in enumerate(shortened) if width > smallest_widths[column]
+        ]
+        if not can_be_shortened:
             break
-        sizes[last if last in shrinkable else max(shrinkable, key=sizes.__getitem__)] -= 1
-    return sizes
+
+        if last_column in can_be_shortened:
+            column_to_shorten = last_column
+        else:
+            column_to_shorten = max(can_be_shortened, key=lambda column: shortened[column])
+        shortened[column_to_shorten] -= 1
+    return shortened
 
 
 def align_row(
@@ -113,11 +142,13 @@ def align_row(
     text but the first begins with the column gap. `right_columns` are the indexes of columns that
     are aligned to the right.
     """
-    columns = enumerate(zip(texts, widths, strict=True))
-    return [
-        " " * (COLUMN_GAP * (at > 0)) + pad(text, width, align_right=at in right_columns)
-        for at, (text, width) in columns
-    ]
+    gap = " " * COLUMN_GAP
+    aligned = []
+    for column, (text, width) in enumerate(zip(texts, widths, strict=True)):
+        cell = pad(text, width, align_right=column in right_columns)
+        is_first = column == 0
+        aligned.append(cell if is_first else gap + cell)
+    return aligned
 
 
 _MEANINGS = {
@@ -245,17 +276,26 @@ def describe_error_type(error_type: str) -> str:
     """
     if error_type.startswith(INCIDENT_PREFIX):
         return describe_incident(error_type.removeprefix(INCIDENT_PREFIX), None)
-    types = error_type.split(" + ")
-    if len(types) > 1:
-        meanings = [describe_error_type(each) for each in types]
+
+    joined_types = error_type.split(" + ")
+    if len(joined_types) > 1:
+        meanings = [describe_error_type(joined_type) for joined_type in joined_types]
+        # A part of the meaning would mislead.
         return " and ".join(meanings) if all(meanings) else ""
-    names = (error_type, error_type.rpartition(":")[2], error_type.partition(":")[0])
-    return next((_ERROR_TYPES[name] for name in names if name in _ERROR_TYPES), "")
+
+    first_part = error_type.partition(":")[0]
+    last_part = error_type.rpartition(":")[2]
+    for name in (error_type, last_part, first_part):
+        if name in _ERROR_TYPES:
+            return _ERROR_TYPES[name]
+    return ""
 
 
 def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) -> str:
     """Format the value of a metric with its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`;
     `–` for None.
+
+    `digits` is the number of decimals, except for counts and scores.
     """
     if value is None:
         return NO_VALUE
@@ -263,9 +303,13 @@ def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) 
         return f"{100 * value:.{digits}f} %"
     if unit == "percent":
         return f"{value:.{digits}f} %"
-    if unit in ("seconds", "dollars"):
-        return f"{value:.{digits}f} {'s' if unit == 'seconds' else '$'}"
-    return f"{value:,.0f}" if unit == "count" else f"{value:.3f}"
+    if unit == "seconds":
+        return f"{value:.{digits}f} s"
+    if unit == "dollars":
+        return f"{value:.{digits}f} $"
+    if unit == "count":
+        return f"{value:,.0f}"
+    return f"{value:.3f}"
 
 
 def format_with_interval(
@@ -275,14 +319,21 @@ def format_with_interval(
 
     The second text is empty without an interval.
     """
-    texts = [
-        # -0.0 + 0.0 is 0.0.
-        format_metric_value(None if each is None else round(each, decimals) + 0.0, unit)
-        for each in (value, low, high)
-    ]
-    return texts[
-        0
-    ], "" if low is None else f"[{texts[1].removesuffix(' %')}, {texts[2].removesuffix(' %')}]"
+    value_text = _format_rounded(value, unit, decimals)
+    if low is None:
+        return value_text, ""
+
+    low_text = _format_rounded(low, unit, decimals).removesuffix(" %")
+    high_text = _format_rounded(high, unit, decimals).removesuffix(" %")
+    return value_text, f"[{low_text}, {high_text}]"
+
+
+def _format_rounded(value: float | None, unit: MetricUnit, decimals: int) -> str:
+    if value is None:
+        return format_metric_value(None, unit)
+    # A small negative value becomes -0.0, and -0.0 + 0.0 is 0.0, without a sign.
+    rounded = round(value, decimals) + 0.0
+    return format_metric_value(rounded, unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,18 +361,18 @@ def read_header_accuracy(
     failed items. Returns None if a known item passed, or if the header states fewer failures than
     there are known items.
     """
-    correct, total = (
-        (header.get("correct_count"), header.get("total_count"))
-        if isinstance(header, dict)
-        else (0, 0)
-    )
-    if not isinstance(correct, int) or not isinstance(total, int) or n_known_passed:
+    if not isinstance(header, dict) or n_known_passed:
         return None
-    return (
-        HeaderAccuracy(correct, total)
-        if 0 < correct < total and n_known_items <= total - correct
-        else None
-    )
+    passed = header.get("correct_count")
+    total = header.get("total_count")
+    if not isinstance(passed, int) or not isinstance(total, int):
+        return None
+
+    n_failed = total - passed
+    has_passes_and_failures = 0 < passed < total
+    if not has_passes_and_failures or n_failed < n_known_items:
+        return None
+    return HeaderAccuracy(passed, total)
 
 
 NO_VALUE = "–"
@@ -334,8 +385,13 @@ def get_source_name(source: str) -> str:
 
 
 def format_count(number: int, noun: str, plural: str = "") -> str:
-    """Format a number with a noun: `1 item`, `1,234 items`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    """Format a number with a noun: `1 item`, `1,234 items`.
+
+    `plural` is needed if it is not the noun with an s.
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {plural or noun + 's'}"
 
 
 def format_dataset_name(benchmark: str, generation: str, language: str) -> str:
@@ -345,7 +401,9 @@ def format_dataset_name(benchmark: str, generation: str, language: str) -> str:
 
 def format_rate(n_passed: int, n_verdicts: int) -> str:
     """Format a pass rate: `71.3 %`, or `–` if there are no verdicts."""
-    return f"{100 * n_passed / n_verdicts:.1f} %" if n_verdicts else NO_VALUE
+    if not n_verdicts:
+        return NO_VALUE
+    return f"{100 * n_passed / n_verdicts:.1f} %"
 
 
 def format_rate_with_count(n_passed: int, n_verdicts: int, n_items: int) -> str:
@@ -353,9 +411,10 @@ def format_rate_with_count(n_passed: int, n_verdicts: int, n_items: int) -> str:
 
     If some items have no verdict, add the number of verdicts: `71.3 % of 998`.
     """
-    return format_rate(n_passed, n_verdicts) + (
-        f" of {n_verdicts:,}" if 0 < n_verdicts < n_items else ""
-    )
+    rate = format_rate(n_passed, n_verdicts)
+    if 0 < n_verdicts < n_items:
+        return f"{rate} of {n_verdicts:,}"
+    return rate
 
 
 def format_corrected_rate(n_passed: int, n_verdicts: int, n_items: int, n_disputed: int) -> str:
@@ -363,7 +422,9 @@ def format_corrected_rate(n_passed: int, n_verdicts: int, n_items: int, n_disput
     disagreements`.
     """
     rate = format_rate_with_count(n_passed, n_verdicts, n_items)
-    return f"{rate} · {format_count(n_disputed, 'open disagreement')}" if n_disputed else rate
+    if not n_disputed:
+        return rate
+    return f"{rate} · {format_count(n_disputed, 'open disagreement')}"
 
 
 NEARLY_COMPLETE = 0.9
@@ -442,8 +503,12 @@ def format_verdict(value: Any, criterion: str = CORRECT) -> str:
     if value is None:
         return NO_VALUE
     if isinstance(value, bool):
-        words = ("pass", "fail") if criterion in PASS_FAIL_CRITERIA else ("yes", "no")
-        return words[0] if value else words[1]
+        if criterion in PASS_FAIL_CRITERIA:
+            return "pass" if value else "fail"
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
-    return sanitize(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+    if isinstance(value, list):
+        labels = ", ".join(str(label) for label in value)
+        return sanitize(labels)
+    return sanitize(str(value))

@@ -390,16 +390,29 @@ class _ChunkReader:
         )
 
     def get_opinions(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the opinions on the label's target and criterion, with the keys `OPINION_FIELDS`.
+
+        `label` has the fields of one label of the item. Labels of an item follow each other, so the
+        opinions of the last item are kept.
+        """
         if item not in self.reviewed_items:
             return []
         if item != self._opinions_item:
-            self._opinions_item, self._opinions = item, defaultdict(list)
-            key = ItemKey(*[label[name] for name in ItemKey._fields])
-            hashes = label["prediction_hash"] or "", label["golden_hash"] or ""
-            for opinion in self._reviews.events.compute_opinions(key, *hashes):
-                values = dict(zip(OPINION_FIELDS, _get_opinion_values(opinion), strict=True))
-                self._opinions[opinion.target, opinion.criterion].append(values)
+            self._load_opinions(item, label)
         return self._opinions.get((label["target"], label["criterion"]), [])
+
+    def _load_opinions(self, item: int, label: dict[str, Any]) -> None:
+        """Replace the kept opinions by those on another item."""
+        self._opinions_item = item
+        self._opinions = defaultdict(list)
+        opinions = self._reviews.events.compute_opinions(
+            ItemKey(*[label[name] for name in ItemKey._fields]),
+            label["prediction_hash"] or "",
+            label["golden_hash"] or "",
+        )
+        for opinion in opinions:
+            values = dict(zip(OPINION_FIELDS, _get_opinion_values(opinion), strict=True))
+            self._opinions[opinion.target, opinion.criterion].append(values)
 
     def fetch_item_content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
         if not self._choice.with_content:
@@ -439,44 +452,58 @@ def write_parquet(
     to files. Raises OSError if a file cannot be written, StoreError if a row needs too much memory.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
-        longest = 0
+        longest_line = DEFAULT_MAX_LINE_BYTES - 1
         for chunk in line_chunks:
-            text = "\n".join([*chunk, ""]).encode()
+            text = "".join(f"{line}\n" for line in chunk).encode()
+            # A shorter chunk cannot contain a line that is too long.
             if len(text) > DEFAULT_MAX_LINE_BYTES:
-                longest = max(longest, *map(len, text.split(b"\n")))
+                longest_line = max(longest_line, *map(len, text.split(b"\n")))
             lines.write(text)
         lines.flush()
-        _convert_to_parquet(
-            Path(lines.name), path, column_types, max(DEFAULT_MAX_LINE_BYTES, longest + 1)
-        )
+
+        max_line_bytes = longest_line + 1  # with the newline
+        _convert_to_parquet(Path(lines.name), path, column_types, max_line_bytes)
 
 
 def _convert_to_parquet(
     lines_file: Path, path: Path, column_types: Mapping[str, DuckDBType], max_line_bytes: int
 ) -> None:
-    columns = ", ".join(
-        f"{quote_literal(name)}: '{to_sql_type(kind)}'" for name, kind in column_types.items()
-    )
-    selected = ", ".join(
-        f'CAST("{name}" AS {to_sql_type(kind, json_type=TEXT)}) AS "{name}"'
-        for name, kind in column_types.items()
-    )
+    """Convert a file with one JSON object per line to a Parquet file.
+
+    Raises OSError if a file cannot be read or written, StoreError if a row needs too much memory.
+    """
+    statement = _conversion_sql(lines_file, path, column_types, max_line_bytes)
     connection = connect_in_memory()
     try:
         connection.execute(f"SET memory_limit = '{PARQUET_MEMORY_LIMIT}'")
         connection.execute("SET threads = 2")
         disable_external_access(connection, allowed_folders=[path.absolute().parent])
-        statement = (
-            f"COPY (SELECT {selected} FROM read_json({quote_path(lines_file)}, format ="
-            " 'newline_delimited',"
-            f" columns = {{{columns}}}, maximum_object_size = {max_line_bytes}))"
-            f" TO {quote_path(path)} (FORMAT parquet, COMPRESSION zstd)"
-        )
         retry_with_more_memory(connection, lambda: connection.execute(statement))
     except duckdb.IOException as error:
         raise OSError(str(error)) from error
     finally:
         connection.close()
+
+
+def _conversion_sql(
+    lines_file: Path, path: Path, column_types: Mapping[str, DuckDBType], max_line_bytes: int
+) -> str:
+    """Return the COPY statement that converts JSON lines of up to `max_line_bytes` to Parquet."""
+    json_columns = []
+    parquet_columns = []
+    for name, duckdb_type in column_types.items():
+        json_columns.append(f"{quote_literal(name)}: '{to_sql_type(duckdb_type)}'")
+        # Parquet has no type for JSON.
+        parquet_type = to_sql_type(duckdb_type, json_type=TEXT)
+        parquet_columns.append(f'CAST("{name}" AS {parquet_type}) AS "{name}"')
+
+    columns_option = "{" + ", ".join(json_columns) + "}"
+    source = (
+        f"read_json({quote_path(lines_file)}, format = 'newline_delimited',"
+        f" columns = {columns_option}, maximum_object_size = {max_line_bytes})"
+    )
+    rows = f"SELECT {', '.join(parquet_columns)} FROM {source}"
+    return f"COPY ({rows}) TO {quote_path(path)} (FORMAT parquet, COMPRESSION zstd)"
 
 
 def to_sql_type(duckdb_type: DuckDBType, json_type: str = JSON) -> str:

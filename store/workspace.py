@@ -182,11 +182,9 @@ class Workspace:
         absolute.
         """
         full = Path(os.path.abspath(path))  # noqa: PTH100 - symbolic links stay unresolved
-        return os.fspath(
-            full.relative_to(self.parent_folder)
-            if full.is_relative_to(self.parent_folder)
-            else full
-        )
+        if full.is_relative_to(self.parent_folder):
+            return os.fspath(full.relative_to(self.parent_folder))
+        return os.fspath(full)
 
     def to_absolute_path(self, stored_path: str) -> Path:
         """Convert a stored path (see `to_stored_path`) to an absolute path."""
@@ -233,33 +231,52 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     Raises: WorkspaceError if `path` does not exist, or if the workspace is missing or cannot be
     created.
     """
-    for each in (path, override or path):
-        if not _is_utf8_path(each):
-            raise WorkspaceError(
-                f"{str(each)!a}: the path is not valid UTF-8. Rename the file or folder"
-            )
+    _check_path_text(path)
     if override is not None:
-        folder = expand_home(override).absolute()
-        root = folder if folder.name == WORKSPACE_FOLDER else folder / WORKSPACE_FOLDER
-        if not root.is_dir() and not create:
-            raise WorkspaceError(
-                f"no workspace at {root}: import a run first (fcreview import PATH --workspace DIR)"
-            )
-        return _create_missing_folders(root) if create else Workspace(root)
-    start = _resolve(path)
-    if not start.exists():
+        _check_path_text(override)
+        root = _find_named_root(override, must_exist=not create)
+    else:
+        root = _find_nearest_root(path, must_exist=not create)
+    return _create_missing_folders(root) if create else Workspace(root)
+
+
+def _check_path_text(path: Path) -> None:
+    """Raise WorkspaceError if a path is not valid UTF-8, because the store could not hold it."""
+    if not _is_utf8_path(path):
+        raise WorkspaceError(
+            f"{str(path)!a}: the path is not valid UTF-8. Rename the file or folder"
+        )
+
+
+def _find_named_root(named_folder: Path, *, must_exist: bool) -> Path:
+    """Return the path of the `.fcreview/` that the user named by it or by the folder around it."""
+    folder = expand_home(named_folder).absolute()
+    root = folder if folder.name == WORKSPACE_FOLDER else folder / WORKSPACE_FOLDER
+    if must_exist and not root.is_dir():
+        raise WorkspaceError(
+            f"no workspace at {root}: import a run first (fcreview import PATH --workspace DIR)"
+        )
+    return root
+
+
+def _find_nearest_root(path: Path, *, must_exist: bool) -> Path:
+    """Return the nearest `.fcreview/` at or above a file or folder, or the path for a new one."""
+    resolved = _resolve(path)
+    if not resolved.exists():
         raise WorkspaceError(f"no such file or folder: {path}")
-    if start.name == WORKSPACE_FOLDER and start.is_dir():
-        start = start.parent
-    folder = start if start.is_dir() else start.parent
-    existing = _find_existing_workspace(folder)
-    if existing is not None:
-        return _create_missing_folders(existing) if create else Workspace(existing)
-    if not create:
+
+    is_workspace = resolved.name == WORKSPACE_FOLDER and resolved.is_dir()
+    start_folder = resolved
+    if is_workspace or not resolved.is_dir():
+        start_folder = resolved.parent
+    existing_root = _find_existing_workspace(start_folder)
+    if existing_root is not None:
+        return existing_root
+    if must_exist:
         raise WorkspaceError(
             f"no workspace at or above {path}: import a run first (fcreview import PATH)"
         )
-    return _create_missing_folders(folder / WORKSPACE_FOLDER)
+    return start_folder / WORKSPACE_FOLDER
 
 
 def _find_existing_workspace(folder: Path) -> Path | None:
@@ -302,15 +319,19 @@ def find_default_annotator() -> str:
     """Return FCREVIEW_ANNOTATOR, else git's user.name, else the login name, as a valid annotator
     name.
     """
-    login_name = (
-        os.environ.get("USER") or os.environ.get("LOGNAME") or os.environ.get("USERNAME") or ""
-    )
-    return (
-        to_safe_annotator(os.environ.get("FCREVIEW_ANNOTATOR", ""))
-        or to_safe_annotator(_read_git_name())
-        or to_safe_annotator(login_name)
-        or "annotator"
-    )
+    named = to_safe_annotator(os.environ.get("FCREVIEW_ANNOTATOR", ""))
+    if named:
+        return named
+    git_name = to_safe_annotator(_read_git_name())
+    if git_name:
+        return git_name
+
+    # Which variable has the login name depends on the system.
+    for variable in ("USER", "LOGNAME", "USERNAME"):
+        login_name = os.environ.get(variable)
+        if login_name:
+            return to_safe_annotator(login_name) or "annotator"
+    return "annotator"
 
 
 def _read_git_name() -> str:

@@ -328,13 +328,14 @@ def list_filter_help(*, blind: bool = False) -> list[tuple[str, str]]:
 
 
 def list_key_values(key: str, *, blind: bool = False) -> Sequence[str]:
-    """Return the allowed values of a key; empty if the key has no fixed values."""
+    """Return the allowed values of a key; empty if the key has no fixed values, or is hidden in
+    blind mode.
+    """
     filter_key = FILTER_KEYS.get(key)
-    return (
-        filter_key.choices
-        if filter_key is not None and not (blind and filter_key.shows_verdict)
-        else ()
-    )
+    if filter_key is None:
+        return ()
+    is_hidden = blind and filter_key.shows_verdict
+    return () if is_hidden else filter_key.choices
 
 
 class _Parser:
@@ -374,26 +375,36 @@ class _Parser:
         return _join_conditions(" AND ", parts)
 
     def _parse_condition(self, depth: int) -> sql.SqlCondition:
+        """Parse a term, a negation or an expression in parentheses."""
         if depth > MAX_DEPTH:
             raise self._make_error(
                 "parentheses and negations are nested too deeply", self._current_position()
             )
         if self._index == len(self._tokens) or self._is_next_operator(")", "OR"):
             raise self._make_error("a condition is missing here", self._current_position())
+
         token = self._tokens[self._index]
         self._index += 1
         if isinstance(token, FilterTerm):
-            return (
-                self._build_bare_word_condition(token)
-                if token.key is None
-                else self._build_key_condition(token, token.key)
-            )
+            return self._build_term_condition(token)
         if token.text == "-":
-            where, params = self._parse_condition(depth + 1)
-            return f"NOT coalesce({where}, false)", params
+            return self._parse_negation(depth)
+        return self._parse_parentheses(depth, opening=token)
+
+    def _build_term_condition(self, term: FilterTerm) -> sql.SqlCondition:
+        if term.key is None:
+            return self._build_bare_word_condition(term)
+        return self._build_key_condition(term, term.key)
+
+    def _parse_negation(self, depth: int) -> sql.SqlCondition:
+        where, params = self._parse_condition(depth + 1)
+        # Without a value, the condition is null. Its negation then holds.
+        return f"NOT coalesce({where}, false)", params
+
+    def _parse_parentheses(self, depth: int, opening: FilterOperator) -> sql.SqlCondition:
         condition = self._parse_or(depth + 1)
         if not self._is_next_operator(")"):
-            raise self._make_error("unclosed parenthesis", token.position)
+            raise self._make_error("unclosed parenthesis", opening.position)
         self._index += 1
         return condition
 
@@ -412,11 +423,14 @@ class _Parser:
             raise self._make_error(f"{name}: {error}", error.value.position) from None
 
     def _build_bare_word_condition(self, term: FilterTerm) -> sql.SqlCondition:
-        value = term.values[0]
-        flag = None if value.quoted else FILTER_FLAGS.get(value.text.lower())
-        if flag is None:
+        """Return the condition of a flag such as `reviewed`, or of a word in the id or question."""
+        (value,) = term.values
+        flag = FILTER_FLAGS.get(value.text.lower())
+        # A quoted flag is an ordinary word.
+        if flag is None or value.quoted:
             where = "(contains(lower(i.id), lower(?)) OR contains(lower(i.question), lower(?)))"
             return where, [value.text, value.text]
+
         self._raise_if_hidden(value.text, flag.shows_verdict, term.position)
         self._depends_on_reviews |= flag.depends_on_reviews
         return f"({flag.sql})", []
@@ -428,15 +442,16 @@ class _Parser:
             )
 
     def _is_next_operator(self, *operators: str) -> bool:
-        token = self._tokens[self._index] if self._index < len(self._tokens) else None
+        if self._index == len(self._tokens):
+            return False
+        token = self._tokens[self._index]
         return isinstance(token, FilterOperator) and token.text in operators
 
     def _current_position(self) -> int:
-        return (
-            self._tokens[self._index].position
-            if self._index < len(self._tokens)
-            else len(self._text)
-        )
+        """Return the offset of the next token, or of the end of the filter."""
+        if self._index == len(self._tokens):
+            return len(self._text)
+        return self._tokens[self._index].position
 
     def _make_error(self, message: str, position: int) -> FilterError:
         return FilterError(message, self._text, position)
@@ -450,10 +465,11 @@ def _join_conditions(operator: str, conditions: list[sql.SqlCondition]) -> sql.S
 
 
 def _unknown_key_message(name: str) -> str:
-    similar = difflib.get_close_matches(name, [*FILTER_KEYS, *FILTER_FLAGS], n=1, cutoff=0.6)
-    if similar:
-        return (
-            f"unknown key {name}: did you mean"
-            f" {similar[0]}{':' if similar[0] in FILTER_KEYS else ''}?"
-        )
-    return f"unknown key {name}. Use one of {', '.join(FILTER_KEYS)}"
+    known_words = [*FILTER_KEYS, *FILTER_FLAGS]
+    similar_words = difflib.get_close_matches(name, known_words, n=1, cutoff=0.6)
+    if not similar_words:
+        return f"unknown key {name}. Use one of {', '.join(FILTER_KEYS)}"
+    (suggestion,) = similar_words
+    if suggestion in FILTER_KEYS:
+        suggestion += ":"
+    return f"unknown key {name}: did you mean {suggestion}?"

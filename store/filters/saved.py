@@ -53,21 +53,48 @@ def expand_saved_filters(
     """
     parse_filter(text, blind=blind)
     tokens = tokenize(text)
+    is_only_token = len(tokens) == 1
     names = [
         token for token in tokens if isinstance(token, FilterTerm) and _is_saved_filter_name(token)
     ]
+    if not names:
+        return text
+
+    expanded = text
+    # From the last name to the first, so that the positions of the other names stay valid.
     for term in reversed(names):
-        word = term.values[0].text
-        name = word.removeprefix(SAVED_FILTER_PREFIX)
-        if name not in saved_filters:
-            raise FilterError(_unknown_name_message(name, saved_filters), text, term.position)
-        if problem := find_filter_problem(saved_filters[name], blind=blind):
-            raise FilterError(f"{word}: {problem}", text, term.position)
-        expansion = saved_filters[name] if len(tokens) == 1 else f"({saved_filters[name]})"
-        text = text[: term.position] + expansion + text[term.position + len(word) :]
-    if names:
-        parse_filter(text, blind=blind)
-    return text
+        try:
+            saved_filter = _get_saved_filter(term, saved_filters, blind=blind)
+        except SavedFilterError as error:
+            raise FilterError(str(error), expanded, term.position) from None
+        replacement = saved_filter if is_only_token else f"({saved_filter})"
+        end = term.position + len(_get_word(term))
+        expanded = expanded[: term.position] + replacement + expanded[end:]
+
+    # The expanded filter can be too long or too deeply nested.
+    parse_filter(expanded, blind=blind)
+    return expanded
+
+
+def _get_word(term: FilterTerm) -> str:
+    """Return the text of a term without a key. Such a term has exactly one value."""
+    (value,) = term.values
+    return value.text
+
+
+def _get_saved_filter(term: FilterTerm, saved_filters: Mapping[str, str], *, blind: bool) -> str:
+    """Return the saved filter that the term `@name` names.
+
+    Raises SavedFilterError if it does not exist, is invalid or is not allowed in blind mode.
+    """
+    word = _get_word(term)
+    name = word.removeprefix(SAVED_FILTER_PREFIX)
+    if name not in saved_filters:
+        raise SavedFilterError(_unknown_name_message(name, saved_filters))
+    problem = find_filter_problem(saved_filters[name], blind=blind)
+    if problem:
+        raise SavedFilterError(f"{word}: {problem}")
+    return saved_filters[name]
 
 
 def _is_saved_filter_name(term: FilterTerm) -> bool:
@@ -101,16 +128,14 @@ class AnnotatorFilters:
         texts = self._load_recent_texts().get(kind, [])
         if not self.blind or kind != "filter":
             return list(texts)
-        return [
-            text
-            for text in texts
-            if not find_filter_problem(text, blind=True) or find_filter_problem(text)
-        ]
+        return [text for text in texts if not _is_forbidden_in_blind_mode(text)]
 
     def add_recent_text(self, kind: str, text: str) -> None:
-        texts = self._load_recent_texts().setdefault(kind, [])
-        texts[:] = [*(each for each in texts if each != text), text][-MAX_HISTORY:]
-        self._state.try_write(HISTORY_FOLDER, dict(self._load_recent_texts()))
+        """Add a text as the latest one. An equal earlier text and the oldest ones are dropped."""
+        texts_by_kind = self._load_recent_texts()
+        other_texts = [each for each in texts_by_kind.get(kind, []) if each != text]
+        texts_by_kind[kind] = [*other_texts, text][-MAX_HISTORY:]
+        self._state.try_write(HISTORY_FOLDER, dict(texts_by_kind))
 
     def _load_recent_texts(self) -> dict[str, list[str]]:
         if self._recent_texts is None:
@@ -156,21 +181,22 @@ class AnnotatorFilters:
 
         Each `@name` in it is replaced by the saved filter. Raises FilterError or SavedFilterError.
         """
-        name = name.removeprefix(SAVED_FILTER_PREFIX)
-        if not _NAME.fullmatch(name):
+        bare_name = name.removeprefix(SAVED_FILTER_PREFIX)
+        if not _NAME.fullmatch(bare_name):
             raise SavedFilterError(
                 "invalid name. Use at most 40 letters, digits and the characters _ . -"
             )
         if not text.strip():
             raise SavedFilterError("there is no filter to save, because all items are shown")
+
         saved = self.saved_filters
-        text = expand_saved_filters(text, saved)
-        if len(saved) >= MAX_SAVED_FILTERS and name not in saved:
+        expanded = expand_saved_filters(text, saved)
+        if len(saved) >= MAX_SAVED_FILTERS and bare_name not in saved:
             raise SavedFilterError(
                 f"you already have {MAX_SAVED_FILTERS} saved filters. Delete one first with forget"
                 " @NAME"
             )
-        self._write_saved_filters({**saved, name: text})
+        self._write_saved_filters(saved | {bare_name: expanded})
 
     def delete_filter(self, name: str) -> bool:
         """Delete a saved filter.
@@ -187,14 +213,24 @@ class AnnotatorFilters:
         try:
             self._state.write(FILTERS_FOLDER, filters)
         except OSError as error:
-            file = (
-                f"{self._state.get_path(FILTERS_FOLDER)}: " if self._state.root is not None else ""
-            )
-            raise SavedFilterError(f"{file}{error.strerror or error}") from error
+            message = str(error.strerror or error)
+            # A state that is only in memory has no file to name.
+            if self._state.root is not None:
+                message = f"{self._state.get_path(FILTERS_FOLDER)}: {message}"
+            raise SavedFilterError(message) from error
+
+
+def _is_forbidden_in_blind_mode(text: str) -> bool:
+    """Whether a filter is valid, but only outside blind mode. An invalid filter reveals nothing."""
+    return bool(find_filter_problem(text, blind=True)) and not find_filter_problem(text)
 
 
 def _select_valid_texts(stored_texts: object) -> list[str]:
-    texts = stored_texts if isinstance(stored_texts, list) else []
-    return [text for text in texts if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][
-        -MAX_HISTORY:
-    ]
+    """Return the latest texts of a history file, which another program may have changed."""
+    if not isinstance(stored_texts, list):
+        return []
+    texts = []
+    for text in stored_texts:
+        if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH:
+            texts.append(text)
+    return texts[-MAX_HISTORY:]

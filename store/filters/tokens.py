@@ -85,6 +85,7 @@ _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _VALUE = re.compile(r'[^\s()"|,]+')
 _BARE_WORD = re.compile(r'[^\s()"]+')
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_VALUE_SEPARATORS = "|,"  # between the alternative values of a key
 
 
 def tokenize(text: str) -> list[FilterTerm | FilterOperator]:
@@ -92,6 +93,24 @@ def tokenize(text: str) -> list[FilterTerm | FilterOperator]:
 
     Raises FilterError if the text is invalid or too long.
     """
+    _check_filter_text(text)
+    tokens: list[FilterTerm | FilterOperator] = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        if character.isspace():
+            position += 1
+        elif character in "()" or _is_negation(text, position):
+            tokens.append(FilterOperator(character, position))
+            position += 1
+        else:
+            token, position = _read_term(text, position)
+            tokens.append(token)
+    return tokens
+
+
+def _check_filter_text(text: str) -> None:
+    """Raise FilterError if a filter is too long or not valid Unicode."""
     if len(text) > MAX_FILTER_LENGTH:
         raise FilterError(
             f"a filter can have at most {MAX_FILTER_LENGTH:,} characters", text, MAX_FILTER_LENGTH
@@ -102,22 +121,12 @@ def tokenize(text: str) -> list[FilterTerm | FilterOperator]:
         raise FilterError(
             "this character is not valid Unicode (a lone surrogate)", text, error.start
         ) from None
-    tokens: list[FilterTerm | FilterOperator] = []
-    position = 0
-    while position < len(text):
-        character = text[position]
-        if character.isspace():
-            position += 1
-        elif character in "()":
-            tokens.append(FilterOperator(character, position))
-            position += 1
-        elif character == "-" and position + 1 < len(text) and not text[position + 1].isspace():
-            tokens.append(FilterOperator("-", position))
-            position += 1
-        else:
-            token, position = _read_term(text, position)
-            tokens.append(token)
-    return tokens
+
+
+def _is_negation(text: str, position: int) -> bool:
+    """Whether the character is a `-` directly before a condition. Another `-` begins a word."""
+    following = text[position + 1 : position + 2]
+    return text[position] == "-" and following != "" and not following.isspace()
 
 
 def quote(text: str) -> str:
@@ -139,38 +148,60 @@ def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]
     """Read the term or `OR` at offset `start`. Return it and the offset of its end."""
     key = _KEY.match(text, start)
     if key is None:
-        value, end = _read_value(text, start, _BARE_WORD)
-        if value.text in ("OR", "or") and not value.quoted:
-            return FilterOperator("OR", start), end
-        return FilterTerm(None, op="", values=(value,), position=start), end
-    op, end = key[2], key.end()
-    # golden:>2 is the same as golden>2
-    if op == ":" and (comparison := _COMPARISON.match(text, end)):
-        op, end = comparison[0], comparison.end()
-    values = []
-    while True:
-        value, end = _read_value(text, end, _VALUE, key[1])
+        return _read_bare_word(text, start)
+
+    name, op = key.groups()
+    values_start = key.end()
+    if op == ":":
+        # golden:>2 is the same as golden>2
+        comparison = _COMPARISON.match(text, values_start)
+        if comparison is not None:
+            op = comparison.group()
+            values_start = comparison.end()
+
+    values, end = _read_values(text, values_start, name)
+    return FilterTerm(name.lower(), op=op, values=values, position=start), end
+
+
+def _read_bare_word(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]:
+    """Read the word without a key, or `OR`, at offset `start`. Return it and the offset of its
+    end.
+    """
+    value, end = _read_value(text, start, _BARE_WORD)
+    if value.text in ("OR", "or") and not value.quoted:
+        return FilterOperator("OR", start), end
+    return FilterTerm(None, op="", values=(value,), position=start), end
+
+
+def _read_values(text: str, start: int, key: str) -> tuple[tuple[FilterValue, ...], int]:
+    """Read the alternatives of a key, such as `a|b`. Return them and the offset of their end."""
+    value, end = _read_value(text, start, _VALUE, key)
+    values = [value]
+    while end < len(text) and text[end] in _VALUE_SEPARATORS:
+        value, end = _read_value(text, end + 1, _VALUE, key)
         values.append(value)
-        if end < len(text) and text[end] in "|,":
-            end += 1
-        else:
-            return FilterTerm(key[1].lower(), op=op, values=tuple(values), position=start), end
+    return tuple(values), end
 
 
 def _read_value(
     text: str, start: int, unquoted_pattern: re.Pattern[str], key: str = ""
 ) -> tuple[FilterValue, int]:
-    if text[start : start + 1] == '"':
-        match = _QUOTED.match(text, start)
-        if match is None:
+    """Read the quoted or unquoted value at offset `start`. Return it and the offset of its end.
+
+    `key` is for the error message, empty for a bare word.
+    """
+    if text.startswith('"', start):
+        quoted = _QUOTED.match(text, start)
+        if quoted is None:
             raise FilterError("unclosed quotation mark", text, start)
-        return FilterValue(_ESCAPE.sub(r"\1", match[1]), quoted=True, position=start), match.end()
-    match = unquoted_pattern.match(text, start)
-    if match is None:
-        raise FilterError(
-            f"{key}: a value is missing here" if key else "a word is missing here", text, start
-        )
-    return FilterValue(match[0], quoted=False, position=start), match.end()
+        unescaped = _ESCAPE.sub(r"\1", quoted[1])
+        return FilterValue(unescaped, quoted=True, position=start), quoted.end()
+
+    unquoted = unquoted_pattern.match(text, start)
+    if unquoted is None:
+        message = f"{key}: a value is missing here" if key else "a word is missing here"
+        raise FilterError(message, text, start)
+    return FilterValue(unquoted.group(), quoted=False, position=start), unquoted.end()
 
 
 FAILING_FILTER = "effective:fail"
@@ -214,14 +245,20 @@ class ExactTermBuilder:
         return f"{self._key}:{quote_or_hash(value)}"
 
     def _matches_other_values(self, value: str) -> bool:
+        """Whether the unquoted value would also match another value of the key."""
         lower = value.lower()
-        if self._spellings.get(lower, set()) - {value}:
+        other_spellings = self._spellings.get(lower, set()) - {value}
+        if other_spellings:
             return True
+
         prefix = lower + self._separator
-        at = bisect_left(self._sorted, prefix)
-        return any(
-            other.startswith(prefix) and other != lower for other in self._sorted[at : at + 2]
-        )
+        # Values with the same prefix are neighbours in sorted order. Without a separator, the first
+        # of them can be the value itself, so that the second one counts too.
+        first = bisect_left(self._sorted, prefix)
+        for candidate in self._sorted[first : first + 2]:
+            if candidate.startswith(prefix) and candidate != lower:
+                return True
+        return False
 
 
 def add_terms(base_filter: str, *terms: str) -> str:
@@ -229,11 +266,17 @@ def add_terms(base_filter: str, *terms: str) -> str:
 
     Raises: FilterError if `base_filter` is invalid.
     """
-    if not base_filter.strip():
+    base = base_filter.strip()
+    if not base:
         return " ".join(terms)
-    if any(
-        isinstance(token, FilterOperator) and token.text == "OR" for token in tokenize(base_filter)
-    ):
-        return " ".join((f"({base_filter.strip()})", *terms))
-    existing = base_filter.split()
-    return " ".join((base_filter.strip(), *(term for term in terms if term not in existing)))
+    # Without parentheses, the terms would only apply to the last alternative.
+    if _has_or(base_filter):
+        return " ".join([f"({base})", *terms])
+    existing_terms = base.split()
+    new_terms = [term for term in terms if term not in existing_terms]
+    return " ".join([base, *new_terms])
+
+
+def _has_or(text: str) -> bool:
+    operators = [token.text for token in tokenize(text) if isinstance(token, FilterOperator)]
+    return "OR" in operators

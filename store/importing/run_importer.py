@@ -468,47 +468,72 @@ class _Import:
             row["run_name"] = names.get(number) or sanitize(row["model"])
 
     def _plan_import(self) -> ImportPlanner:
+        """Decide which runs to read, and note the runs and issues that are known before reading."""
         planner = ImportPlanner(self.workspace, self._index, self.dataset_options)
-        plan = self._plan = planner.plan_import(self.plans)
-        issues = list(self.issues)
-        if reason := self._index.rebuild_reason:
-            issues.append(
-                ImportIssue(str(self.workspace.store), None, what=reason, severity="notice")
-            )
-        self._all_issues = [asdict(issue) for issue in [*issues, *plan.issues]]
-        self._named_runs = {
-            stored.run_number: stored.info for stored in self._index.runs.values()
-        } | plan.renamed
-        for number in plan.doubled_runs:
-            self._named_runs.pop(number, None)
-        numbers_of_jobs = {job.run_number for job in plan.jobs}
-        for number, each in plan.plans.items():
-            if number not in numbers_of_jobs and plan.summary_rows[number]["status"] == "unchanged":
-                self._all_issues += [asdict(issue) | {"run": number} for issue in each.issues]
+        self._plan = planner.plan_import(self.plans)
+        self._named_runs = self._collect_stored_runs()
+        self._all_issues = self._collect_issues_before_reading()
         return planner
 
+    def _collect_stored_runs(self) -> dict[int, Run]:
+        """Return the stored runs that this import keeps, with their new names, by number."""
+        runs = {stored.run_number: stored.info for stored in self._index.runs.values()}
+        runs.update(self._plan.renamed)
+        for number in self._plan.doubled_runs:
+            runs.pop(number, None)
+        return runs
+
+    def _collect_issues_before_reading(self) -> list[dict[str, Any]]:
+        """Return the issues of the search for runs, of the plan and of the unchanged runs."""
+        issues = list(self.issues)
+        rebuild_reason = self._index.rebuild_reason
+        if rebuild_reason:
+            store_path = str(self.workspace.store)
+            issues.append(ImportIssue(store_path, None, what=rebuild_reason, severity="notice"))
+        issues += self._plan.issues
+        issue_rows = [asdict(issue) for issue in issues]
+
+        # The issues of a run that is read are added when it is loaded or fails.
+        numbers_of_read_runs = {job.run_number for job in self._plan.jobs}
+        for number, run_plan in self._plan.plans.items():
+            is_unchanged = self._plan.summary_rows[number]["status"] == "unchanged"
+            if number in numbers_of_read_runs or not is_unchanged:
+                continue
+            for issue in run_plan.issues:
+                issue_rows.append(asdict(issue) | {"run": number})
+        return issue_rows
+
     def _build_store(self) -> None:
+        """Read the planned runs in worker processes, and replace the store if anything changed."""
         folder = self.workspace.temporary / str(os.getpid())
         self.workspace.files.remove(folder)
         self.workspace.files.make_folder(folder)
-        plan = self._plan
         outcomes = read_and_stage_runs(
-            self.workspace, folder, plan.jobs, self.read_items, self.n_workers, self.on_progress
+            self.workspace,
+            folder,
+            self._plan.jobs,
+            self.read_items,
+            self.n_workers,
+            self.on_progress,
         )
         try:
-            first = next(outcomes, None)  # forks the worker processes before DuckDB starts threads
-            all_outcomes = itertools.chain([first] if first else [], outcomes)
+            # The worker processes are forked before DuckDB starts threads.
+            all_outcomes = _start_reading(outcomes)
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
                 self._update_unread_runs(builder)
                 staged_runs = self._load_outcomes(builder, all_outcomes)
                 if staged_runs or self._has_changes_of_unread_runs() or not self._index.usable:
-                    builder.load_functions_and_questions(staged_runs)
-                    issues = [issue for issue in self._all_issues if issue.get("run") is None]
-                    builder.replace_issues_without_run(self._list_examined_files(), issues)
-                    builder.finish_and_replace_store()
+                    self._finish_store(builder, staged_runs)
         finally:
             outcomes.close()
             self.workspace.files.remove(folder)
+
+    def _finish_store(self, builder: StoreBuilder, staged_runs: list[StagedRun]) -> None:
+        """Complete the tables that all runs share, and put the new store in place."""
+        builder.load_functions_and_questions(staged_runs)
+        issues_without_run = [issue for issue in self._all_issues if issue.get("run") is None]
+        builder.replace_issues_without_run(self._list_examined_files(), issues_without_run)
+        builder.finish_and_replace_store()
 
     def _update_unread_runs(self, builder: StoreBuilder) -> None:
         """Change the rows of stored runs that this import does not read again."""
@@ -539,9 +564,9 @@ class _Import:
             if reason is not None:
                 self._record_failure(outcome, reason)
                 continue
-            outcome.staged.issues[:0] = [
-                asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues
-            ]
+            # Issues of the plan are about the run as a whole, so they come first and have no item.
+            plan_issues = [asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues]
+            outcome.staged.issues = plan_issues + outcome.staged.issues
             batch.append(outcome)
             staged_runs.append(outcome.staged)
             if _measure_staged_bytes(batch) >= BATCH_BYTES:
@@ -601,6 +626,7 @@ class _Import:
             self._record_success(builder, outcome)
 
     def _record_success(self, builder: StoreBuilder, outcome: ReadOutcome) -> None:
+        """Write the row of a loaded run, and add its issues and counts to the summary."""
         job, staged, info = outcome.job, outcome.staged, outcome.info
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
         key = build_run_key(self.workspace, job.plan.run)
@@ -608,10 +634,11 @@ class _Import:
         builder.set_run_row(
             job.run_number, key, info, job.plan.import_fingerprint, staged.n_items, outcome.sources
         )
-        for issue in staged.issues:
-            self._all_issues.append(
-                {k: v for k, v in issue.items() if k != "seq"} | {"run": job.run_number}
-            )
+
+        for staged_issue in staged.issues:
+            issue = staged_issue | {"run": job.run_number}
+            del issue["seq"]  # the position of the item is only needed to load the issue
+            self._all_issues.append(issue)
         self._plan.summary_rows[job.run_number] |= {
             "items": staged.n_items,
             "issues": len(staged.issues),
@@ -621,19 +648,24 @@ class _Import:
         }
 
     def _record_failure(self, outcome: ReadOutcome, reason: str) -> None:
+        """Add the reason why a run was not imported. A stored run keeps its last import."""
         job = outcome.job
         stored = self._index.runs.get(build_run_key(self.workspace, job.plan.run))
-        kept = f". The {stored.n_items} items of the last import are kept" if stored else ""
-        self._all_issues += [asdict(issue) for issue in job.plan.issues]
-        what = f"run {job.plan.run.model} was not imported: {reason}{kept}"
-        self._all_issues.append(
-            asdict(ImportIssue(job.plan.run.path, None, what=what, severity="error"))
-        )
+        what = f"run {job.plan.run.model} was not imported: {reason}"
+        n_items = 0
+        n_issues = 1  # the issue about the failure
+        if stored is not None:
+            what += f". The {stored.n_items} items of the last import are kept"
+            n_items = stored.n_items
+            n_issues += stored.n_issues
+
+        failure = ImportIssue(job.plan.run.path, None, what=what, severity="error")
+        self._all_issues += [asdict(issue) for issue in [*job.plan.issues, failure]]
         self._plan.summary_rows[job.run_number] |= {
-            "items": stored.n_items if stored else 0,
+            "items": n_items,
             "status": "failed",
             "seconds": outcome.seconds,
-            "issues": (stored.n_issues if stored else 0) + 1,
+            "issues": n_issues,
         }
 
     def _list_examined_files(self) -> set[str]:
@@ -649,6 +681,14 @@ class _Import:
             | {issue["file"] for issue in self._all_issues}
             | {plan.run.path for plan in plans}
         )
+
+
+def _start_reading(outcomes: Iterator[ReadOutcome]) -> Iterator[ReadOutcome]:
+    """Wait for the first outcome, and return all outcomes. The first one starts the processes."""
+    first = next(outcomes, None)
+    if first is None:
+        return outcomes
+    return itertools.chain([first], outcomes)
 
 
 def _measure_staged_bytes(outcomes: Iterable[ReadOutcome]) -> int:

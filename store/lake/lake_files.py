@@ -434,32 +434,55 @@ def read_lake(files: LakeFiles) -> LakeContents:
     Raises OSError if its files cannot be listed.
     """
     sizes = files.list_file_sizes()
-    texts = files.read_files([name for name in sizes if name.endswith(".json")])
-    contents = LakeContents(is_lake=LAKE_FILE in sizes)
-    contents.schema_version = _parse_schema_version(texts.get(LAKE_FILE, b""))
-    for link in files.list_ignored_links():
-        contents.problems.append(
-            f"{files.location}/{link} is a symbolic link and is omitted. Replace it by a copy."
-        )
+    json_texts = files.read_files([name for name in sizes if name.endswith(".json")])
+    contents = LakeContents(
+        schema_version=_parse_schema_version(json_texts.get(LAKE_FILE, b"")),
+        is_lake=LAKE_FILE in sizes,
+    )
 
-    run_folders = {name.rpartition("/")[0] for name in sizes if name.startswith("benchmark=")}
+    problems = [
+        f"{link} is a symbolic link and is omitted. Replace it by a copy."
+        for link in files.list_ignored_links()
+    ]
+    problems += _add_runs(contents, sizes, json_texts)
+    problems += _add_indexes_and_issues(contents, sizes, json_texts)
+    contents.problems = [f"{files.location}/{problem}" for problem in problems]
+    return contents
+
+
+def _add_runs(
+    contents: LakeContents, file_sizes: Mapping[str, int], json_texts: Mapping[str, bytes]
+) -> list[str]:
+    """Add the complete runs to `contents`, and return a message for each damaged run."""
+    problems = []
+    paths_in_runs = [name for name in file_sizes if name.startswith("benchmark=")]
+    run_folders = {path.rpartition("/")[0] for path in paths_in_runs}
     for folder in sorted(run_folders):
-        problem = _add_run(contents, folder, sizes, texts.get(f"{folder}/{RUN_FILE}"))
+        problem = _add_run(contents, folder, file_sizes, json_texts.get(f"{folder}/{RUN_FILE}"))
         if problem is not None:
-            contents.problems.append(f"{files.location}/{problem}. {RUN_ADVICE}")
-    for name in sorted(texts):
+            problems.append(f"{problem}. {RUN_ADVICE}")
+    return problems
+
+
+def _add_indexes_and_issues(
+    contents: LakeContents, file_sizes: Mapping[str, int], json_texts: Mapping[str, bytes]
+) -> list[str]:
+    """Add the indexes, and the import issues that belong to no run, to `contents`.
+
+    Return a message for each damaged file.
+    """
+    problems = []
+    for name, text in sorted(json_texts.items()):
         if name.endswith(f"/{INDEX_FILE}"):
-            problem = _add_index(contents, name, sizes, texts[name])
+            problem = _add_index(contents, name, file_sizes, text)
             if problem is not None:
-                contents.problems.append(f"{files.location}/{problem}. {INDEX_ADVICE}")
+                problems.append(f"{problem}. {INDEX_ADVICE}")
         elif name.startswith("_issues/"):
             try:
-                contents.issues += _parse_issues(texts[name])
+                contents.issues += _parse_issues(text)
             except (KeyError, TypeError, ValueError):
-                contents.problems.append(
-                    f"{files.location}/{name} is damaged. Its import issues are omitted."
-                )
-    return contents
+                problems.append(f"{name} is damaged. Its import issues are omitted.")
+    return problems
 
 
 def _parse_issues(content: bytes) -> list[dict[str, Any]]:
@@ -488,12 +511,15 @@ def _add_run(
         run = parse_lake_run(run_json)
     except (ValueError, KeyError, TypeError, AttributeError):
         return f"{folder}/{RUN_FILE} is damaged"
-    problem = _describe_damaged_file(folder, run.files, file_sizes)
-    if problem is None and (run.folder != folder or run.number in contents.runs):
-        problem = f"{folder} describes a run of another folder"
-    if problem is None:
-        contents.runs[run.number] = run
-    return problem
+
+    damaged_file = _describe_damaged_file(folder, run.files, file_sizes)
+    if damaged_file is not None:
+        return damaged_file
+    # The folder is a copy of another one.
+    if run.folder != folder or run.number in contents.runs:
+        return f"{folder} describes a run of another folder"
+    contents.runs[run.number] = run
+    return None
 
 
 def _add_index(
@@ -501,26 +527,30 @@ def _add_index(
 ) -> str | None:
     """Add an index to `contents`, or return why it is damaged."""
     folder = index_path.rpartition("/")[0]
+    name = folder.removeprefix("_index/")
     try:
-        index = _parse_index(folder.removeprefix("_index/"), index_json)
-        problem = _describe_damaged_file(folder, index.files, file_sizes)
+        index = _parse_index(name, index_json)
+        damaged_file = _describe_damaged_file(folder, index.files, file_sizes)
     except (ValueError, KeyError, TypeError, AttributeError):
         return f"{index_path} is damaged"
-    if problem is None:
-        contents.indexes.append(index)
-    return problem
+
+    if damaged_file is not None:
+        return damaged_file
+    contents.indexes.append(index)
+    return None
 
 
 def _describe_damaged_file(
     folder: str, expected_files: Mapping[str, SizeAndHash], file_sizes: Mapping[str, int]
 ) -> str | None:
-    for file, (size, _) in expected_files.items():
-        found = file_sizes.get(f"{folder}/{file}")
-        if found != size:
-            state = (
-                "is missing" if found is None else f"is damaged: it has {found:,} of {size:,} bytes"
-            )
-            return f"{folder}/{file} {state}"
+    """Return which of the expected files is missing or has another size; None if none is."""
+    for name, (expected_size, _) in expected_files.items():
+        lake_path = f"{folder}/{name}"
+        size = file_sizes.get(lake_path)
+        if size is None:
+            return f"{lake_path} is missing"
+        if size != expected_size:
+            return f"{lake_path} is damaged: it has {size:,} of {expected_size:,} bytes"
     return None
 
 

@@ -785,60 +785,82 @@ def _find_items_known_before(
 def _build_item_status(
     item: _RunItem, samples: Sequence[QueueSample], progress: _SampleProgress
 ) -> ItemStatus:
+    """Return the verdicts on an item, and its part in the samples and their reviews."""
     key = item.content_key
-    is_reviewed = item.human is not None or key in progress.answered
-    outcome = None
-    if key in progress.drawn:
-        outcome = progress.outcomes.get(key, "not reviewed")
-
-    containing = [sample for sample in samples if key in sample.frame.strata]
-    strata = None
-    if containing:
-        strata = tuple(sample.frame.strata.get(key) for sample in samples)
-    share_not_drawn = prod(
-        1 - sample.compute_inclusion_probability(key, item.automatic) for sample in containing
-    )
+    samples_of_item = [sample for sample in samples if key in sample.frame.strata]
     # An incident is in no population, but it can belong to a group that was drawn.
-    cluster = _find_cluster(key, samples if item.is_incident else containing)
+    cluster_samples = samples if item.is_incident else samples_of_item
+
+    is_decided = item.human is not None
+    is_reviewed = is_decided or key in progress.answered
+    is_drawn = key in progress.drawn
     return ItemStatus(
         category=item.key.category,
         automatic=item.automatic,
         human=item.human,
-        stratum=strata,
-        inclusion_probability=1 - share_not_drawn,
-        is_random=item.human is not None and key in progress.representative,
+        stratum=_list_strata(key, samples) if samples_of_item else None,
+        inclusion_probability=_compute_inclusion_probability(item, samples_of_item),
+        is_random=is_decided and key in progress.representative,
         is_known_before_sample=key in progress.known_before,
-        is_sample_reviewed=key in progress.drawn and is_reviewed,
-        sample_outcome=outcome,
-        cluster=cluster,
+        is_sample_reviewed=is_drawn and is_reviewed,
+        sample_outcome=_find_sample_outcome(key, progress),
+        cluster=_find_cluster(key, cluster_samples),
         is_incident=item.is_incident,
     )
+
+
+def _list_strata(content_key: ContentKey, samples: Iterable[QueueSample]) -> tuple[str | None, ...]:
+    """Return the item's stratum in each sample; None for a sample of other items."""
+    return tuple(sample.frame.strata.get(content_key) for sample in samples)
+
+
+def _compute_inclusion_probability(item: _RunItem, samples: Iterable[QueueSample]) -> float:
+    """Return the probability that at least one of the independent samples draws the item."""
+    probabilities_of_omission = [
+        1 - sample.compute_inclusion_probability(item.content_key, item.automatic)
+        for sample in samples
+    ]
+    return 1 - prod(probabilities_of_omission)
+
+
+def _find_sample_outcome(
+    content_key: ContentKey, progress: _SampleProgress
+) -> SampleOutcome | None:
+    """Return how far the review of a drawn item has come; None for items that were not drawn."""
+    if content_key not in progress.drawn:
+        return None
+    return progress.outcomes.get(content_key, "not reviewed")
 
 
 def _build_criterion_answers(
     items: Sequence[_RunItem], answers: _CriterionAnswers, progress: _SampleProgress
 ) -> list[CriterionAnswers]:
-    keys = [item.content_key for item in items]
-    built = []
+    """Return the human verdicts on each criterion, with one value per item in item order."""
+    content_keys = [item.content_key for item in items]
+    result = []
     for criterion, answer_by_key in sorted(answers.items()):
-        human = [answer_by_key.get(key) for key in keys]
-        is_random = [
-            answer is not None and key in progress.representative
-            for key, answer in zip(keys, human, strict=True)
-        ]
-        is_reviewed = [key in answer_by_key for key in keys]
-        built.append(
+        human = []
+        is_reviewed = []
+        is_random = []
+        for content_key in content_keys:
+            answer = answer_by_key.get(content_key)
+            human.append(answer)
+            is_reviewed.append(content_key in answer_by_key)
+            is_random.append(answer is not None and content_key in progress.representative)
+        result.append(
             CriterionAnswers(criterion, human=human, is_reviewed=is_reviewed, is_random=is_random)
         )
-    return built
+    return result
 
 
 def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> str | None:
-    """Return the group with which the samples draw the item, or None if one of them draws single
-    items.
+    """Return the group with which all of the samples draw the item, or None if one of them draws
+    single items or another group.
     """
     clusters = {sample.frame.clusters.get(content_key) for sample in samples}
-    return clusters.pop() if len(clusters) == 1 else None
+    if len(clusters) != 1:
+        return None
+    return clusters.pop()
 
 
 def _is_known_before(events: EventIndex, item: _RunItem, time: str) -> bool:

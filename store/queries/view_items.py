@@ -8,7 +8,7 @@ called. The values in the rows are always current.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -504,14 +504,20 @@ def _count_judge_values(connection: Connection, condition: ViewCondition) -> lis
     columns = [f"count(*) FILTER ({JUDGE_CONDITIONS[value]})" for value in _JUDGE_VALUES]
     query = f"SELECT {', '.join(columns)} {source} WHERE {condition.sql}"
     counts = connection.execute(query, condition.params).fetchall()[0]
-    found = [(value, n) for value, n in zip(_JUDGE_VALUES, counts, strict=True) if n]
-    return sorted(found, key=lambda value_and_count: -value_and_count[1])
+
+    count_by_value = Counter(dict(zip(_JUDGE_VALUES, counts, strict=True)))
+    return [(value, count) for value, count in count_by_value.most_common() if count]
 
 
 def _format_facet_value(facet: str, value: str | None) -> str:
+    """Return the value as a filter spells it: verdicts are `pass`, `fail` and `unknown`."""
     if value is None:
         return "unknown" if facet in ("official", "rule", "effective") else "none"
-    return {"true": "pass", "false": "fail"}.get(value, value)
+    if value == "true":
+        return "pass"
+    if value == "false":
+        return "fail"
+    return value
 
 
 _SHOWN_ERROR_TYPE = (
@@ -558,26 +564,43 @@ def measure_columns(
     items are measured. In blind mode, columns that depend on verdicts are omitted. `runs` are the
     runs of the view, empty for all runs.
     """
-    columns = _MEASURED_COLUMNS if blind else _MEASURED_COLUMNS | _MEASURED_VERDICTS
+    expressions = dict(_MEASURED_COLUMNS)
+    if not blind:
+        expressions |= _MEASURED_VERDICTS
     source = f"{order.table} t JOIN item_rows i ON i.item = t.item"
+
     measures_all_items = order.count <= min(order.n_rows, MAX_MEASURED_ITEMS)
     if not measures_all_items:
         source += f" WHERE t.rowid < {MAX_MEASURED_ITEMS}"
-        # Later items can have other values and belong to any run.
-        assumed = {f"same_{name}": "false" for name in VERDICTS}
-        assumed["runs"] = f"{list(runs or run_names)}"
-        columns = {name: assumed.get(name, sql) for name, sql in columns.items()}
-    row = connection.execute(f"SELECT {', '.join(columns.values())} FROM {source}").fetchone()
+        # Later items can belong to any run.
+        expressions["runs"] = f"{list(runs or run_names)}"
+        # They can also have other verdicts, so no column is known to be constant.
+        if not blind:
+            expressions |= {f"same_{name}": "false" for name in VERDICTS}
 
-    values = dict(zip(columns, row or (), strict=True))
-    names = sorted({run_names.get(run, "") for run in values.pop("runs") or ()})
-    if len(names) == 1:  # the column of names is not shown
-        names = []
-    constant = frozenset(name for name in VERDICTS if values.pop(f"same_{name}", False))
-    widths = {name: value for name, value in values.items() if value is not None}
+    query = f"SELECT {', '.join(expressions.values())} FROM {source}"
+    values = connection.execute(query).fetchall()[0]
+    measured = dict(zip(expressions, values, strict=True))
+    return _make_column_widths(measured, run_names)
+
+
+def _make_column_widths(measured: Mapping[str, Any], run_names: Mapping[int, str]) -> ColumnWidths:
+    """Convert values by the names of `_MEASURED_COLUMNS` and `_MEASURED_VERDICTS` to widths."""
+    is_constant = {name: measured.get(f"same_{name}", False) for name in VERDICTS}
+    names = {run_names.get(run, "") for run in measured["runs"] or ()}
+    shown_names = sorted(names)
+    if len(shown_names) == 1:  # the column of names is not shown
+        shown_names = []
+
+    widths = {}
+    for name, value in measured.items():
+        is_width = name != "runs" and not name.startswith("same_")
+        # Without a value, `ColumnWidths` keeps its default.
+        if is_width and value is not None:
+            widths[name] = value
     return ColumnWidths(
         **widths,
-        constant=constant,
-        model=max(map(display_width, names), default=0),
-        run_names=tuple(names),
+        constant=frozenset(name for name in VERDICTS if is_constant[name]),
+        model=max(map(display_width, shown_names), default=0),
+        run_names=tuple(shown_names),
     )

@@ -15,7 +15,7 @@ follows it in the chain, so that the chain of the new event has no gap.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,8 @@ from fcreview.store.workspace import is_same_filename
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
+
+_SHOWN_ID_LENGTH = 32  # number of characters of an id in a warning: an id can have any length
 
 
 class MergeError(FcreviewError):
@@ -170,11 +172,17 @@ def _plan_journal_copy(
     contain parts of the same journal, which the team's server sent.
     """
     copy = _JournalCopy(MergedJournal(target.annotator), target)
-    here = read_valid_lines(target.workspace.files, target.path, []) if target.path.exists() else []
-    lines = [line for path in paths for line in read_valid_lines(files, path, copy.result.warnings)]
+    own_lines: list[JournalLine] = []
+    if target.path.exists():
+        own_lines = read_valid_lines(target.workspace.files, target.path, [])
+
+    other_lines: list[JournalLine] = []
+    for path in paths:
+        other_lines += read_valid_lines(files, path, copy.result.warnings)
     if server_places is not None:
-        lines = _sort_team_lines(lines, server_places)
-    _add_lines_to_copy(paths[0], lines, here, copy)
+        other_lines = _sort_team_lines(other_lines, server_places)
+
+    _add_lines_to_copy(copy, own_lines, other_lines, path=paths[0])
     _count_new_events(copy.result, list(copy.new.values()))
     return copy
 
@@ -208,49 +216,72 @@ def _count_new_events(result: MergedJournal, events: Sequence[Event]) -> None:
 
 
 def _add_lines_to_copy(
-    path: Path,
-    other_lines: Sequence[JournalLine],
-    own_lines: Sequence[JournalLine],
     copy: _JournalCopy,
+    own_lines: Sequence[JournalLine],
+    other_lines: Sequence[JournalLine],
+    *,
+    path: Path,
 ) -> None:
     """Add to `copy` the lines of new events, and the lines of known events that precede a new event
-    in the chain.
+    in the chain. Warnings name `path` as the file of the other lines.
     """
     annotator = copy.target.annotator
-    events_by_id = {
-        line.event.event: line.event for line in own_lines if line.event.annotator == annotator
-    }
-    own_hashes = {line.event.hash for line in own_lines}
-    lines_of_owner = _select_lines_of_owner(path, other_lines, copy)
+    copy.result.warnings += _describe_foreign_lines(path, other_lines, annotator)
+    own_events = _get_events_by_id(own_lines, annotator)
+    lines_of_owner = [line for line in other_lines if line.event.annotator == annotator]
     other_ids = {line.event.event for line in lines_of_owner}
-    copy.result.known = len(events_by_id.keys() & other_ids)
+    copy.result.known = len(own_events.keys() & other_ids)
 
-    candidates: dict[str, JournalLine] = {}
+    # The first event with an id counts. Those of this workspace come first.
+    first_events = dict(own_events)
     for line in lines_of_owner:
-        event = line.event
-        first = events_by_id.setdefault(event.event, event)
-        if not is_same_event(first, event):
-            copy.result.warnings.append(
-                f"{path.name} line {line.number}: another event has the id {event.event[:32]!a}, so"
-                " this event was not copied"
-            )
-            continue
-        if first is event:
-            copy.new[event.hash] = event
-        if event.hash not in own_hashes:
-            candidates[event.hash] = line
+        first_events.setdefault(line.event.event, line.event)
 
-    needed = _find_needed_lines(copy.new, candidates)
-    known_hashes = own_hashes | needed
-    for event_hash, line in candidates.items():
-        if event_hash not in needed:
+    own_hashes = {line.event.hash for line in own_lines}
+    missing_lines: dict[str, JournalLine] = {}
+    for line in lines_of_owner:
+        first_event = first_events[line.event.event]
+        if not is_same_event(first_event, line.event):
+            copy.result.warnings.append(_describe_repeated_id(path, line))
             continue
-        copy.lines[event_hash] = line.line
+        if first_event is line.event:
+            copy.new[line.event.hash] = line.event
+        if line.event.hash not in own_hashes:
+            missing_lines[line.event.hash] = line
+
+    needed_hashes = _find_needed_lines(copy.new, missing_lines)
+    lines_to_copy = [line for line in missing_lines.values() if line.event.hash in needed_hashes]
+    for line in lines_to_copy:
+        copy.lines[line.event.hash] = line.line
+    known_hashes = own_hashes | needed_hashes
+    copy.result.warnings += _describe_broken_chains(path, lines_to_copy, known_hashes)
+
+
+def _get_events_by_id(lines: Iterable[JournalLine], annotator: str) -> dict[str, Event]:
+    """Return the events of an annotator by their ids."""
+    return {line.event.event: line.event for line in lines if line.event.annotator == annotator}
+
+
+def _describe_repeated_id(path: Path, line: JournalLine) -> str:
+    event_id = line.event.event[:_SHOWN_ID_LENGTH]
+    return (
+        f"{path.name} line {line.number}: another event has the id {event_id!a}, so this event was"
+        " not copied"
+    )
+
+
+def _describe_broken_chains(
+    path: Path, copied_lines: Iterable[JournalLine], known_hashes: Collection[str]
+) -> list[str]:
+    """Return a warning for each copied event whose previous event is in neither workspace."""
+    warnings = []
+    for line in copied_lines:
         previous = line.event.previous
         if previous and previous not in known_hashes:
-            copy.result.warnings.append(
+            warnings.append(
                 f"{path.name} line {line.number}: broken hash chain: the previous event is missing"
             )
+    return warnings
 
 
 def _find_needed_lines(
@@ -260,25 +291,25 @@ def _find_needed_lines(
     before them in the chain.
     """
     needed: set[str] = set()
-    for event_hash in new_hashes:
-        while event_hash in candidates and event_hash not in needed:
-            needed.add(event_hash)
-            event_hash = candidates[event_hash].event.previous
+    for new_hash in new_hashes:
+        current_hash = new_hash
+        while current_hash in candidates and current_hash not in needed:
+            needed.add(current_hash)
+            current_hash = candidates[current_hash].event.previous
     return needed
 
 
-def _select_lines_of_owner(
-    path: Path, lines: Sequence[JournalLine], copy: _JournalCopy
-) -> list[JournalLine]:
-    foreign: dict[str, list[int]] = {}
-    for each in lines:
-        if each.event.annotator != copy.target.annotator:
-            foreign.setdefault(each.event.annotator, []).append(each.number)
-    copy.result.warnings += [
-        describe_foreign_events(path, annotator, numbers, "does not copy")
-        for annotator, numbers in foreign.items()
-    ]
-    return [each for each in lines if each.event.annotator == copy.target.annotator]
+def _describe_foreign_lines(path: Path, lines: Iterable[JournalLine], owner: str) -> list[str]:
+    """Return a warning for each other annotator who has events in the owner's journal."""
+    line_numbers: dict[str, list[int]] = {}
+    for line in lines:
+        if line.event.annotator != owner:
+            line_numbers.setdefault(line.event.annotator, []).append(line.number)
+
+    warnings = []
+    for annotator, numbers in line_numbers.items():
+        warnings.append(describe_foreign_events(path, annotator, numbers, "does not copy"))
+    return warnings
 
 
 def _is_same_folder(one: Path, other: Path) -> bool:

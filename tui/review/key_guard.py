@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from typing import Any
+
+from textual.app import App
 
 from fcreview.tui.review.recorder import ReviewSubject
+from fcreview.tui.review.status import StatusMessage
 
 REPEAT_TIME = 0.3
 """Seconds after a verdict in which the same key on the same item is taken for a slip."""
@@ -19,6 +23,12 @@ HELD_KEY_TIME = 0.1
 """Longest time between two presses of a key that is held down."""
 JUST_APPEARED = "the item had just appeared"
 PRESSED_TWICE = "it was pressed twice"
+
+
+def make_ignored_key_message(app: App[Any], reason: str) -> StatusMessage:
+    """Return the message that the last pressed key was ignored."""
+    key = getattr(app, "last_key_name", "key")
+    return StatusMessage(f"{key} ignored: {reason}", "warn")
 
 
 def _never() -> float:

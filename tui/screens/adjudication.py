@@ -41,11 +41,14 @@ from fcreview.tui.review.answer_cards import (
 )
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.key_guard import KeyGuard, make_ignored_key_message
+from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_key_hints
 from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
 from fcreview.tui.screens.prompts import SEARCH_PROMPT, AskScreen
 from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
+from fcreview.tui.terminal_output import watch_flush
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line, rule_line
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
@@ -127,6 +130,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         super().__init__()
         self._session = session
         self.adjudicator = Adjudicator(session, view, self, self._key_name)
+        self._key_guard = KeyGuard(session.key_guard_time)
         self._message = NO_MESSAGE
 
     def compose(self) -> ComposeResult:
@@ -207,8 +211,15 @@ class AdjudicationScreen(GuardedScreen[None]):
             cursor.show_case(case, detail)
             self.text.open(cursor)
             self._scroll_to_target_mark(cursor)
+            self._key_guard.record_new_item(is_from_list=False)
+            self.call_after_refresh(self._record_frame, case)
         self._draw()
         self.handle_kept_keys()
+
+    def _record_frame(self, case: AdjudicationCase) -> None:
+        """Record that a frame with this case was sent to the terminal."""
+        if case is self.adjudicator.cases.current:
+            self._key_guard.record_frame(watch_flush(self.app._driver, self._session.clock))
 
     def _find_or_make_cursor(self, detail: ItemDetail) -> DisagreementCursor:
         """Return the cursor of the previous case, which keeps folds and options, or a new one."""
@@ -323,11 +334,33 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     # -- reviews
 
+    def _must_ignore_key(self, key_name: str) -> bool:
+        """Whether nobody can have meant this verdict for the disagreement on screen. The status
+        line then says so.
+        """
+        case = self.adjudicator.cases.current
+        detail = self.adjudicator.detail
+        if case is None or detail is None:
+            return False
+        subject = ReviewSubject(
+            case.item,
+            detail=detail,
+            target=case.disagreement.target,
+            criterion=case.disagreement.criterion,
+        )
+        pressed = getattr(self.app, "last_key_time", None)
+        reason = self._key_guard.find_reason_to_ignore(key_name, subject, pressed)
+        if reason:
+            self.show_message(make_ignored_key_message(self.app, reason))
+        return bool(reason)
+
     def action_accept_answer(self, number: int) -> None:
-        self.adjudicator.accept_answer(number)
+        if not self._must_ignore_key(f"answer {number}"):
+            self.adjudicator.accept_answer(number)
 
     def action_verdict(self, verdict_key: str) -> None:
-        self.adjudicator.record_verdict(verdict_key)
+        if not self._must_ignore_key(verdict_key):
+            self.adjudicator.record_verdict(verdict_key)
 
     def action_switch_target(self) -> None:
         self.show_message(StatusMessage("only the disputed target can be reviewed here", "warn"))

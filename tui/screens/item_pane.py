@@ -30,7 +30,7 @@ from fcreview.tui.queue.header import top_progress_line
 from fcreview.tui.queue.state import ReviewProgress
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemReviewer
-from fcreview.tui.review.key_guard import JUST_APPEARED, KeyGuard
+from fcreview.tui.review.key_guard import JUST_APPEARED, KeyGuard, make_ignored_key_message
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
     ReviewSubject,
@@ -213,8 +213,7 @@ class ItemPane(Vertical):
         return getattr(self.app, "last_key_time", None)
 
     def _show_ignored_key(self, reason: str) -> None:
-        key = getattr(self.app, "last_key_name", "key")
-        self.show_message(StatusMessage(f"{key} ignored: {reason}", "warn"))
+        self.show_message(make_ignored_key_message(self.app, reason))
 
     def _current_subject(self) -> ReviewSubject:
         displayed = self.item_reviewer.displayed

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from fcreview.model.review import Annotation
@@ -308,3 +309,36 @@ async def test_keys_before_the_first_disagreement_wait_unless_they_review(
         assert person.events == []
         await person.press("n", *"seen", "enter")
         assert [event[0] for event in person.events] == ["simple_1"]
+
+
+async def test_answer_key_waits_until_the_disagreement_was_seen(workspace: Workspace) -> None:
+    session, time = Session(workspace, "dora"), [1000.0]
+    session.key_guard_time, session.clock = 0.2, lambda: time[0]
+    app = FcreviewApp(session, adjudicate=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        person = AppDriver(pilot, app, workspace)
+
+        async def settle() -> None:
+            for _ in range(3):
+                await pilot.pause()
+                await idle.wait_for_workers(app)
+
+        async def press_after(seconds: float, key: str) -> None:
+            time[0] += seconds
+            event = events.Key(key, key)
+            event.time = time[0]
+            event.set_sender(app)
+            assert app._driver is not None
+            app._driver.send_message(event)
+            await settle()
+
+        await settle()
+        key = find_answer_key(person.lines, "fail")
+        await press_after(0.1, key)
+        assert f"{key} ignored: the item had just appeared" in person.status()
+        assert person.events == []
+
+        await press_after(1, key)
+        await press_after(0.1, "p")
+        assert "p ignored: the item had just appeared" in person.status()
+        assert len(person.events) == 1

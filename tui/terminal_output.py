@@ -33,12 +33,18 @@ from textual.drivers.web_driver import WebDriver
 from fcreview.model.sanitize import display_width
 from fcreview.tui.text.styles import UNICODE_SYMBOLS
 
-GraphicState = tuple[str, str, frozenset[str]]
-"""(foreground, background, attributes) as SGR parameters (ECMA-48).
 
-An empty colour is the terminal's default.
-"""
-RESET: GraphicState = ("", "", frozenset())
+class GraphicState(NamedTuple):
+    """Colours and attributes of text, as SGR parameters (ECMA-48)."""
+
+    foreground: str
+    """Empty for the terminal's default colour."""
+    background: str
+    """Empty for the terminal's default colour."""
+    attributes: frozenset[str]
+
+
+RESET = GraphicState(foreground="", background="", attributes=frozenset())
 VISIBLE_ON_BLANKS = frozenset("4579")
 """Attributes that change how a blank looks: underline, blink, reverse and strike."""
 _OFF_CODES = {
@@ -53,18 +59,24 @@ _OFF_CODES = {
 }
 """Attribute -> code that switches it off. 22 switches off both bold (1) and dim (2)."""
 ATTRIBUTES = frozenset(_OFF_CODES)
-_BLANKS = re.compile("\x00+")
+DEFAULT_FOREGROUND = "39"
+DEFAULT_BACKGROUND = "49"
 LONG_JUMP = 7
 """Length, in bytes, of a typical cursor movement to another row and column."""
 _MAX_ROWS_DOWN = 4
 """Maximum number of rows that the cursor moves down with one byte for each row."""
 
-Cell = tuple[str, GraphicState]
-"""(character, graphic state) of a cell. The character is empty in the second cell of a wide
-character.
 
-A blank has no foreground colour and no attributes, unless its attributes are visible.
-"""
+class Cell(NamedTuple):
+    """Cell of the screen. A blank has no foreground colour and no attributes, unless its attributes
+    are visible.
+    """
+
+    text: str
+    """Character with its combining characters. Empty in the second cell of a wide character."""
+    state: GraphicState
+
+
 Row = Sequence[Cell | None]
 
 
@@ -94,25 +106,39 @@ def format_sgr_transition(before: GraphicState | None, after: GraphicState) -> s
         return ""
     if after == RESET:
         return "\x1b[0m"
-    numbers = ["0"] if before is None else []
-    before = before or RESET
-    off = {_OFF_CODES[each] for each in before[2] - after[2]}
-    kept = {each for each in before[2] if _OFF_CODES[each] not in off}
-    numbers += [*sorted(off), *sorted(after[2] - kept)]
-    numbers += [after[0] or "39"] if before[0] != after[0] else []
-    numbers += [after[1] or "49"] if before[1] != after[1] else []
-    return f"\x1b[{';'.join(numbers)}m"
+
+    parameters = []
+    if before is None:
+        parameters.append("0")
+        before = RESET
+
+    # A code that switches off an attribute can switch off another one too (22: bold and dim).
+    off_codes = {_OFF_CODES[attribute] for attribute in before.attributes - after.attributes}
+    kept = {name for name in before.attributes if _OFF_CODES[name] not in off_codes}
+    parameters += sorted(off_codes)
+    parameters += sorted(after.attributes - kept)
+
+    if before.foreground != after.foreground:
+        parameters.append(after.foreground or DEFAULT_FOREGROUND)
+    if before.background != after.background:
+        parameters.append(after.background or DEFAULT_BACKGROUND)
+    return f"\x1b[{';'.join(parameters)}m"
 
 
 def _is_blank(cell: Cell | None) -> bool:
-    return cell is not None and cell[0] == " " and not cell[1][2]
+    return cell is not None and cell.text == " " and not cell.state.attributes
 
 
 def _can_draw(state: GraphicState, cell: Cell | None) -> bool:
     """Whether the cell looks right if its character is written in the graphic state `state`."""
-    if cell is None or cell[1] == state:
-        return cell is not None
-    return _is_blank(cell) and cell[1][1] == state[1] and not state[2] & VISIBLE_ON_BLANKS
+    if cell is None:
+        return False
+    if cell.state == state:
+        return True
+    if not _is_blank(cell) or state.attributes & VISIBLE_ON_BLANKS:
+        return False
+    # Of a blank, only the background is visible.
+    return cell.state.background == state.background
 
 
 @dataclass
@@ -126,30 +152,42 @@ class _CellRun:
     has_text: bool = False
     """Whether any cell is not blank."""
 
-    def try_to_add(self, at: int, cell: Cell) -> bool:
-        """Add the cell at index `at` if it extends the run. Return whether it was added."""
-        if at != self.end:
+    @classmethod
+    def of_cell(cls, row: int, index: int, cell: Cell) -> _CellRun:
+        """Return a run of one cell, the cell at `index`."""
+        has_text = not _is_blank(cell)
+        return cls(row, first=index, end=index + 1, state=cell.state, has_text=has_text)
+
+    def try_to_add(self, index: int, cell: Cell) -> bool:
+        """Add the cell at `index` if it extends the run. Return whether it was added."""
+        if index != self.end:
             return False
+
         if not _can_draw(self.state, cell):
-            if self.has_text or not _can_draw(cell[1], (" ", self.state)):
+            # A run of blanks takes the state of its first text, if that state can draw the blanks.
+            can_change_state = not self.has_text and _can_draw(cell.state, Cell(" ", self.state))
+            if not can_change_state:
                 return False
-            self.state = cell[1]
-        self.end = at + 1
-        self.has_text = self.has_text or not _is_blank(cell)
+            self.state = cell.state
+
+        self.end = index + 1
+        if not _is_blank(cell):
+            self.has_text = True
         return True
 
 
 def _split_into_runs(row: ChangedRow) -> list[_CellRun]:
     """Divide the changed cells of a row into runs."""
     runs: list[_CellRun] = []
-    for at in row.changed:
-        cell = row.cells[at]
-        if cell is not None and not (runs and runs[-1].try_to_add(at, cell)):
-            runs.append(
-                _CellRun(
-                    row.number, first=at, end=at + 1, state=cell[1], has_text=not _is_blank(cell)
-                )
-            )
+    for index in row.changed:
+        cell = row.cells[index]
+        if cell is None:
+            continue
+        if runs:
+            is_added = runs[-1].try_to_add(index, cell)
+            if is_added:
+                continue
+        runs.append(_CellRun.of_cell(row.number, index, cell))
     return runs
 
 
@@ -160,11 +198,35 @@ def _choose_state_for_blanks(
     the blanks, choose one with text in the same row, else the most frequent one.
     """
 
-    def rank(state: GraphicState) -> tuple[bool, int]:
-        return any(run.row == blanks.row for run in text_runs[state]), len(text_runs[state])
+    blank = Cell(" ", blanks.state)
+    fitting_states = [state for state in text_runs if _can_draw(state, blank)]
 
-    fitting = (state for state in text_runs if _can_draw(state, (" ", blanks.state)))
-    return max(fitting, key=rank, default=blanks.state)
+    def rank(state: GraphicState) -> tuple[bool, int]:
+        runs = text_runs[state]
+        has_text_in_row = any(run.row == blanks.row for run in runs)
+        return has_text_in_row, len(runs)
+
+    return max(fitting_states, key=rank, default=blanks.state)
+
+
+def _group_runs_by_state(
+    changed_rows: Sequence[ChangedRow],
+) -> dict[GraphicState, list[_CellRun]]:
+    """Return the runs of changed cells by the graphic state in which to write them."""
+    runs_by_state: dict[GraphicState, list[_CellRun]] = {}
+    blank_runs: list[_CellRun] = []
+    for row in changed_rows:
+        for run in _split_into_runs(row):
+            if run.has_text:
+                runs_by_state.setdefault(run.state, []).append(run)
+            else:
+                blank_runs.append(run)
+
+    # Choose the states of all blanks before the first one is added to the runs with text.
+    states_for_blanks = [_choose_state_for_blanks(run, runs_by_state) for run in blank_runs]
+    for run, state in zip(blank_runs, states_for_blanks, strict=True):
+        runs_by_state.setdefault(state, []).append(run)
+    return runs_by_state
 
 
 class CellWriter:
@@ -188,7 +250,8 @@ class CellWriter:
         """Return the output, followed by `cursor_movement`. Empty if nothing was written."""
         if self._state is None:
             return ""
-        return "".join([*self._parts, format_sgr_transition(self._state, RESET), cursor_movement])
+        reset = format_sgr_transition(self._state, RESET)
+        return "".join(self._parts) + reset + cursor_movement
 
     def write_span(self, row: int, column: int, cells: Sequence[Cell]) -> None:
         """Write cells from left to right.
@@ -198,8 +261,8 @@ class CellWriter:
         self._move_cursor(row, column)
         for cell in cells:
             if self._state is None or not _can_draw(self._state, cell):
-                self._select_state(cell[1])
-            self._parts.append(cell[0])
+                self._select_state(cell.state)
+            self._parts.append(cell.text)
         self._column = None
 
     def write_changes(self, changed_rows: Sequence[ChangedRow]) -> None:
@@ -208,33 +271,31 @@ class CellWriter:
         Neither the old nor the new cells may contain wide characters.
         """
         rows = {row.number: row.cells for row in changed_rows}
-        groups: dict[GraphicState, list[_CellRun]] = {}
-        blanks: list[_CellRun] = []
-        for row in changed_rows:
-            for run in _split_into_runs(row):
-                (groups.setdefault(run.state, []) if run.has_text else blanks).append(run)
-        for run, state in [(run, _choose_state_for_blanks(run, groups)) for run in blanks]:
-            groups.setdefault(state, []).append(run)
-        while groups:
-            state = min(groups, key=self._rank_next_state)
-            ranges = self._join_runs(state, groups.pop(state), rows)
-            while ranges:
-                number, first, end = ranges.pop(self._find_nearest_range(ranges))
-                self._move_cursor(number, first)
-                self._select_state(state)
-                self._write_range(rows[number], first, end)
+        runs_by_state = _group_runs_by_state(changed_rows)
+        while runs_by_state:
+            state = min(runs_by_state, key=self._rank_next_state)
+            ranges = self._join_runs(state, runs_by_state.pop(state), rows)
+            self._write_ranges(state, ranges, rows)
+
+    def _write_ranges(
+        self, state: GraphicState, ranges: Sequence[CellRange], rows: dict[int, Row]
+    ) -> None:
+        """Write ranges of cells, which are sorted by position, in one graphic state."""
+        remaining = list(ranges)
+        while remaining:
+            nearest = remaining.pop(self._find_nearest_range(remaining))
+            self._move_cursor(nearest.row, nearest.first)
+            self._select_state(state)
+            self._write_range(rows[nearest.row], nearest.first, nearest.end)
 
     def _rank_next_state(self, state: GraphicState) -> tuple[bool, int, str, list[str]]:
         """Return a sort key that is lowest for the graphic state that is cheapest to select
         next.
         """
-        background = (self._state or RESET)[1]
-        return (
-            state[1] != background,
-            len(format_sgr_transition(self._state, state)),
-            state[0],
-            sorted(state[2]),
-        )
+        current = self._state or RESET
+        has_other_background = state.background != current.background
+        n_bytes = len(format_sgr_transition(self._state, state))
+        return has_other_background, n_bytes, state.foreground, sorted(state.attributes)
 
     def _join_runs(
         self, state: GraphicState, runs: list[_CellRun], rows: dict[int, Row]
@@ -244,13 +305,12 @@ class CellWriter:
         """
         ranges: list[CellRange] = []
         for run in sorted(runs, key=lambda run: (run.row, run.first)):
-            last = ranges[-1] if ranges and ranges[-1].row == run.row else None
-            if last is not None and self._is_cheaper_than_jump(
-                state, rows[run.row], last.end, run.first
-            ):
-                ranges[-1] = last._replace(end=run.end)
-            else:
-                ranges.append(CellRange(run.row, first=run.first, end=run.end))
+            if ranges and ranges[-1].row == run.row:
+                previous = ranges[-1]
+                if self._is_cheaper_than_jump(state, rows[run.row], previous.end, run.first):
+                    ranges[-1] = previous._replace(end=run.end)
+                    continue
+            ranges.append(CellRange(run.row, first=run.first, end=run.end))
         return ranges
 
     def _is_cheaper_than_jump(self, state: GraphicState, row: Row, first: int, end: int) -> bool:
@@ -258,15 +318,18 @@ class CellWriter:
         cursor over them.
         """
         cells = [cell for cell in row[first:end] if cell is not None and _can_draw(state, cell)]
-        if len(cells) < end - first:
+        can_draw_all = len(cells) == end - first
+        if not can_draw_all:
             return False
-        if (
-            self._erases
-            and all(map(_is_blank, cells))
-            and (_is_blank(row[first - 1]) or _is_blank(row[end]))
-        ):
+
+        # Blanks that continue blanks are erased together with them, almost without more bytes.
+        are_blank = all(_is_blank(cell) for cell in cells)
+        if self._erases and are_blank and (_is_blank(row[first - 1]) or _is_blank(row[end])):
             return True
-        return len("".join(cell[0] for cell in cells).encode()) <= len(f"\x1b[{end - first}C")
+
+        text = "".join(cell.text for cell in cells)
+        jump = f"\x1b[{end - first}C"
+        return len(text.encode()) <= len(jump)
 
     def _select_state(self, state: GraphicState) -> None:
         self._parts.append(format_sgr_transition(self._state, state))
@@ -288,21 +351,21 @@ class CellWriter:
 
     def _move_cursor(self, row: int, column: int) -> None:
         self._parts.append(self._format_cursor_movement(row, column))
-        self._row, self._column = row, column
+        self._row = row
+        self._column = column
 
     def _format_cursor_movement(self, row: int, column: int) -> str:
         """Return the shortest sequence that moves the cursor. VT (`\\v`) moves it down one row, as
         LF does, but the terminal driver adds no CR to VT.
         """
         ways = [f"\x1b[{row};{column + 1}H"]
-        down = row - self._row
         if self._row == row:
             ways.append(f"\x1b[{column + 1}G")
-        if self._column is not None and 0 <= down <= _MAX_ROWS_DOWN:
-            by = column - self._column
-            right = f"\x1b[{by}C" if by > 1 else "\x1b[C"
-            left = min("\b" * -by, f"\x1b[{-by}D", key=len)
-            ways.append("\v" * down + ("" if by == 0 else right if by > 0 else left))
+
+        rows_down = row - self._row
+        if self._column is not None and 0 <= rows_down <= _MAX_ROWS_DOWN:
+            sideways = _format_sideways_movement(column - self._column)
+            ways.append("\v" * rows_down + sideways)
         return min(ways, key=len)
 
     def _write_range(self, row: Row, first: int, end: int) -> None:
@@ -310,34 +373,65 @@ class CellWriter:
 
         ECH and EL erase blanks without moving the cursor.
         """
-        text = "".join(
-            "\x00" if _is_blank(cell) else cell[0] for cell in row[first:end] if cell is not None
-        )
         self._column = end if end < len(row) else None
-        if not self._erases or (self._state or RESET)[2] & VISIBLE_ON_BLANKS:
-            self._parts.append(text.replace("\x00", " "))
+        cells = [cell for cell in row[first:end] if cell is not None]
+        state = self._state or RESET
+        can_erase = self._erases and not state.attributes & VISIBLE_ON_BLANKS
+        if not can_erase:
+            self._parts.append("".join(cell.text for cell in cells))
             return
-        at = 0
-        for match in _BLANKS.finditer(text):
-            n_blanks = len(match[0])
-            self._parts.append(text[at : match.start()])
-            at = match.end()
-            is_last = at == len(text)
-            erasure = f"\x1b[{n_blanks}X" if is_last else f"\x1b[{n_blanks}X\x1b[{n_blanks}C"
-            blank_state = "", (self._state or RESET)[1], RESET[2]
-            if (
-                is_last
-                and len(row) == self._columns
-                and all(_can_draw(blank_state, each) for each in row[end:])
-            ):
-                erasure = "\x1b[K"
-            if len(erasure) >= n_blanks:
-                self._parts.append(" " * n_blanks)
-                continue
-            self._parts.append(erasure)
-            if is_last:
-                self._column = end - n_blanks
-        self._parts.append(text[at:])
+
+        n_done = 0
+        for are_blank, group in itertools.groupby(cells, key=_is_blank):
+            adjacent_cells = list(group)
+            n_done += len(adjacent_cells)
+            if are_blank:
+                is_last = n_done == len(cells)
+                self._write_blanks(row, end, len(adjacent_cells), is_last=is_last)
+            else:
+                self._parts.append("".join(cell.text for cell in adjacent_cells))
+
+    def _write_blanks(self, row: Row, end: int, n_blanks: int, *, is_last: bool) -> None:
+        """Erase or write adjacent blanks of the range that ends at `end`, whichever takes fewer
+        bytes. `is_last`: whether the blanks are the end of the range.
+        """
+        if not is_last:
+            erasure = f"\x1b[{n_blanks}X\x1b[{n_blanks}C"
+        elif self._can_erase_to_end_of_line(row, end):
+            erasure = "\x1b[K"
+        else:
+            erasure = f"\x1b[{n_blanks}X"
+
+        if len(erasure) >= n_blanks:
+            self._parts.append(" " * n_blanks)
+            return
+
+        self._parts.append(erasure)
+        if is_last:
+            # The erasure has not moved the cursor.
+            self._column = end - n_blanks
+
+    def _can_erase_to_end_of_line(self, row: Row, end: int) -> bool:
+        """Whether all cells from `end` on look as if they were erased now."""
+        if len(row) != self._columns:
+            return False
+        background = (self._state or RESET).background
+        erased = GraphicState("", background=background, attributes=RESET.attributes)
+        return all(_can_draw(erased, cell) for cell in row[end:])
+
+
+def _format_sideways_movement(n_columns: int) -> str:
+    """Return the shortest sequence that moves the cursor to the right, or to the left if
+    `n_columns` is negative.
+    """
+    if n_columns == 0:
+        return ""
+    if n_columns == 1:
+        return "\x1b[C"
+    if n_columns > 1:
+        return f"\x1b[{n_columns}C"
+    backspaces = "\b" * -n_columns
+    return min(backspaces, f"\x1b[{-n_columns}D", key=len)
 
 
 _CONTROL = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])")
@@ -368,17 +462,15 @@ _COLOUR_LENGTHS = {"5": 3, "2": 5}
 def _apply_sgr(state: GraphicState, parameters: str) -> GraphicState | None:
     """Return the state after an SGR sequence. None if a parameter is not supported."""
     foreground, background, attributes = state
-    numbers, at = parameters.split(";"), 0
-    while at < len(numbers):
-        number = numbers[at].lstrip("0")
-        length = (
-            _COLOUR_LENGTHS.get("".join(numbers[at + 1 : at + 2]), 0)
-            if number in ("38", "48")
-            else 1
-        )
-        colour = ";".join(numbers[at : at + length])
-        if not length:
+    remaining = parameters.split(";")
+    while remaining:
+        # 1, 01 and 001 are the same parameter. 0 and an empty parameter are a reset.
+        number = remaining[0].lstrip("0")
+        length = _measure_sgr_command(number, remaining)
+        if length is None:
             return None
+        colour = ";".join(remaining[:length])
+
         if not number:
             foreground, background, attributes = RESET
         elif number in ATTRIBUTES:
@@ -389,8 +481,21 @@ def _apply_sgr(state: GraphicState, parameters: str) -> GraphicState | None:
             background = colour
         else:
             return None
-        at += length
-    return foreground, background, attributes
+        remaining = remaining[length:]
+    return GraphicState(foreground, background=background, attributes=attributes)
+
+
+def _measure_sgr_command(number: str, parameters: Sequence[str]) -> int | None:
+    """Return how many parameters belong to the first one, whose `number` has no leading zeros.
+
+    None if it begins a colour in an unknown notation.
+    """
+    if number not in ("38", "48"):
+        return 1
+    if len(parameters) < 2:
+        return None
+    _, notation, *_ = parameters
+    return _COLOUR_LENGTHS.get(notation)
 
 
 class Span(NamedTuple):
@@ -436,30 +541,39 @@ class ScreenDiff:
         """
         if _MODE.fullmatch(text):
             return text
-        parsed = self._parse_frame(text)
-        if parsed is None or self._exceeds_screen(parsed[0]):
+        frame = _parse_frame(text)
+        if frame is None or self._exceeds_screen(frame.spans):
             self.forget_content()
             return text
-        spans, cursor = parsed
-        writer = CellWriter(self.size[0] if self.size else None, erases=self.erases)
-        before = {span.row: list(self._rows.get(span.row, ())) for span in spans}
-        in_order = self._shifting_rows & before.keys()
-        in_order |= {span.row for span in spans if not self._store_and_check_free_order(span)}
-        for span in spans:
-            if span.row in in_order:
+
+        old_rows = {span.row: list(self._rows.get(span.row, ())) for span in frame.spans}
+        ordered_rows = self._shifting_rows & old_rows.keys()
+        for span in frame.spans:
+            has_free_order = self._store_and_check_free_order(span)
+            if not has_free_order:
+                ordered_rows.add(span.row)
+
+        columns = self.size[0] if self.size else None
+        writer = CellWriter(columns, erases=self.erases)
+        for span in frame.spans:
+            if span.row in ordered_rows:
                 writer.write_span(span.row, span.column - 1, span.cells)
+
+        free_rows = {row: cells for row, cells in old_rows.items() if row not in ordered_rows}
+        self._write_changes(writer, free_rows)
+        return writer.finish(frame.cursor_movement)
+
+    def _write_changes(self, writer: CellWriter, old_rows: dict[int, list[Cell | None]]) -> None:
+        """Write the cells that differ from the old rows, first those with wide characters."""
         changed_rows: list[ChangedRow] = []
-        for number, old in before.items():
-            if number not in in_order:
-                new = self._rows[number]
-                wide, narrow = _split_changes(old, new)
-                for first, end in wide:
-                    writer.write_span(
-                        number, first, [cell for cell in new[first:end] if cell is not None]
-                    )
-                changed_rows.append(ChangedRow(number, cells=new, changed=narrow))
+        for number, old_cells in old_rows.items():
+            new_cells = self._rows[number]
+            changes = _split_changes(old_cells, new_cells)
+            for first, end in changes.wide_ranges:
+                cells = [cell for cell in new_cells[first:end] if cell is not None]
+                writer.write_span(number, first, cells)
+            changed_rows.append(ChangedRow(number, cells=new_cells, changed=changes.narrow_indexes))
         writer.write_changes(changed_rows)
-        return writer.finish(cursor)
 
     def _exceeds_screen(self, spans: list[Span]) -> bool:
         """Whether a frame is larger than the terminal.
@@ -469,104 +583,170 @@ class ScreenDiff:
         columns, rows = self.size or (MAX_CELLS, MAX_CELLS)
         return any(span.row > rows or span.column - 1 + len(span.cells) > columns for span in spans)
 
-    def _parse_frame(self, text: str) -> tuple[list[Span], str] | None:
-        """Return (spans, last cursor movement) of a frame. None if the text is not a frame."""
-        # text, parameters, letter, text, parameters, letter, ..., text
-        pieces = _CONTROL.split(text)
-        if len(pieces) == 1 or pieces[0]:
-            return None
-        spans: list[Span] = []
-        state, cursor = RESET, ""
-        for parameters, letter, raw in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-            if letter == "H":
-                row, _, column = parameters.partition(";")
-                cursor = f"\x1b[{parameters}H"
-                spans.append(Span(int(row or 1), column=int(column or 1), cells=[], is_narrow=True))
-            elif letter == "m" and (applied := _apply_sgr(state, parameters)) is not None:
-                state = applied
-            else:
-                return None
-            piece = raw.removesuffix("\n")
-            if piece and (not spans or not piece.isprintable()):
-                return None
-            if piece:
-                cells, is_narrow = self._parse_cells(piece, state)
-                spans[-1].cells.extend(cells)
-                if not is_narrow:
-                    spans[-1] = spans[-1]._replace(is_narrow=False)
-        return spans, cursor
-
-    def _parse_cells(self, text: str, state: GraphicState) -> tuple[list[Cell], bool]:
-        """Return (cells, whether every terminal draws one cell for each character) of a text in
-        one state.
-        """
-        blank: Cell = (" ", state if state[2] & VISIBLE_ON_BLANKS else ("", state[1], RESET[2]))
-        if _NARROW.fullmatch(text):
-            return [blank if char == " " else (char, state) for char in text], True
-        cells: list[Cell] = []
-        for char in text:
-            width = display_width(char)
-            if width == 0 and cells:
-                at = -1 if cells[-1][0] else -2
-                cells[at] = (cells[at][0] + char, state)
-            else:
-                cells.append(blank if char == " " else (char, state))
-                cells += [("", state)] * (width - 1)
-        return cells, False
-
     def _store_and_check_free_order(self, span: Span) -> bool:
         """Store a span in the model. Return whether the cells of its row may be written in any
         order, because their widths are the same on all terminals.
         """
-        number, column, cells, is_narrow = span
-        row = self._rows.setdefault(number, [])
-        start, end = column - 1, column - 1 + len(cells)
-        row.extend([None] * (end - len(row)))
-        cuts = [at for at, half in ((start - 1, start), (end, end)) if _is_second_half(row, half)]
-        row[start:end] = cells
-        for at in cuts:
-            row[at] = None
-        if not is_narrow and not all(_CERTAIN.fullmatch(cell[0]) for cell in cells):
-            self._shifting_rows.add(number)
+        row = self._rows.setdefault(span.row, [])
+        start = span.column - 1
+        end = start + len(span.cells)
+        n_missing = end - len(row)
+        row.extend([None] * n_missing)
+
+        # The span may overwrite one half of a wide character. The content of the other half is
+        # then unknown.
+        cut_halves = []
+        if _is_second_half(row, start):
+            cut_halves.append(start - 1)
+        if _is_second_half(row, end):
+            cut_halves.append(end)
+        row[start:end] = span.cells
+        for index in cut_halves:
+            row[index] = None
+
+        has_certain_width = span.is_narrow or all(
+            _CERTAIN.fullmatch(cell.text) for cell in span.cells
+        )
+        if not has_certain_width:
+            self._shifting_rows.add(span.row)
             return False
-        if start == 0 and end == len(row):
-            self._shifting_rows.discard(number)
-        return not cuts
+
+        covers_row = start == 0 and end == len(row)
+        if covers_row:
+            self._shifting_rows.discard(span.row)
+        return not cut_halves
 
 
-def _is_second_half(row: list[Cell | None], at: int) -> bool:
+class Frame(NamedTuple):
+    spans: list[Span]
+    cursor_movement: str
+    """The last movement of the cursor."""
+
+
+def _parse_frame(text: str) -> Frame | None:
+    """Return the frame that `text` draws. None if it is not a frame."""
+    # Text, parameters, letter, text, parameters, letter, ..., text. A frame begins with a sequence.
+    first_text, *pieces = _CONTROL.split(text)
+    if first_text or not pieces:
+        return None
+
+    spans: list[Span] = []
+    state = RESET
+    cursor_movement = ""
+    for parameters, letter, raw in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        if letter == "H":
+            row, _, column = parameters.partition(";")
+            cursor_movement = f"\x1b[{parameters}H"
+            spans.append(Span(int(row or 1), column=int(column or 1), cells=[], is_narrow=True))
+        elif letter == "m":
+            next_state = _apply_sgr(state, parameters)
+            if next_state is None:
+                return None
+            state = next_state
+        else:
+            return None
+
+        drawn_text = raw.removesuffix("\n")
+        if not drawn_text:
+            continue
+        if not spans or not drawn_text.isprintable():
+            return None
+        spans[-1] = _extend_span(spans[-1], drawn_text, state)
+    return Frame(spans, cursor_movement)
+
+
+def _extend_span(span: Span, text: str, state: GraphicState) -> Span:
+    """Add a text in one graphic state to the cells of a span."""
+    is_narrow = _NARROW.fullmatch(text) is not None
+    if is_narrow:
+        span.cells.extend(_make_cell(char, state) for char in text)
+    else:
+        span.cells.extend(_make_cells_of_any_width(text, state))
+    return span._replace(is_narrow=span.is_narrow and is_narrow)
+
+
+def _make_cell(char: str, state: GraphicState) -> Cell:
+    if char == " " and not state.attributes & VISIBLE_ON_BLANKS:
+        return Cell(" ", RESET._replace(background=state.background))
+    return Cell(char, state)
+
+
+def _make_cells_of_any_width(text: str, state: GraphicState) -> list[Cell]:
+    cells: list[Cell] = []
+    for char in text:
+        width = display_width(char)
+        if width == 0 and cells:
+            # A combining character belongs to the character before it, whose second cell is empty
+            # if it is wide.
+            index = -1 if cells[-1].text else -2
+            cells[index] = Cell(cells[index].text + char, state)
+            continue
+        cells.append(_make_cell(char, state))
+        second_cells = [Cell("", state)] * (width - 1)
+        cells += second_cells
+    return cells
+
+
+def _is_second_half(row: list[Cell | None], index: int) -> bool:
     """Whether a cell is the second cell of a wide character."""
-    cell = row[at] if at < len(row) else None
-    return cell is not None and not cell[0]
+    if index >= len(row):
+        return False
+    return _is_second_cell(row[index])
 
 
-def _split_changes(
-    before: list[Cell | None], after: list[Cell | None]
-) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return (wide, narrow): the (first, end) ranges of changed cells with a wide character in the
-    old or new row, and the indexes of all other changed cells.
+def _is_second_cell(cell: Cell | None) -> bool:
+    return cell is not None and not cell.text
+
+
+class RowChanges(NamedTuple):
+    """Changed cells of a row."""
+
+    wide_ranges: list[tuple[int, int]]
+    """(first, end) of the ranges with a wide character in the old or new row."""
+    narrow_indexes: list[int]
+    """Indexes of all other changed cells."""
+
+
+def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> RowChanges:
+    """Return the changed cells of a row, in ranges if they contain wide characters.
 
     Both cells of a wide character change together. A wide range must be written from left to right,
     because terminals differ in what they do to one cell of a character when the other cell is
     overwritten.
     """
     if before == after:
-        return [], []
+        return RowChanges([], [])
+
     changed: list[int] = []
     wide: set[int] = set()
-    for at, (old, new) in enumerate(zip_longest(before, after)):
-        is_second = new is not None and not new[0]
-        if old != new or (is_second and changed and changed[-1] == at - 1):
-            changed.append(at)
-            if is_second or (old is not None and not old[0]):
-                wide.add(at)
+    for index, (old, new) in enumerate(zip_longest(before, after)):
+        follows_change = bool(changed) and changed[-1] == index - 1
+        is_changed = old != new or (_is_second_cell(new) and follows_change)
+        if not is_changed:
+            continue
+        changed.append(index)
+        if _is_second_cell(old) or _is_second_cell(new):
+            wide.add(index)
     if not wide:
-        return [], changed
-    indexes = set(changed)
-    starts = [at for at in changed if at - 1 not in indexes]
-    ends = [at + 1 for at in changed if at + 1 not in indexes]
-    ranges = [each for each in zip(starts, ends, strict=True) if not wide.isdisjoint(range(*each))]
-    return ranges, [at for at in changed if not any(first <= at < end for first, end in ranges)]
+        return RowChanges([], changed)
+
+    wide_ranges = []
+    narrow_indexes: list[int] = []
+    for first, end in _join_indexes(changed):
+        indexes = range(first, end)
+        if wide.isdisjoint(indexes):
+            narrow_indexes += indexes
+        else:
+            wide_ranges.append((first, end))
+    return RowChanges(wide_ranges, narrow_indexes)
+
+
+def _join_indexes(indexes: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the (first, end) ranges of adjacent indexes: (1, 3) and (5, 6) for 1, 2, 5."""
+    all_indexes = set(indexes)
+    starts = [index for index in indexes if index - 1 not in all_indexes]
+    ends = [index + 1 for index in indexes if index + 1 not in all_indexes]
+    return list(zip(starts, ends, strict=True))
 
 
 MAX_FLUSHES = 1000

@@ -63,6 +63,7 @@ NAMED_KEYS = {
     *("home", "end", "pageup", "pagedown", *(f"f{number}" for number in range(1, 25))),
 }
 MODIFIERS = {"ctrl", "shift", "alt"}
+UPPER_CASE_PREFIX = "upper_"
 DISPLAY_NAMES = {
     "pagedown": "PgDn",
     "pageup": "PgUp",
@@ -99,20 +100,28 @@ def validate_keymap(configured_keys: Mapping[str, str]) -> dict[str, str]:
     """
     keys_by_action: dict[str, str] = {}
     for name, keys in configured_keys.items():
-        action = _resolve_action_id(name)
-        if action in keys_by_action:
-            raise KeymapError(f"[keys] {name}: {action} is set twice")
-        if not all(part.strip() for part in keys.split(",")):
-            raise KeymapError(f'[keys] {name}: expected keys such as "p" or "p,y"')
-        invalid = next((key for key in split_keys(keys) if not _is_valid_key(key)), None)
-        if invalid is not None:
-            names = ", ".join(sorted(NAMED_KEYS))
-            raise KeymapError(
-                f'[keys] {name}: "{invalid}" is not a key. Use a character or one of {names}'
-            )
-        keys_by_action[action] = keys
+        action_id = _resolve_action_id(name)
+        if action_id in keys_by_action:
+            raise KeymapError(f"[keys] {name}: {action_id} is set twice")
+        _check_keys(name, keys)
+        keys_by_action[action_id] = keys
+
     _check_key_conflicts(keys_by_action)
     return keys_by_action
+
+
+def _check_keys(name: str, keys: str) -> None:
+    """Raise KeymapError if the keys that are configured for the action `name` are invalid."""
+    has_empty_key = any(not key.strip() for key in keys.split(","))
+    if has_empty_key:
+        raise KeymapError(f'[keys] {name}: expected keys such as "p" or "p,y"')
+
+    for key in split_keys(keys):
+        if not _is_valid_key(key):
+            names = ", ".join(sorted(NAMED_KEYS))
+            raise KeymapError(
+                f'[keys] {name}: "{key}" is not a key. Use a character or one of {names}'
+            )
 
 
 def find_changed_keys(valid_keys: Mapping[str, str]) -> dict[str, str]:
@@ -122,29 +131,35 @@ def find_changed_keys(valid_keys: Mapping[str, str]) -> dict[str, str]:
     `valid_keys`: result of `validate_keymap`.
     """
     keys_by_action = {name: ",".join(split_keys(keys)) for name, keys in valid_keys.items()}
-    for scope in KEY_SCOPES:
-        reassigned = {
-            key
-            for action in scope
-            if action.id in valid_keys
-            for key in split_keys(valid_keys[action.id])
-        }
-        for action in scope:
+    for actions_active_together in KEY_SCOPES:
+        reassigned = _list_configured_keys(actions_active_together, valid_keys)
+        for action in actions_active_together:
+            if action.id in valid_keys:
+                continue
             keys = split_keys(keys_by_action.get(action.id, action.keys))
-            if action.id not in valid_keys and reassigned & set(keys):
-                keys_by_action[action.id] = (
-                    ",".join(key for key in keys if key not in reassigned) or NO_KEY
-                )
+            remaining = [key for key in keys if key not in reassigned]
+            if remaining != keys:
+                keys_by_action[action.id] = ",".join(remaining) or NO_KEY
     return keys_by_action
+
+
+def _list_configured_keys(actions: Sequence[Action], valid_keys: Mapping[str, str]) -> set[str]:
+    """Return all keys that are configured for these actions."""
+    keys: set[str] = set()
+    for action in actions:
+        if action.id in valid_keys:
+            keys.update(split_keys(valid_keys[action.id]))
+    return keys
 
 
 def split_keys(keys: str) -> list[str]:
     """Split `"p,/"` into key names in Textual's notation, such as `slash` for `/`."""
-    stripped = [key.strip() for key in keys.split(",")]
-    return [
-        _find_textual_key_name(key) if len(key) == 1 and not key.isalnum() else key
-        for key in stripped
-    ]
+    return [_to_textual_key(key.strip()) for key in keys.split(",")]
+
+
+def _to_textual_key(key: str) -> str:
+    is_sign = len(key) == 1 and not key.isalnum()
+    return _find_textual_key_name(key) if is_sign else key
 
 
 def format_key(key: str) -> str:
@@ -152,10 +167,21 @@ def format_key(key: str) -> str:
 
     Upper-case letters keep their case.
     """
-    *modifiers, last = key.split("+")
-    last = last[6:].upper() if last.startswith("upper_") else last
-    name = PUNCTUATION.get(last) or DISPLAY_NAMES.get(last, last)
-    return "".join("^" if part == "ctrl" else f"{part}+" for part in modifiers) + name
+    *modifiers, name = key.split("+")
+    displayed_name = _format_key_name(name)
+    if not modifiers:
+        return displayed_name
+
+    prefixes = ["^" if modifier == "ctrl" else f"{modifier}+" for modifier in modifiers]
+    return "".join(prefixes) + displayed_name
+
+
+def _format_key_name(name: str) -> str:
+    """Return the displayed name of a key without modifiers."""
+    # Textual names upper-case letters `upper_a`.
+    if name.startswith(UPPER_CASE_PREFIX):
+        return name.removeprefix(UPPER_CASE_PREFIX).upper()
+    return PUNCTUATION.get(name) or DISPLAY_NAMES.get(name, name)
 
 
 @lru_cache(maxsize=4)
@@ -197,34 +223,36 @@ def _format_action_id_hint(name: str) -> str:
     """Return a hint for an unknown id: similar ids, else the actions of its group, else one id
     of each group.
     """
-    if similar := get_close_matches(name, ACTIONS, n=3, cutoff=0.8):
-        return f"Did you mean {' or '.join(similar)}?"
-    groups: dict[str, list[str]] = {}
-    for action in ACTIONS:
-        group, _, short_name = action.partition(".")
-        groups.setdefault(group, []).append(short_name)
-    group = name.partition(".")[0]
-    if group in groups:
-        return f"Actions of {group}: {', '.join(groups[group])}"
-    examples = ", ".join(f"{group}.{names[0]}" for group, names in groups.items())
-    return f"Examples: {examples}. Press ? in fcreview for all actions"
+    similar_ids = get_close_matches(name, ACTIONS, n=3, cutoff=0.8)
+    if similar_ids:
+        return f"Did you mean {' or '.join(similar_ids)}?"
+
+    names_by_group: dict[str, list[str]] = {}
+    first_ids: dict[str, str] = {}
+    for action_id in ACTIONS:
+        group, _, short_name = action_id.partition(".")
+        names_by_group.setdefault(group, []).append(short_name)
+        first_ids.setdefault(group, action_id)
+
+    typed_group, _, _ = name.partition(".")
+    if typed_group in names_by_group:
+        return f"Actions of {typed_group}: {', '.join(names_by_group[typed_group])}"
+    return f"Examples: {', '.join(first_ids.values())}. Press ? in fcreview for all actions"
 
 
 def _check_key_conflicts(configured_keys: Mapping[str, str]) -> None:
-    for scope in KEY_SCOPES:
-        owners: dict[str, str] = {}
-        for action in scope:
-            for key in (
-                dict.fromkeys(split_keys(configured_keys[action.id]))
-                if action.id in configured_keys
-                else ()
-            ):
-                if key in owners:
+    """Raise KeymapError if a key is configured for two actions that are active together."""
+    for actions_active_together in KEY_SCOPES:
+        owner_by_key: dict[str, str] = {}
+        for action in actions_active_together:
+            if action.id not in configured_keys:
+                continue
+            for key in split_keys(configured_keys[action.id]):
+                owner = owner_by_key.setdefault(key, action.id)
+                if owner != action.id:
                     raise KeymapError(
-                        f'[keys] "{format_key(key)}" is assigned to both {owners[key]} and'
-                        f" {action.id}"
+                        f'[keys] "{format_key(key)}" is assigned to both {owner} and {action.id}'
                     )
-                owners[key] = action.id
 
 
 def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
@@ -333,10 +361,11 @@ def list_keys(app: App[Any], actions: Sequence[Action]) -> set[str]:
     }
 
 
+ON_AN_ITEM = "on an item"
 _PLACES = (
     (QUEUE_ACTIONS, "in the queue"),
     (OVERVIEW_ACTIONS, "on the overview"),
-    (ITEM_ACTIONS, "on an item"),
+    (ITEM_ACTIONS, ON_AN_ITEM),
 )
 
 
@@ -348,20 +377,30 @@ def format_unavailable_key_message(app: App[Any], key: str, open_item_key: str =
     `open_item_key`: displayed name of the key that opens the item under the cursor. Empty if there
     is no item.
     """
-    labels = {
-        place: action.label
-        for table, place in _PLACES
-        for action in reversed(table)
-        if key in list_keys(app, [action])
-    }
+    label_by_place = _find_labels_of_key(app, key)
     help_key = find_action_key_names(app).get("app.help", "")
     help_hint = f"; press {help_key} for help" if help_key else ""
-    message = _describe_where_key_works(format_key(key), labels, open_item_key, help_hint)
-    if len(message) > app.size.width - 2:
-        message = _describe_where_key_works(
-            format_key(key), dict.fromkeys(labels, ""), open_item_key, help_hint
-        )
-    return message
+    key_name = format_key(key)
+
+    message = _describe_where_key_works(key_name, label_by_place, open_item_key, help_hint)
+    room = app.size.width - MESSAGE_PADDING_CELLS
+    if len(message) <= room:
+        return message
+    places_without_labels = dict.fromkeys(label_by_place, "")
+    return _describe_where_key_works(key_name, places_without_labels, open_item_key, help_hint)
+
+
+MESSAGE_PADDING_CELLS = 2
+
+
+def _find_labels_of_key(app: App[Any], key: str) -> dict[str, str]:
+    """Return the label of the key's first action by place, such as `on an item`."""
+    label_by_place: dict[str, str] = {}
+    for actions, place in _PLACES:
+        for action in actions:
+            if key in list_keys(app, [action]):
+                label_by_place.setdefault(place, action.label)
+    return label_by_place
 
 
 def _describe_where_key_works(
@@ -371,16 +410,22 @@ def _describe_where_key_works(
 
     `label_by_place`: label of the key's action by place, empty to omit it.
     """
-    label = next(iter(label_by_place.values()), "")
-    if open_item_key and "on an item" in label_by_place:
-        key = _append_label(key_name, label_by_place["on an item"])
-        return f"{key} works on an item; press {open_item_key} to open the item"
-    if len({*label_by_place.values()}) > 1:
-        *first, last = (_append_label(place, label) for place, label in label_by_place.items())
-        return f"{key_name} works {', '.join(first)} and {last}"
-    if label_by_place:
-        return f"{_append_label(key_name, label)} works {' and '.join(label_by_place)}{help_hint}"
-    return f"{key_name} is not available here{help_hint}"
+    if not label_by_place:
+        return f"{key_name} is not available here{help_hint}"
+
+    if open_item_key and ON_AN_ITEM in label_by_place:
+        key = _append_label(key_name, label_by_place[ON_AN_ITEM])
+        return f"{key} works {ON_AN_ITEM}; press {open_item_key} to open the item"
+
+    labels = list(label_by_place.values())
+    is_same_action = len(set(labels)) == 1
+    if is_same_action:
+        key = _append_label(key_name, labels[0])
+        return f"{key} works {' and '.join(label_by_place)}{help_hint}"
+
+    places = [_append_label(place, label) for place, label in label_by_place.items()]
+    *first_places, last_place = places
+    return f"{key_name} works {', '.join(first_places)} and {last_place}"
 
 
 def _append_label(text: str, label: str) -> str:
@@ -398,14 +443,21 @@ class HelpSection(NamedTuple):
 
 def list_help_sections(screen: Screen[Any]) -> list[HelpSection]:
     """Return the sections of the active actions. Groups that many screens share come last."""
-    keys: dict[str, list[str]] = {}
+    keys_by_action: dict[str, list[str]] = {}
     for binding in _list_active_bindings(screen):
-        keys.setdefault(binding.id or "", []).append(format_key(binding.key))
+        keys_by_action.setdefault(binding.id or "", []).append(format_key(binding.key))
+
     sections: dict[str, HelpSection] = {}
     for action in ACTIONS.values():
-        if action.id in keys:
-            group = action.id.partition(".")[0]
-            row = " ".join(sorted(keys[action.id], key=len)), action.help or action.label
-            sections.setdefault(group, HelpSection(group, [])).rows.append(row)
-    ranks = {group: rank for rank, group in enumerate(SHARED_GROUPS)}
-    return sorted(sections.values(), key=lambda section: ranks.get(section.group, -1))
+        if action.id not in keys_by_action:
+            continue
+        group, _, _ = action.id.partition(".")
+        section = sections.setdefault(group, HelpSection(group, []))
+        keys = sorted(keys_by_action[action.id], key=len)
+        section.rows.append((" ".join(keys), action.help or action.label))
+
+    def rank(section: HelpSection) -> int:
+        is_shared = section.group in SHARED_GROUPS
+        return 1 + SHARED_GROUPS.index(section.group) if is_shared else 0
+
+    return sorted(sections.values(), key=rank)

@@ -58,7 +58,9 @@ class FormField:
                 f"{self.name}: {names}. Right arrow completes a name. Leave empty for all"
                 f" {self.name}s"
             )
-        return self.help + (" (yes or no)" if self.is_switch else "")
+        if self.is_switch:
+            return f"{self.help} (yes or no)"
+        return self.help
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +196,17 @@ def add_run_name_choices(
 
     `names_by_number`: name of each run by number.
     """
-    choices = {name: str(number) for number, name in names_by_number.items()}
-    shown = {number: name for name, number in choices.items()}
-    return [
-        replace(each, choices=choices, default=shown.get(each.default, each.default))
-        if each.name == "run"
-        else each
-        for each in fields
-    ]
+    number_by_name = {name: str(number) for number, name in names_by_number.items()}
+    name_by_number = {number: name for name, number in number_by_name.items()}
+
+    changed_fields = []
+    for field_ in fields:
+        if field_.name == "run":
+            default = name_by_number.get(field_.default, field_.default)
+            changed_fields.append(replace(field_, choices=number_by_name, default=default))
+        else:
+            changed_fields.append(field_)
+    return changed_fields
 
 
 def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[str]:
@@ -209,18 +214,34 @@ def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) 
 
     Fields with an empty value are omitted.
     """
-    options, arguments = [], ["--"]
-    for each, text in zip(fields, map(str.strip, values), strict=True):
-        value = os.path.expanduser(text) if each.is_path else each.choices.get(text, text)  # noqa: PTH111 - `~x` may name no user
-        if each.is_switch:
-            options += [each.flag] if value.lower() in (YES, "y") else []
-        elif value and each.flag:
-            options.append(
-                f"{each.flag}={value}" if each.flag.startswith("--") else f"{each.flag}{value}"
-            )
-        elif value:
+    options: list[str] = []
+    arguments: list[str] = []
+    for field_, text in zip(fields, values, strict=True):
+        value = _read_field_value(field_, text.strip())
+        if field_.is_switch:
+            if value.lower() in (YES, "y"):
+                options.append(field_.flag)
+        elif not value:
+            continue
+        elif field_.flag:
+            options.append(_format_option(field_.flag, value))
+        else:
             arguments.append(value)
-    return [*options, *arguments]
+    return [*options, "--", *arguments]
+
+
+def _read_field_value(field_: FormField, text: str) -> str:
+    """Return the value of an option or argument for the text that the user entered."""
+    if field_.is_path:
+        return os.path.expanduser(text)  # noqa: PTH111 - `~x` may name no user
+    return field_.choices.get(text, text)
+
+
+def _format_option(flag: str, value: str) -> str:
+    """Return an option with its value as one argument: `--size=50`, or `-n50` for a short flag."""
+    if flag.startswith("--"):
+        return f"{flag}={value}"
+    return f"{flag}{value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,14 +294,14 @@ def export_and_summarize(
 
     if request.path == STANDARD_OUTPUT:
         raise FcreviewError("cannot export to the terminal: enter a file name")
+
     warnings: list[str] = []
     benchmarks = services.open_benchmarks(warnings.append) if services is not None else None
     has_whole_runs = EXPORTERS[request.format].writes_runs
-    view = (
-        replace(request.view, where="", queue="dataset", share=False)
-        if has_whole_runs
-        else request.view
-    )
+    view = request.view
+    if has_whole_runs:
+        view = replace(request.view, where="", queue="dataset", share=False)
+
     path = expand_home(Path(request.path))
     try:
         counts = export(
@@ -291,19 +312,25 @@ def export_and_summarize(
             output=ExportOutput(force=True),
             benchmarks=benchmarks,
         )
-    except ExportError as error:  # The line may be cut, so the reason comes first.
-        raise FcreviewError(
-            f"export failed: {str(error).removeprefix(f'{path}: ')}: {path}"
-        ) from error
-    summary = (
-        " and ".join(format_count(number, noun) for noun, number in counts.items()) or "nothing"
-    )
-    summary += f" ({'whole runs' if has_whole_runs else 'items in the list'}) in {request.path}"
-    if warnings:
-        summary += f"; {warnings[0]}" + (
-            f" ({len(warnings)} warnings in total)" if len(warnings) > 1 else ""
-        )
-    return summary
+    except ExportError as error:
+        # The line may be cut, so the reason comes first.
+        reason = str(error).removeprefix(f"{path}: ")
+        raise FcreviewError(f"export failed: {reason}: {path}") from error
+
+    content = " and ".join(format_count(number, noun) for noun, number in counts.items())
+    extent = "whole runs" if has_whole_runs else "items in the list"
+    summary = f"{content or 'nothing'} ({extent}) in {request.path}"
+    return summary + _summarize_warnings(warnings)
+
+
+def _summarize_warnings(warnings: Sequence[str]) -> str:
+    """Return `; FIRST WARNING (3 warnings in total)`. Empty if there are no warnings."""
+    if not warnings:
+        return ""
+    first_warning, *others = warnings
+    if not others:
+        return f"; {first_warning}"
+    return f"; {first_warning} ({len(warnings)} warnings in total)"
 
 
 def make_download_name(typed_path: str) -> str:
@@ -326,17 +353,23 @@ async def run_and_deliver_download(
     app: App[Any], commands: CommandService, form: CommandForm, arguments: Sequence[str]
 ) -> CommandResult:
     """Run a form's command, and offer its output file as a download."""
-    flag = f"--{form.download}="
+    output_flag = f"--{form.download}="
     with TemporaryDirectory(prefix="fcreview-") as folder:
-        paths = {
-            each: Path(folder) / make_download_name(each.removeprefix(flag))
-            for each in arguments
-            if form.download and each.startswith(flag)
-        }
-        result = await commands.run(
-            form.command, [f"{flag}{paths[each]}" if each in paths else each for each in arguments]
-        )
-        for path in paths.values():
-            if result.is_successful and path.exists():
-                deliver_download(app, path)
+        arguments_to_run: list[str] = []
+        output_paths: list[Path] = []
+        for argument in arguments:
+            if not form.download or not argument.startswith(output_flag):
+                arguments_to_run.append(argument)
+                continue
+            # Write to the temporary folder, under the name that the user typed.
+            name = make_download_name(argument.removeprefix(output_flag))
+            output_path = Path(folder) / name
+            output_paths.append(output_path)
+            arguments_to_run.append(f"{output_flag}{output_path}")
+
+        result = await commands.run(form.command, arguments_to_run)
+        if result.is_successful:
+            for output_path in output_paths:
+                if output_path.exists():
+                    deliver_download(app, output_path)
     return replace(result, text=result.text.replace(f"{folder}/", ""))

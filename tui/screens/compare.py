@@ -98,8 +98,8 @@ WHISKER_CELLS = (12, 50)
 GAP = 2
 FLIP_VERDICT_CELLS = 18
 """Width of the verdicts of both runs in the list of flips, with blanks, in cells."""
-ID_CELLS = (14, 40)
-"""Smallest and largest width of the column of item ids, in cells."""
+MIN_ID_CELLS = 14
+MAX_ID_CELLS = 40
 
 
 def format_verdict_sources(source_a: VerdictSource, source_b: VerdictSource) -> str:
@@ -331,11 +331,14 @@ def _find_scale(rows: Sequence[_RateRow]) -> tuple[float, float]:
 def build_flip_table(
     flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], width: int
 ) -> TableLines:
-    """Return the table of flips. `row_by_item`: queue rows of the failing items, by item number."""
-    ids = [flip.a.question_key.id for flip in flips]
-    longest_id = max((display_width(sanitize(each)) for each in ids), default=0)
-    id_cells = max(min(longest_id, ID_CELLS[1], width // 3), ID_CELLS[0])
-    short_ids = shorten_ids(ids, id_cells)
+    """Return the table of flips: item id, verdict in run A, verdict in run B, and first difference.
+
+    `row_by_item`: queue rows of the failing items, by item number. `width`: width of the table in
+    cells.
+    """
+    item_ids = [flip.a.question_key.id for flip in flips]
+    id_cells = _choose_id_cells(item_ids, width)
+    short_ids = shorten_ids(item_ids, id_cells)
     cause_cells = width - id_cells - FLIP_VERDICT_CELLS
 
     heading = LineBuilder()
@@ -343,16 +346,28 @@ def build_flip_table(
     heading.add("  A       B       first difference of the failing run", "dim")
 
     lines: list[Line] = []
-    for flip, id_ in zip(flips, ids, strict=True):
+    for flip, item_id in zip(flips, item_ids, strict=True):
+        shown_id = short_ids.get(item_id) or sanitize(item_id)
+        cause = shorten_difference_line(_flip_cause(flip, row_by_item), cause_cells)
+
         line = LineBuilder()
-        line.add_padded(short_ids.get(id_) or sanitize(id_), id_cells)
-        for item in (flip.a, flip.b):
-            line.add("  ")
-            line.add_line((verdict_badge(item.verdict),))
+        line.add_padded(shown_id, id_cells)
         line.add("  ")
-        line.add_line(shorten_difference_line(_flip_cause(flip, row_by_item), cause_cells))
+        line.add_line((verdict_badge(flip.a.verdict),))
+        line.add("  ")
+        line.add_line((verdict_badge(flip.b.verdict),))
+        line.add("  ")
+        line.add_line(cause)
         lines.append(line.build())
     return TableLines(heading.build(), lines)
+
+
+def _choose_id_cells(item_ids: Sequence[str], width: int) -> int:
+    """Return the width of the id column: as wide as the longest id, but at most a third of the
+    table.
+    """
+    longest = max((display_width(sanitize(item_id)) for item_id in item_ids), default=0)
+    return max(MIN_ID_CELLS, min(longest, MAX_ID_CELLS, width // 3))
 
 
 def _flip_cause(flip: Flip, row_by_item: Mapping[int, QueueRow]) -> Line:
@@ -361,17 +376,21 @@ def _flip_cause(flip: Flip, row_by_item: Mapping[int, QueueRow]) -> Line:
     The first difference alone does not explain a flip with different golden answers or equal
     predictions.
     """
+    general_cause = make_line(sanitize(flip.cause))
+    if flip.golden_differs or flip.same_prediction:
+        return general_cause
+
     row = row_by_item.get(find_failing_item(flip))
-    if row is not None and not (flip.golden_differs or flip.same_prediction):
-        difference = difference_line(row)
-        if difference:
-            return difference
-    return make_line(sanitize(flip.cause))
+    if row is None:
+        return general_cause
+    return difference_line(row) or general_cause
 
 
 def find_failing_item(flip: Flip) -> int:
     """Return the number of the item in the run that fails it."""
-    return (flip.b if flip.passing_side == "a" else flip.a).item
+    if flip.passing_side == "a":
+        return flip.b.item
+    return flip.a.item
 
 
 def format_flip_count(flips: Sequence[Flip], passing_side: str) -> str:
@@ -625,17 +644,20 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         )
 
     def action_choose_row(self) -> None:
-        if (flips := self._flips) and self.list.has_focus:
+        flips = self._flips
+        if flips and self.list.has_focus:
             self.app.push_screen(FlipScreen(self._session, flips, self.list.cursor))
 
     def action_switch_panel(self) -> None:
-        (self.query_one("#rates") if self.list.has_focus else self.list).focus()
+        if self.list.has_focus:
+            self.query_one("#rates").focus()
+        else:
+            self.list.focus()
 
     def action_next_side(self) -> None:
         """List the flips that only A passes, then those that only B passes, then all flips."""
-        self._passing_side = PASSING_SIDES[
-            (PASSING_SIDES.index(self._passing_side) + 1) % len(PASSING_SIDES)
-        ]
+        next_index = PASSING_SIDES.index(self._passing_side) + 1
+        self._passing_side = PASSING_SIDES[next_index % len(PASSING_SIDES)]
         if self._comparison is not None:
             self._draw_flips()
             self.list.move_cursor(0)
@@ -644,10 +666,12 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         open_command_form(self.app, self._session, FORMS["export"], {})
 
     def action_next_source(self) -> None:
-        sources = list(
-            dict.fromkeys(
-                [self._default_sources, *((source, source) for source in VERDICT_SOURCES)]
-            )
-        )
-        self._sources = sources[(sources.index(self._sources) + 1) % len(sources)]
+        """Compare by the next sources: first the default ones, then each source for both runs."""
+        choices = [self._default_sources]
+        for source in VERDICT_SOURCES:
+            if (source, source) not in choices:
+                choices.append((source, source))
+
+        next_index = choices.index(self._sources) + 1
+        self._sources = choices[next_index % len(choices)]
         self._compare_runs()

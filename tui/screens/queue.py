@@ -330,15 +330,24 @@ class QueueScreen(GuardedScreen[None]):
         )
 
     def action_show_list(self, list_name: str) -> None:
+        """Open the list `list_name` in which one chooses what the queue shows, such as `clusters`.
+        If there is nothing to choose, say why.
+        """
+        menu_name = list_name
         if list_name == "clusters" and self.state.view.queue == SUSPECTS_QUEUE:
-            list_name = "reasons"
-        menu = self._menus.menus[list_name]
-        reason = menu.disabled_reason()
-        if reason:
-            self.pane.show_message(reason)
-        elif menu.make_screen is not None:
-            apply = partial(self._apply_menu_choice, list_name, self._session.n_bulk_changes)
-            self.app.push_screen(menu.make_screen(), apply)
+            # Suspects are not grouped by cluster, but by the reason why they are suspects.
+            menu_name = "reasons"
+
+        menu = self._menus.menus[menu_name]
+        disabled_reason = menu.disabled_reason()
+        if disabled_reason:
+            self.pane.show_message(disabled_reason)
+            return
+        if menu.make_screen is None:
+            return
+
+        apply_choice = partial(self._apply_menu_choice, menu_name, self._session.n_bulk_changes)
+        self.app.push_screen(menu.make_screen(), apply_choice)
 
     def _apply_menu_choice(self, menu_name: str, n_bulk_changes_before: int, choice: Any) -> None:
         """Apply a choice of a menu.

@@ -5,7 +5,7 @@ matrix.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +36,7 @@ from fcreview.stats.paired_difference import INTERVAL_DESCRIPTION, INTERVAL_METH
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.stats.paired_difference import ClusteredRate
     from fcreview.store.rows import RunRow, View
 
 DEFAULT_LIMIT = 20  # maximum number of flips or items in text output without --limit
@@ -58,11 +59,24 @@ class ComparisonSide:
         """Build the JSON object of the side: {run, run_name, model, generation, language,
         source, source_reason}.
         """
-        reason = "official verdicts" if self.source == "official" else "no official verdicts"
-        names = {name: getattr(self.row.info, name) for name in ("model", "generation", "language")}
-        reason = "option" if self.is_requested else reason
-        run = {"run": self.row.run, "run_name": self.row.run_name}
-        return {**run, **names, "source": self.source, "source_reason": reason}
+        return {
+            "run": self.row.run,
+            "run_name": self.row.run_name,
+            "model": self.row.info.model,
+            "generation": self.row.info.generation,
+            "language": self.row.info.language,
+            "source": self.source,
+            "source_reason": self._source_reason,
+        }
+
+    @property
+    def _source_reason(self) -> str:
+        """Who or what chose the source: an option, or the verdicts that the run has."""
+        if self.is_requested:
+            return "option"
+        if self.source == "official":
+            return "official verdicts"
+        return "no official verdicts"
 
 
 VERDICT_MARKS = {True: "✓", False: "✗", None: NO_VALUE}
@@ -76,27 +90,33 @@ number of runs.
 def _print_matrix_json(
     sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int | None
 ) -> None:
-    for each in matrix.ranking:
+    """Print a line for each run, best first, and for each item, hardest first."""
+    for ranked in matrix.ranking:
         emit_json(
-            {"kind": "run", "rank": each.rank}
-            | sides[each.run].as_json()
-            | {
-                "passed": each.passed,
-                "known": each.known,
-                "rate": each.rate,
+            {
+                "kind": "run",
+                "rank": ranked.rank,
+                **sides[ranked.run].as_json(),
+                "passed": ranked.passed,
+                "known": ranked.known,
+                "rate": ranked.rate,
                 "shared": matrix.n_shared > 0,
+                **_build_rate_json(ranked),
             }
-            | _build_rate_json(each)
         )
-    order = [sides[each.run].row.run for each in matrix.ranking]
+
+    # The verdicts of an item have the order of the ranking.
+    run_numbers = [str(sides[ranked.run].row.run) for ranked in matrix.ranking]
     for item in matrix.items[:limit]:
-        counts = {"passing": item.passing, "failing": item.failing, "upset": item.upset_score}
-        verdicts = {str(run): verdict for run, verdict in zip(order, item.verdicts, strict=True)}
         emit_json(
-            {"kind": "item"}
-            | item.aligned_item.question_key._asdict()
-            | counts
-            | {"verdicts": verdicts}
+            {
+                "kind": "item",
+                **item.aligned_item.question_key._asdict(),
+                "passing": item.passing,
+                "failing": item.failing,
+                "upset": item.upset_score,
+                "verdicts": dict(zip(run_numbers, item.verdicts, strict=True)),
+            }
         )
 
 
@@ -122,31 +142,8 @@ def _build_rate_json(ranked: stats.RankedRun) -> dict[str, Any]:
 def _print_matrix_text(
     sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int
 ) -> None:
-    emit(
-        f"{format_count(len(sides), 'run')}, {format_count(len(matrix.items), 'item')},"
-        f" verdicts: {_describe_verdict_sources(sides)}"
-    )
-    if matrix.n_shared:
-        emit(
-            f"runs are ranked by the {format_count(matrix.n_shared, 'item')} that have a verdict in"
-            " every run"
-        )
-    else:
-        emit("no item has a verdict in every run, so each run is ranked by its own items")
-    if matrix.n_other_question:
-        count = format_count(matrix.n_other_question, "id")
-        emit(
-            f"questions differ between the runs for {count}. Each question counts as a separate"
-            " item"
-        )
-    if len(matrix.generations) > 1:
-        versions = format_cell(", ".join(matrix.generations))
-        emit(f"the runs have the versions {versions}; items are matched across versions")
-    if matrix.n_wrong_golden:
-        count = format_count(matrix.n_wrong_golden, "item")
-        emit(
-            f"{count} left out, because reviews found the golden answer wrong, but not in every run"
-        )
+    """Print what is compared, the ranking of the runs, the hardest items and the upsets."""
+    emit_lines(_format_matrix_notes(sides, matrix))
     emit()
     _print_ranking(sides, matrix.ranking)
     print_matrix_items(
@@ -155,6 +152,35 @@ def _print_matrix_text(
     print_matrix_items(
         "upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit
     )
+
+
+def _format_matrix_notes(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix) -> Iterator[str]:
+    """Say which runs, items and verdicts a matrix compares, and what limits the comparison."""
+    n_runs = format_count(len(sides), "run")
+    n_items = format_count(len(matrix.items), "item")
+    yield f"{n_runs}, {n_items}, verdicts: {_describe_verdict_sources(sides)}"
+
+    if matrix.n_shared:
+        n_shared = format_count(matrix.n_shared, "item")
+        yield f"runs are ranked by the {n_shared} that have a verdict in every run"
+    else:
+        yield "no item has a verdict in every run, so each run is ranked by its own items"
+
+    if matrix.n_other_question:
+        n_ids = format_count(matrix.n_other_question, "id")
+        yield (
+            f"questions differ between the runs for {n_ids}. Each question counts as a separate"
+            " item"
+        )
+    if len(matrix.generations) > 1:
+        versions = format_cell(", ".join(matrix.generations))
+        yield f"the runs have the versions {versions}; items are matched across versions"
+    if matrix.n_wrong_golden:
+        n_left_out = format_count(matrix.n_wrong_golden, "item")
+        yield (
+            f"{n_left_out} left out, because reviews found the golden answer wrong, but not in"
+            " every run"
+        )
 
 
 TIE_MARK = "="
@@ -185,8 +211,14 @@ def _print_ranking(sides: Sequence[ComparisonSide], ranking: Sequence[stats.Rank
 
 def _build_ranking_row(side: ComparisonSide, ranked: stats.RankedRun) -> list[str]:
     rate = ranked.clustered_rate
-    interval = NO_VALUE if rate is None else f"[{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
-    to_best = NO_VALUE if ranked.to_best is None else stats.format_difference(ranked.to_best)
+    interval = NO_VALUE
+    if rate is not None:
+        interval = f"[{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+
+    to_best = NO_VALUE
+    if ranked.to_best is not None:
+        to_best = stats.format_difference(ranked.to_best)
+
     return [
         str(ranked.rank),
         TIE_MARK if ranked.is_tied else "",
@@ -201,53 +233,64 @@ def _build_ranking_row(side: ComparisonSide, ranked: stats.RankedRun) -> list[st
 
 
 def _describe_verdict_sources(sides: Sequence[ComparisonSide]) -> str:
-    if len({side.source for side in sides}) == 1:
-        return "recomputed" if sides[0].source == "rule" else sides[0].source
+    """Name the source of the verdicts, or the runs whose verdicts had to be recomputed."""
+    sources = {side.source for side in sides}
+    if sources == {"rule"}:
+        return "recomputed"
+    if len(sources) == 1:
+        return sides[0].source
+
     recomputed = [str(side.row.run) for side in sides if side.source == "rule"]
-    listed = ", ".join(
-        [*recomputed[:MAX_END_RUNS], *(["…"] if len(recomputed) > MAX_END_RUNS else [])]
-    )
-    count = format_count(len(recomputed), "run")
-    return f"official, or recomputed for {count} without official verdicts ({listed})"
+    listed = ", ".join(recomputed[:MAX_END_RUNS])
+    if len(recomputed) > MAX_END_RUNS:
+        listed += ", …"
+    n_runs = format_count(len(recomputed), "run")
+    return f"official, or recomputed for {n_runs} without official verdicts ({listed})"
 
 
 def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: int) -> None:
+    """Print a row with the verdicts of all runs for each of the first `limit` items."""
     if not items or not limit:
         return
+
     emit()
-    if len(items[0].verdicts) > 3 * MAX_END_RUNS:
+    if _is_wide(items[0].verdicts):
         heading += (
             f". Only the {MAX_END_RUNS} best and weakest runs are shown; use --json for all runs"
         )
     emit(heading)
-    marks = (
-        VERDICT_MARKS
-        if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        else ASCII_VERDICT_MARKS
-    )
-    rows = [
-        [
-            format_cell(item.aligned_item.question_key.id),
-            format_cell(item.aligned_item.question_key.category),
-            f"{item.passing} of {item.known}",
-            _join_verdict_marks([marks[verdict] for verdict in item.verdicts]),
-        ]
-        for item in items[:limit]
-    ]
+
+    marks = _choose_verdict_marks()
+    rows = []
+    for item in items[:limit]:
+        key = item.aligned_item.question_key
+        verdicts = _join_verdict_marks([marks[verdict] for verdict in item.verdicts])
+        passing = f"{item.passing} of {item.known}"
+        rows.append([format_cell(key.id), format_cell(key.category), passing, verdicts])
     print_table(["item", "category", "pass", "runs"], rows, right_aligned=(2,), max_width=36)
+
     if len(items) > limit:
-        emit(
-            f"… {format_count(len(items) - limit, 'more item')}. Use --limit {len(items)} to list"
-            " all"
-        )
+        n_more = format_count(len(items) - limit, "more item")
+        emit(f"… {n_more}. Use --limit {len(items)} to list all")
+
+
+def _choose_verdict_marks() -> dict[bool | None, str]:
+    """Choose marks that the encoding of standard output has."""
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    return VERDICT_MARKS if encoding == "utf8" else ASCII_VERDICT_MARKS
+
+
+def _is_wide(cells: Sequence[object]) -> bool:
+    """Whether a matrix has too many runs to show them all."""
+    return len(cells) > 3 * MAX_END_RUNS
 
 
 def _join_verdict_marks(marks: Sequence[str]) -> str:
-    return "".join(
-        marks
-        if len(marks) <= 3 * MAX_END_RUNS
-        else (*marks[:MAX_END_RUNS], " … ", *marks[-MAX_END_RUNS:])
-    )
+    if not _is_wide(marks):
+        return "".join(marks)
+    best = "".join(marks[:MAX_END_RUNS])
+    weakest = "".join(marks[-MAX_END_RUNS:])
+    return f"{best} … {weakest}"
 
 
 ID_WIDTH = 44  # width limit of item ids in the list of flips, in terminal columns
@@ -256,30 +299,42 @@ ID_WIDTH = 44  # width limit of item ids in the list of flips, in terminal colum
 def _print_comparison_json(
     sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int | None
 ) -> None:
-    sources = sides[0].source, sides[1].source
-    complete, judged, unmatched = (
-        stats.combine_complete_categories(comparison, *sources),
-        comparison.overall.n_verdicts,
-        comparison.n_unmatched,
-    )
-    emit_json(
-        {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
-        | _build_group_json(comparison.overall, *sources)
-        | {"complete_categories": complete and _build_group_json(complete, *sources)}
-        | {"level": CONFIDENCE_LEVEL, "method": INTERVAL_METHOD}
-        | {"judged_a": judged[0], "judged_b": judged[1]}
-        | {"without_partner_a": unmatched[0], "without_partner_b": unmatched[1]}
-        | {
-            "other_question": comparison.n_other_question,
-            "independent": not comparison.has_grouped_items,
-        }
-        | {"wrong_golden": comparison.n_wrong_golden}
-    )
-    for part in comparison.categories:
-        emit_json(
-            {"kind": "category", "category": part.category} | _build_group_json(part, *sources)
-        )
+    """Print a line for all items, for each category, and for each of the first `limit` flips."""
+    a, b = sides
+    emit_json(_build_overall_json(a, b, comparison))
+    for group in comparison.categories:
+        fields = _build_group_json(group, a.source, b.source)
+        emit_json({"kind": "category", "category": group.category, **fields})
     emit_json(*map(_build_flip_json, comparison.flips[:limit]))
+
+
+def _build_overall_json(
+    a: ComparisonSide, b: ComparisonSide, comparison: stats.RunComparison
+) -> dict[str, Any]:
+    """Build the JSON object of all items, with what the comparison leaves out."""
+    complete = stats.combine_complete_categories(comparison, a.source, b.source)
+    complete_json = None
+    if complete is not None:
+        complete_json = _build_group_json(complete, a.source, b.source)
+
+    judged_a, judged_b = comparison.overall.n_verdicts
+    without_partner_a, without_partner_b = comparison.n_unmatched
+    return {
+        "kind": "overall",
+        "a": a.as_json(),
+        "b": b.as_json(),
+        **_build_group_json(comparison.overall, a.source, b.source),
+        "complete_categories": complete_json,
+        "level": CONFIDENCE_LEVEL,
+        "method": INTERVAL_METHOD,
+        "judged_a": judged_a,
+        "judged_b": judged_b,
+        "without_partner_a": without_partner_a,
+        "without_partner_b": without_partner_b,
+        "other_question": comparison.n_other_question,
+        "independent": not comparison.has_grouped_items,
+        "wrong_golden": comparison.n_wrong_golden,
+    }
 
 
 def _build_group_json(
@@ -291,49 +346,60 @@ def _build_group_json(
     """
     counts = group.counts
     difference = group.difference
-    errors = [None if rate is None else rate.standard_error for rate in group.clustered_rates]
-    reason = (
-        stats.describe_one_sided_reviews(group.reviews) if group.reviews.depends_on_run else None
-    )
+    standard_error_a, standard_error_b = map(_get_standard_error, group.clustered_rates)
+    reviewed_a, reviewed_b = group.reviews.n_reviewed
+
+    # Reviews of only one run bias the difference, so a reason takes the place of the p value.
+    p_reason = None
+    if group.reviews.depends_on_run:
+        p_reason = stats.describe_one_sided_reviews(group.reviews)
+
     return {
         "of": group.n_pairs,
         "n": counts.n,
         **asdict(counts),
         "rate_a": group.rate_a,
         "rate_b": group.rate_b,
-        "standard_error_a": errors[0],
-        "standard_error_b": errors[1],
+        "standard_error_a": standard_error_a,
+        "standard_error_b": standard_error_b,
         "difference": difference.value,
         "low": difference.low,
         "high": difference.high,
         "p": difference.p,
         "p_holm": group.p_holm,
         "test": difference.test,
-        "p_reason": reason,
+        "p_reason": p_reason,
         "clusters": difference.n_clusters,
         "design_effect": difference.design_effect,
-        "reviewed_a": group.reviews.n_reviewed[0],
-        "reviewed_b": group.reviews.n_reviewed[1],
+        "reviewed_a": reviewed_a,
+        "reviewed_b": reviewed_b,
         "comparable": group.is_comparable(source_a, source_b),
     }
 
 
+def _get_standard_error(rate: ClusteredRate | None) -> float | None:
+    return None if rate is None else rate.standard_error
+
+
 def _build_flip_json(flip: stats.Flip) -> dict[str, Any]:
     """Build the JSON object of a flip. `a` and `b` are {verdict, error_type, first_difference}."""
-    a, b = (
-        {name: getattr(side, name) for name in ("verdict", "error_type", "first_difference")}
-        for side in (flip.a, flip.b)
-    )
-    flip_fields = {
-        name: getattr(flip, name) for name in ("same_prediction", "golden_differs", "cause")
-    }
     return {
         "kind": "flip",
         **flip.a.question_key._asdict(),
         "passes": flip.passing_side,
-        **flip_fields,
-        "a": a,
-        "b": b,
+        "same_prediction": flip.same_prediction,
+        "golden_differs": flip.golden_differs,
+        "cause": flip.cause,
+        "a": _build_flip_side_json(flip.a),
+        "b": _build_flip_side_json(flip.b),
+    }
+
+
+def _build_flip_side_json(outcome: stats.ItemOutcome) -> dict[str, Any]:
+    return {
+        "verdict": outcome.verdict,
+        "error_type": outcome.error_type,
+        "first_difference": outcome.first_difference,
     }
 
 
@@ -346,31 +412,34 @@ def _print_comparison_text(
     for remark in stats.list_caveats(comparison, a.source, b.source):
         emit(sanitize(remark))
     emit()
-    parts = stats.list_table_groups(comparison, a.source, b.source)
-    has_categories = len(parts) > 1
-    rows = [
-        _build_group_row(
-            part, show_rates=part.is_comparable(a.source, b.source), show_holm=has_categories
-        )
-        for part in parts
-    ]
-    headers = [
-        "",
-        "items",
-        "A",
-        "B",
-        "both pass",
-        "both fail",
-        "only A",
-        "only B",
-        "A - B, points",
-        "p",
-    ]
+
+    groups = stats.list_table_groups(comparison, a.source, b.source)
+    _print_groups(groups, a.source, b.source)
+    emit("", _explain_figures(groups))
+    _print_flips(comparison.flips, limit)
+
+
+def _print_groups(
+    groups: Sequence[stats.ComparisonGroup],
+    source_a: stats.VerdictSource,
+    source_b: stats.VerdictSource,
+) -> None:
+    """Print a row for all items and, if there are several, for each category."""
+    headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B"]
+    headers += ["A - B, points", "p"]
+    # p values of several categories are also corrected for their number.
+    has_categories = len(groups) > 1
     if has_categories:
         headers.append("p (Holm)")
+
+    rows = []
+    for group in groups:
+        rates_shown = group.is_comparable(source_a, source_b)
+        row = _build_group_row(group, show_rates=rates_shown)
+        if has_categories:
+            row.append(stats.format_p_value(group.p_holm) if rates_shown else NO_VALUE)
+        rows.append(row)
     print_table(headers, rows, right_aligned=range(1, 8), max_width=36)
-    emit("", _explain_figures(parts))
-    _print_flips(comparison.flips, limit)
 
 
 def _explain_figures(groups: Sequence[stats.ComparisonGroup]) -> str:
@@ -389,55 +458,64 @@ def _explain_figures(groups: Sequence[stats.ComparisonGroup]) -> str:
 CLUSTER_MARK = "c"
 
 
-def _build_group_row(
-    group: stats.ComparisonGroup, *, show_rates: bool, show_holm: bool
-) -> list[str]:
-    counts = group.counts
-    rates, test = [NO_VALUE] * 2, [NO_VALUE] * 2
-    holm = NO_VALUE
-    if show_rates:
-        rates = [
-            NO_VALUE if rate is None else f"{100 * rate:.1f} %"
-            for rate in (group.rate_a, group.rate_b)
-        ]
-        mark = (
-            f" {CLUSTER_MARK}"
-            if stats.is_clustered(group) and group.difference.p is not None
-            else ""
-        )
-        test = [
-            stats.format_difference(group.difference),
-            stats.format_p_value(group.difference.p) + mark,
-        ]
-        holm = stats.format_p_value(group.p_holm)
-    if show_holm:
-        test.append(holm)
-    numbers = [
-        f"{number:,}"
-        for number in (counts.both_pass, counts.both_fail, counts.only_a, counts.only_b)
-    ]
+def _build_group_row(group: stats.ComparisonGroup, *, show_rates: bool) -> list[str]:
+    """Build the cells of all items or of a category. Without `show_rates`, only counts are known:
+    the rates, their difference and the test would be of items that are no random sample.
+    """
     name = "all items" if group.category is None else sanitize(group.category)
-    return [name, f"{counts.n:,}", *rates, *numbers, *test]
+    rate_a = rate_b = difference = p_value = NO_VALUE
+    if show_rates:
+        rate_a = _format_pass_rate(group.rate_a)
+        rate_b = _format_pass_rate(group.rate_b)
+        difference = stats.format_difference(group.difference)
+        p_value = _format_p_value_and_mark(group)
+
+    counts = group.counts
+    return [
+        name,
+        f"{counts.n:,}",
+        rate_a,
+        rate_b,
+        f"{counts.both_pass:,}",
+        f"{counts.both_fail:,}",
+        f"{counts.only_a:,}",
+        f"{counts.only_b:,}",
+        difference,
+        p_value,
+    ]
+
+
+def _format_pass_rate(rate: float | None) -> str:
+    return NO_VALUE if rate is None else f"{100 * rate:.1f} %"
+
+
+def _format_p_value_and_mark(group: stats.ComparisonGroup) -> str:
+    """Format a p value. A mark says that the test is by cluster."""
+    text = stats.format_p_value(group.difference.p)
+    if group.difference.p is not None and stats.is_clustered(group):
+        return f"{text} {CLUSTER_MARK}"
+    return text
 
 
 def _print_flips(flips: Sequence[stats.Flip], limit: int) -> None:
+    """Print the first `limit` items that only A passes, and that only B passes."""
     for side in ("a", "b"):
-        found = [flip for flip in flips if flip.passing_side == side]
-        if found:
-            emit("", f"only {side.upper()} passes: {format_count(len(found), 'item')}")
-        rows = [
-            [format_cell(flip.a.question_key.id), sanitize(flip.cause)] for flip in found[:limit]
-        ]
-        emit_lines(
-            f"  {line}"
-            for line in format_table(["item", "cause"], rows, max_width=ID_WIDTH)
-            if rows
-        )
-        if len(found) > limit:
-            emit(
-                f"  … {format_count(len(found) - limit, 'more item')}. Use --limit {len(found)} to"
-                " list all"
-            )
+        flips_of_side = [flip for flip in flips if flip.passing_side == side]
+        if not flips_of_side:
+            continue
+        emit("", f"only {side.upper()} passes: {format_count(len(flips_of_side), 'item')}")
+
+        rows = []
+        for flip in flips_of_side[:limit]:
+            rows.append([format_cell(flip.a.question_key.id), sanitize(flip.cause)])
+        # A limit of 0 leaves only the number of flips, without a table.
+        if rows:
+            table = format_table(["item", "cause"], rows, max_width=ID_WIDTH)
+            emit_lines(f"  {line}" for line in table)
+
+        if len(flips_of_side) > limit:
+            n_more = format_count(len(flips_of_side) - limit, "more item")
+            emit(f"  … {n_more}. Use --limit {len(flips_of_side)} to list all")
 
 
 @workspace_command("policy")
@@ -484,49 +562,85 @@ def compare(
 
     Example: fcreview compare result/ 1 2 --source rule
     """
-    first_source, second_source = _parse_verdict_source(source), _parse_verdict_source(against)
+    first_source = _parse_verdict_source(source)
+    second_source = _parse_verdict_source(against)
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         view = session.build_view(where, queue="dataset")
-        chosen = _select_runs(session, runs or [])
-        if len(chosen) == 2:
-            a, b = (
-                _make_comparison_side(chosen[0], first_source),
-                _make_comparison_side(chosen[1], second_source or first_source),
+        rows = _select_runs(session, runs or [])
+
+        if len(rows) == 2:
+            row_a, row_b = rows
+            sides = (
+                _make_comparison_side(row_a, first_source),
+                _make_comparison_side(row_b, second_source or first_source),
             )
-            if (a.row, a.source) == (b.row, b.source):
-                raise UsageError(
-                    "both sides are the same run and source. Choose another run, or two sources"
-                    " with --source and"
-                    " --against"
-                )
-            comparison = stats.compare_runs(
-                _fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b)
-            )
-            if as_json:
-                _print_comparison_json((a, b), comparison, limit)
-            else:
-                _print_comparison_text(
-                    (a, b), comparison, DEFAULT_LIMIT if limit is None else limit
-                )
-        elif second_source:
+            _compare_two(session, view, sides, limit=limit, as_json=as_json)
+            return
+
+        if second_source:
             raise UsageError("--against needs two runs. Pass two runs, or the same run twice")
-        else:
-            sides = [
-                _make_comparison_side(row, first_source)
-                for row in {row.run: row for row in chosen}.values()
-            ]
-            outcomes: dict[int, list[stats.ItemOutcome]] = {}
-            for each in dict.fromkeys(side.source for side in sides):
-                numbers = [side.row.run for side in sides if side.source == each]
-                outcomes |= session.store.analysis.fetch_outcomes_without_details(
-                    view, numbers, each
-                )
-            matrix = stats.build_run_matrix([outcomes[side.row.run] for side in sides])
-            if as_json:
-                _print_matrix_json(sides, matrix, limit)
-            else:
-                _print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
+        _compare_many(session, view, rows, source=first_source, limit=limit, as_json=as_json)
+
+
+def _compare_two(
+    session: WorkspaceSession,
+    view: View,
+    sides: tuple[ComparisonSide, ComparisonSide],
+    *,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Print the comparison of two sides. Raises UsageError if they are the same."""
+    a, b = sides
+    if (a.row, a.source) == (b.row, b.source):
+        raise UsageError(
+            "both sides are the same run and source. Choose another run, or two sources"
+            " with --source and --against"
+        )
+
+    outcomes_a = _fetch_outcomes(session, view, a)
+    outcomes_b = _fetch_outcomes(session, view, b)
+    comparison = stats.compare_runs(outcomes_a, outcomes_b)
+    if as_json:
+        _print_comparison_json(sides, comparison, limit)
+    else:
+        _print_comparison_text(sides, comparison, DEFAULT_LIMIT if limit is None else limit)
+
+
+def _compare_many(
+    session: WorkspaceSession,
+    view: View,
+    rows: Sequence[RunRow],
+    *,
+    source: stats.VerdictSource | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Print the matrix of several runs. A run that is passed twice counts once."""
+    distinct_rows = {row.run: row for row in rows}.values()
+    sides = [_make_comparison_side(row, source) for row in distinct_rows]
+    outcomes = _fetch_outcomes_by_run(session, view, sides)
+    matrix = stats.build_run_matrix([outcomes[side.row.run] for side in sides])
+    if as_json:
+        _print_matrix_json(sides, matrix, limit)
+    else:
+        _print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
+
+
+def _fetch_outcomes_by_run(
+    session: WorkspaceSession, view: View, sides: Sequence[ComparisonSide]
+) -> dict[int, list[stats.ItemOutcome]]:
+    """Fetch the verdicts of many runs, with one query for each verdict source."""
+    runs_by_source: dict[stats.VerdictSource, list[int]] = {}
+    for side in sides:
+        runs_by_source.setdefault(side.source, []).append(side.row.run)
+
+    outcomes: dict[int, list[stats.ItemOutcome]] = {}
+    for source, runs in runs_by_source.items():
+        analysis = session.store.analysis
+        outcomes.update(analysis.fetch_outcomes_without_details(view, runs, source))
+    return outcomes
 
 
 def _make_comparison_side(
@@ -541,16 +655,17 @@ def _parse_verdict_source(name: str | None) -> stats.VerdictSource | None:
 
 
 def _select_runs(session: WorkspaceSession, numbers_or_models: Sequence[str]) -> list[RunRow]:
+    """Select the named runs, or all runs. Raises CommandError if there is only one."""
     rows = {row.run: row for row in session.runs}
-    chosen = [rows[session.find_run_number(each)] for each in numbers_or_models] or list(
-        rows.values()
-    )
-    if len(chosen) < 2:
+    selected = [rows[session.find_run_number(text)] for text in numbers_or_models]
+    if not selected:
+        selected = list(rows.values())
+    if len(selected) < 2:
         raise CommandError(
             "compare needs two runs. Pass two runs, or the same run twice with --source official"
             " --against rule"
         )
-    return chosen
+    return selected
 
 
 def _fetch_outcomes(

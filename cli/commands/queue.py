@@ -8,6 +8,7 @@ Example: fcreview queue list runs/gpt4o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.estimate import (
@@ -31,6 +32,7 @@ from fcreview.cli.output import (
     check_choice,
     emit,
     emit_json,
+    emit_lines,
     format_cell,
     print_message,
     print_table,
@@ -44,11 +46,13 @@ from fcreview.model.wording import format_count
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.model.metric import Metric
-    from fcreview.stats.estimation import MetricDraws
+    from fcreview.stats.estimation import EstimationInput, MetricDraws
     from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
     from fcreview.store.queue_file import QueueFile, SampleDesign
     from fcreview.store.rows import RunRow
     from fcreview.store.workspace import Workspace
+
+MAX_LISTED_METRICS = 8
 
 
 @workspace_command()
@@ -62,27 +66,30 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     from fcreview.store.queue_file import QueueError, read_queues
 
     with open_workspace(options) as session:
-        queue_files = list(read_queues(session.workspace))
-        for broken in queue_files:
-            if isinstance(broken, QueueError):
-                print_message(f"fcreview: {broken}")
-        queues = [each for each in queue_files if not isinstance(each, QueueError)]
+        queues: list[QueueFile] = []
+        for queue_or_error in list(read_queues(session.workspace)):
+            if isinstance(queue_or_error, QueueError):
+                print_message(f"fcreview: {queue_or_error}")
+            else:
+                queues.append(queue_or_error)
+
         if as_json:
             emit_json(*(_build_queue_json(session, queue) for queue in queues))
             return
-        rows = [
-            [
-                format_cell(queue.name),
-                f"{len(queue.items):,}",
-                format_cell(each.annotator),
-                each.summary,
-            ]
-            for queue in queues
-            for each in session.store.measure_queue_progress(queue.name)
-        ]
-        if rows:
-            print_table(["queue", "items", "annotator", "done"], rows, right_aligned=(1,))
+        _print_queue_list(session, queues)
     print_message(format_count(len(queues), "queue file"))
+
+
+def _print_queue_list(session: WorkspaceSession, queues: Sequence[QueueFile]) -> None:
+    """Print a row for each annotator of each queue."""
+    rows = []
+    for queue in queues:
+        name = format_cell(queue.name)
+        n_items = f"{len(queue.items):,}"
+        for progress in session.store.measure_queue_progress(queue.name):
+            rows.append([name, n_items, format_cell(progress.annotator), progress.summary])
+    if rows:
+        print_table(["queue", "items", "annotator", "done"], rows, right_aligned=(1,))
 
 
 def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
@@ -124,61 +131,96 @@ def show_queue_details(
     with open_workspace(options) as session:
         queue = session.store.load_queue(name)
         if as_json:
-            fields = ("name", "size", "drawn", "probability")
-            strata = [{name: getattr(each, name) for name in fields} for each in queue.strata]
-            emit_json(
-                _build_queue_json(session, queue) | {"strata": strata, "runs": queue.design.runs}
-            )
+            emit_json(_build_queue_details_json(session, queue))
             emit_json(*_build_queue_item_json(queue))
             return
         _print_queue(session, queue)
 
 
+def _build_queue_details_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
+    """Build the JSON object of a queue with its strata and runs."""
+    strata = []
+    for stratum in queue.strata:
+        strata.append(
+            {
+                "name": stratum.name,
+                "size": stratum.size,
+                "drawn": stratum.drawn,
+                "probability": stratum.probability,
+            }
+        )
+    return _build_queue_json(session, queue) | {"strata": strata, "runs": queue.design.runs}
+
+
 def _build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
-    annotators: dict[int, list[str]] = {}
+    """Build the JSON object of each item of a queue, with the annotators who review it."""
+    annotators_by_position: dict[int, list[str]] = {}
     for share in queue.shares:
-        for at in dict.fromkeys(share.order):
-            annotators.setdefault(at, []).append(share.annotator)
-    for at, item in enumerate(queue.items):
-        chance = {"stratum": item.stratum, "probability": item.probability, "overlap": item.overlap}
-        yield {**item.key._asdict(), **chance, "annotators": annotators.get(at, [])}
+        # A hidden duplicate is in the order twice, but its annotator counts once.
+        for position in dict.fromkeys(share.order):
+            annotators_by_position.setdefault(position, []).append(share.annotator)
+
+    for position, item in enumerate(queue.items):
+        yield {
+            **item.key._asdict(),
+            "stratum": item.stratum,
+            "probability": item.probability,
+            "overlap": item.overlap,
+            "annotators": annotators_by_position.get(position, []),
+        }
 
 
 def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     """Print how a queue was drawn, its strata, and the progress of its annotators."""
+    emit_lines(_format_queue_design(queue))
+    emit()
+    _print_strata(queue)
+    emit()
+    _print_progress(session, queue)
+
+
+def _format_queue_design(queue: QueueFile) -> Iterator[str]:
+    """Format sentences about the sample of a queue: its size, filter, seed and shared items."""
     design = queue.design
+    # A queue with clusters draws and shares whole groups of items.
     unit = design.cluster or "item"
-    emit(
-        f"{sanitize(queue.name)}: {design.size:,} of {format_count(design.population, unit)}"
-        f"{_format_stratification(design)}, seed {design.seed}"
+    population = format_count(design.population, unit)
+    stratification = _format_stratification(design)
+    yield (
+        f"{sanitize(queue.name)}: {design.size:,} of {population}{stratification},"
+        f" seed {design.seed}"
     )
+
     if design.frame_text:
-        emit(f"sampling frame: {design.frame_text}")
+        yield f"sampling frame: {design.frame_text}"
     if design.excludes:
         excluded = format_count(design.n_excluded, "item")
         earlier = ", ".join(map(sanitize, design.excludes))
-        emit(f"{excluded} of earlier queues ({earlier}) cannot be drawn again")
-    where = sanitize(design.where) or "all items"
-    emit(f"filter: {where} · created: {sanitize(queue.created)}")
-    repeats = format_count(design.repeats, "hidden duplicate")
-    overlap = format_count(design.overlap, unit)
-    emit(f"All annotators review {overlap}. Each annotator has {repeats}.")
-    emit()
+        yield f"{excluded} of earlier queues ({earlier}) cannot be drawn again"
 
-    strata = []
+    where = sanitize(design.where) or "all items"
+    yield f"filter: {where} · created: {sanitize(queue.created)}"
+
+    overlap = format_count(design.overlap, unit)
+    repeats = format_count(design.repeats, "hidden duplicate")
+    yield f"All annotators review {overlap}. Each annotator has {repeats}."
+
+
+def _print_strata(queue: QueueFile) -> None:
+    rows = []
     for stratum in queue.strata:
         name = format_cell(stratum.name) or "all"
-        strata.append(
-            [name, f"{stratum.size:,}", f"{stratum.drawn:,}", f"{stratum.probability:.4g}"]
-        )
-    print_table(["stratum", "items", "drawn", "probability"], strata, right_aligned=(1, 2, 3))
-    emit()
+        probability = f"{stratum.probability:.4g}"
+        rows.append([name, f"{stratum.size:,}", f"{stratum.drawn:,}", probability])
+    print_table(["stratum", "items", "drawn", "probability"], rows, right_aligned=(1, 2, 3))
 
-    progress = []
-    for annotator in session.store.measure_queue_progress(queue.name):
-        name = format_cell(annotator.annotator)
-        progress.append([name, annotator.summary, str(annotator.missing)])
-    print_table(["annotator", "done", "missing"], progress)
+
+def _print_progress(session: WorkspaceSession, queue: QueueFile) -> None:
+    rows = []
+    for progress in session.store.measure_queue_progress(queue.name):
+        name = format_cell(progress.annotator)
+        rows.append([name, progress.summary, str(progress.missing)])
+    print_table(["annotator", "done", "missing"], rows)
 
 
 def _format_stratification(design: SampleDesign) -> str:
@@ -260,34 +302,49 @@ def create_queue(
     names = split_at_commas(annotators)
     if cluster:
         check_choice(CLUSTER_KINDS, cluster, "--cluster")
+
     with open_workspace(options) as session:
         check_new_queue_name(session.workspace, name)
         sharing = ShareOptions(
             names, overlap=overlap, repeats=repeats, seed=draw_seed() if seed is None else seed
         )
-        view = session.build_view(where, run=run)
         request = QueueRequest(
             name,
-            view,
-            size,
-            stratify,
-            sharing,
+            view=session.build_view(where, run=run),
+            size=size,
+            stratify=stratify,
+            sharing=sharing,
             avoids_earlier_queues=not allow_overlap,
             cluster=cluster,
             include_incidents=include_incidents,
         )
         queue = session.store.draw_queue(request)
+
+        # The server refuses annotators who are no members. Then no file is written here either.
         if team:
             _publish_queue(session.workspace, queue)
         file = write_queue(session.workspace, queue)
-        if as_json:
-            emit_json(_build_queue_json(session, queue))
-        else:
-            _print_queue(session, queue)
+        _print_new_queue(session, queue, as_json=as_json)
+
     if _selects_by_verdict(queue.design.where):
         print_message(VERDICT_FILTER_NOTE)
-    counts = f"{format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')}"
-    print_message(f"queue {sanitize(name)} with {counts} saved in {file}")
+    n_items = format_count(len(queue.items), "item")
+    n_annotators = format_count(len(names), "annotator")
+    print_message(f"queue {sanitize(name)} with {n_items} for {n_annotators} saved in {file}")
+
+
+def _print_new_queue(
+    session: WorkspaceSession,
+    queue: QueueFile,
+    *,
+    as_json: bool,
+    json_fields: dict[str, Any] | None = None,
+) -> None:
+    """Print a queue that was just drawn. `json_fields` are additional fields of its JSON object."""
+    if as_json:
+        emit_json(_build_queue_json(session, queue) | (json_fields or {}))
+    else:
+        _print_queue(session, queue)
 
 
 VERDICT_FILTER_NOTE = (
@@ -364,21 +421,20 @@ def extend_queue(
 
     check_half_width(half_width)
     with open_workspace(options) as session:
-        row, sample_status, sample = _find_sampled_run(session, name, run)
-        _check_draws_single_items(sample.queue)
-        draws, metric = _draw_metric_values(session, row, sample_status, target)
-        unreviewed = sample_status.find_undecided_positions(sample)
-        waiting = format_count(len(unreviewed), "unreviewed item")
-        condition = f" after the review of {waiting} of {sanitize(name)}" if unreviewed else ""
+        sampled = _find_sampled_run(session, queue_name=name, number_or_model=run)
+        _check_draws_single_items(sampled.sample.queue)
+        draws, metric = _draw_metric_values(session, sampled, target)
 
+        unreviewed = sampled.status.find_undecided_positions(sampled.sample)
         goal = ExtensionGoal(
             metric.key,
             half_width=half_width * _find_percentage_point(metric),
-            sample_index=sample_status.samples.index(sample),
+            sample_index=sampled.status.samples.index(sampled.sample),
             pending=unreviewed,
             max_items=size,
         )
         strata = plan_extension(draws, goal)
+        condition = _format_review_condition(name, n_unreviewed=len(unreviewed))
         if not strata:
             print_message(
                 f"nothing to draw: the interval of {sanitize(metric.name)} is within"
@@ -387,25 +443,34 @@ def extend_queue(
             return
 
         request = ExtensionRequest(
-            sample.queue,
-            row=row,
+            sampled.sample.queue,
+            row=sampled.row,
             target=metric.name,
             parts=strata,
             annotators=split_at_commas(annotators),
             seed=draw_seed() if seed is None else seed,
         )
-        queue = draw_queue_extension(session.workspace, sample_status.content_keys, request)
+        queue = draw_queue_extension(session.workspace, sampled.status.content_keys, request)
         file = write_queue(session.workspace, queue)
-        if as_json:
-            extension = {"extends": name, "target": metric.name, "waiting": len(unreviewed)}
-            emit_json(_build_queue_json(session, queue) | extension)
-        else:
-            _print_queue(session, queue)
+        extension = {"extends": name, "target": metric.name, "waiting": len(unreviewed)}
+        _print_new_queue(session, queue, as_json=as_json, json_fields=extension)
+
     more = format_count(len(queue.items), "item")
     print_message(
         f"queue {sanitize(queue.name)} saved in {file}: {more} to narrow the interval to"
         f" ±{half_width:g}{condition}"
     )
+
+
+def _format_review_condition(queue_name: str, *, n_unreviewed: int) -> str:
+    """Return ` after the review of 3 unreviewed items of pilot`, or nothing if all are reviewed.
+
+    A planned interval holds only when the items that were drawn before are reviewed too.
+    """
+    if not n_unreviewed:
+        return ""
+    waiting = format_count(n_unreviewed, "unreviewed item")
+    return f" after the review of {waiting} of {sanitize(queue_name)}"
 
 
 def _check_draws_single_items(queue: QueueFile) -> None:
@@ -428,66 +493,65 @@ def _find_percentage_point(metric: Metric) -> float:
     return points[metric.unit]
 
 
+@dataclass(frozen=True, slots=True)
+class _SampledRun:
+    """A run with one of its samples."""
+
+    row: RunRow
+    status: RunSampleStatus
+    sample: QueueSample
+
+
 def _find_sampled_run(
-    session: WorkspaceSession, queue_name: str, number_or_model: str | None
-) -> tuple[RunRow, RunSampleStatus, QueueSample]:
+    session: WorkspaceSession, *, queue_name: str, number_or_model: str | None
+) -> _SampledRun:
     """Find the run from which a queue was drawn.
 
     Raises CommandError unless it was drawn from one run.
     """
     queue = session.load_queue_file(queue_name)
-    matches, problems = [], list[str]()
+
+    matches: list[_SampledRun] = []
+    problems: list[str] = []
     for row in session.select_runs(number_or_model):
-        sample_status = session.store.analysis.fetch_sample_status(row.run)
-        problems += sample_status.problems
-        matches += [
-            (row, sample_status, sample)
-            for sample in sample_status.samples
-            if queue_name in sample.queue_names
-        ]
+        status = session.store.analysis.fetch_sample_status(row.run)
+        problems.extend(status.problems)
+        for sample in status.samples:
+            if queue_name in sample.queue_names:
+                matches.append(_SampledRun(row, status=status, sample=sample))
+
     if len(matches) > 1:
-        runs = format_run_choices([row for row, _, _ in matches])
+        runs = format_run_choices([match.row for match in matches])
         raise CommandError(f"queue {queue_name} has items of several runs. Choose --run {runs}")
     if not matches:
-        why = next((each for each in problems if each.startswith(f"queue {queue.name}:")), None)
-        raise CommandError(
-            why or f"queue {queue_name} has no items in these runs. Choose other runs"
-        )
+        # A queue that cannot be used as a sample has a problem that says why.
+        for problem in problems:
+            if problem.startswith(f"queue {queue.name}:"):
+                raise CommandError(problem)
+        raise CommandError(f"queue {queue_name} has no items in these runs. Choose other runs")
     return matches[0]
 
 
 def _draw_metric_values(
-    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, target: str
+    session: WorkspaceSession, sampled: _SampledRun, target: str
 ) -> tuple[MetricDraws, Metric]:
     """Draw values of every metric from its posterior distribution, and find the metric of --target.
     Raises CommandError if the interval of this metric cannot be estimated.
     """
-    from fcreview.stats.answer_model import AnswerModel
-    from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_missing_interval
+    from fcreview.stats.estimation import draw_metrics
 
-    run = build_estimation_input(session, row, sample_status)
+    run = build_estimation_input(session, sampled.row, sampled.status)
+    info = sampled.row.info
     metric = _find_metric_by_name(
-        target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title)
+        target,
+        run.compute_metrics(run.reviewed_items),
+        benchmark_titles=(info.benchmark, info.title),
     )
+
     draws = draw_metrics(run)
     if draws is None:
         raise CommandError("the queue has no reviewed items. Review some items first")
-    dependencies = MetricDependencies(
-        run,
-        [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers],
-        is_sampled=True,
-    )
-    if criteria := dependencies.find_criteria(metric.key):
-        raise CommandError(
-            f"{metric.name} depends on {' and '.join(criteria)}, but queue extend supports only"
-            " metrics"
-            " that depend on the verdict of the whole item. Use fcreview queue create to draw more"
-            " items"
-        )
-    if (method := dependencies.choose_method(metric.key)) == "other verdicts":
-        raise CommandError(
-            f"fcreview cannot estimate {metric.name}: {explain_missing_interval(method)}"
-        )
+    _check_can_estimate(run, metric)
     if metric.key not in draws.values:
         raise CommandError(
             f"fcreview cannot estimate {metric.name}. Run fcreview estimate for the reason"
@@ -495,25 +559,67 @@ def _draw_metric_values(
     return draws, metric
 
 
-def _find_metric_by_name(
-    target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]
-) -> Metric:
-    name = target.strip().casefold()
-    title = next(
-        (each for each in benchmark_titles if each and name.startswith(each.casefold())), ""
-    )
-    name = name[len(title) :].strip()
-    matches = [
-        one
-        for one in metrics
-        if name in (one.name.casefold(), f"{one.table} {one.name}".casefold())
+def _check_can_estimate(run: EstimationInput, metric: Metric) -> None:
+    """Raise CommandError if a metric depends on more than the verdicts of whole items.
+
+    An extension plans by the verdict of the whole item, so it cannot narrow other intervals.
+    """
+    from fcreview.stats.answer_model import AnswerModel
+    from fcreview.stats.estimation import MetricDependencies, explain_missing_interval
+
+    answer_models = [
+        AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers
     ]
-    if not name:
+    dependencies = MetricDependencies(run, answer_models, is_sampled=True)
+
+    criteria = dependencies.find_criteria(metric.key)
+    if criteria:
+        raise CommandError(
+            f"{metric.name} depends on {' and '.join(criteria)}, but queue extend supports only"
+            " metrics that depend on the verdict of the whole item. Use fcreview queue create to"
+            " draw more items"
+        )
+    method = dependencies.choose_method(metric.key)
+    if method == "other verdicts":
+        reason = explain_missing_interval(method)
+        raise CommandError(f"fcreview cannot estimate {metric.name}: {reason}")
+
+
+def _find_metric_by_name(
+    target: str, metrics: Sequence[Metric], *, benchmark_titles: Sequence[str]
+) -> Metric:
+    """Find the metric of --target by its name, without regard to case.
+
+    The name may follow the title of the benchmark or of the metric's table. Without a name, it is
+    the first metric. Raises UsageError unless exactly one metric has the name.
+    """
+    name = _remove_benchmark_title(target.strip().casefold(), benchmark_titles)
+    if name:
+        matches = [metric for metric in metrics if _has_name(metric, name)]
+    else:
         matches = list(metrics[:1])
-    if len({one.key for one in matches}) == 1:
+
+    # The same metric may be in several tables.
+    keys = {metric.key for metric in matches}
+    if len(keys) == 1:
         return matches[0]
-    names = ", ".join(f"{one.table} {one.name}" for one in (matches or metrics)[:8])
+
+    choices = (matches or metrics)[:MAX_LISTED_METRICS]
+    names = ", ".join(f"{metric.table} {metric.name}" for metric in choices)
     raise UsageError(f"--target {target!r} is not one metric of the run. Choose {names}")
+
+
+def _remove_benchmark_title(name: str, titles: Sequence[str]) -> str:
+    """Remove the first of `titles` with which a casefolded name begins."""
+    for title in titles:
+        if title and name.startswith(title.casefold()):
+            return name[len(title) :].strip()
+    return name
+
+
+def _has_name(metric: Metric, casefolded_name: str) -> bool:
+    name_with_table = f"{metric.table} {metric.name}"
+    return casefolded_name in (metric.name.casefold(), name_with_table.casefold())
 
 
 COMMANDS = {

@@ -157,13 +157,14 @@ def agreement(
     for table in by or ():
         check_choice(SCOPES_BY_TABLE, table, "--by")
     scopes = [scope for table, scope in SCOPES_BY_TABLE.items() if not by or table in by]
+
     with open_workspace(options) as session:
         view = session.build_view(where, run=run, queue=queue)
         ratings = session.store.analysis.fetch_ratings(view)
         repeated_ratings = session.store.analysis.fetch_duplicate_reviews(view)
 
-    groups = _group_by_blind_status(ratings, given)
-    for blind_status, group in groups.items():
+    ratings_by_status = _group_by_blind_status(ratings, given)
+    for blind_status, group in ratings_by_status.items():
         from fcreview.stats.agreement import compute_agreement  # imports numpy
 
         coefficients = compute_agreement(group, scopes, blind_status)
@@ -174,20 +175,28 @@ def agreement(
                 group, coefficients, blind_status, has_all_tables=by is not None
             )
     _print_self_agreement(repeated_ratings, as_json=as_json)
-    if not (groups or repeated_ratings or as_json):
-        emit(f"no review is {given}" if given and ratings else "there are no reviews to compare")
+
+    if as_json or ratings_by_status or repeated_ratings:
+        return
+    if given and ratings:
+        emit(f"no review is {given}")
+    else:
+        emit("there are no reviews to compare")
 
 
 def _group_by_blind_status(
     ratings: Sequence[Rating], chosen_status: str | None
 ) -> dict[BlindStatus, Sequence[Rating]]:
+    """Group ratings by whether they were given blind. `all` leaves them in one group; without a
+    choice, each group that occurs is measured separately.
+    """
     if chosen_status == "all":
         return {"all": ratings} if ratings else {}
-    return {
-        how: group
-        for how, group in split_by_blind_status(ratings).items()
-        if chosen_status in (None, how)
-    }
+
+    groups = split_by_blind_status(ratings)
+    if chosen_status is None:
+        return dict(groups)
+    return {status: group for status, group in groups.items() if status == chosen_status}
 
 
 def _print_agreement_tables(
@@ -204,26 +213,28 @@ def _print_agreement_tables(
     emit(f"{BLIND_STATUS_LABELS[blind_status]}: {_describe_ratings(ratings)}")
     emit_lines(NOTES)
     for scope, group in groupby(coefficients, lambda coefficient: coefficient.scope):
-        of_scope = list(group)
-        dataset_groups = {(each.benchmark, each.category) for each in of_scope}
+        coefficients_of_scope = list(group)
+        dataset_groups = {(row.benchmark, row.category) for row in coefficients_of_scope}
         if has_all_tables or scope == "overall" or len(dataset_groups) > 1:
-            _print_coefficients(of_scope, scope)
+            _print_coefficients(coefficients_of_scope, scope)
+        # Without a choice of tables, the pairs of annotators are only shown overall.
         if has_all_tables or scope == "overall":
-            _print_annotator_pairs(of_scope, scope)
+            _print_annotator_pairs(coefficients_of_scope, scope)
     emit()
 
 
 def _describe_ratings(ratings: Sequence[Rating]) -> str:
     """Return `2 annotators (alice, bob), 40 labels, 3 unsure`."""
     names = sorted({rating.annotator for rating in ratings})
+    n_annotators = format_count(len(names), "annotator")
+    listed_names = format_cell(", ".join(names))
     n_unsure = sum(not is_definite(rating.value) for rating in ratings)
-    parts = [
-        f"{format_count(len(names), 'annotator')} ({format_cell(', '.join(names))})",
-        format_count(len(ratings) - n_unsure, "label"),
-    ]
+    n_labels = format_count(len(ratings) - n_unsure, "label")
+
+    text = f"{n_annotators} ({listed_names}), {n_labels}"
     if n_unsure:
-        parts.append(f"{n_unsure:,} unsure")
-    return ", ".join(parts)
+        text += f", {n_unsure:,} unsure"
+    return text
 
 
 def _print_coefficients(
@@ -234,15 +245,26 @@ def _print_coefficients(
     """
     rows = []
     for _, group in groupby(coefficients, get_group_key):
-        first, *others = [each for each in group if each.metric not in PAIR_COEFFICIENTS]
-        # The percentages of pairs are in the table of pairs.
-        of_all = [first, *(each for each in others if each.annotators == first.annotators)]
-        group_cells = format_group_cells(coefficients, first)
-        for coefficient in of_all:
+        shown = _select_coefficients_of_all(group)
+        group_cells = format_group_cells(coefficients, shown[0])
+        for coefficient in shown:
             rows.append([*group_cells, *_build_coefficient_cells(coefficient)])
             group_cells = [""] * len(group_cells)
+
     headers = ["measure", "value", "[95 %]", "units", "labels", "annotators"]
     _print_scope_table(SCOPE_HEADINGS[scope], scope, headers, rows, (1, 3, 4, 5))
+
+
+def _select_coefficients_of_all(
+    coefficients: Iterable[AgreementCoefficient],
+) -> list[AgreementCoefficient]:
+    """Select the coefficients of all annotators of a group. Those of pairs, also the percentages,
+    are in the table of pairs.
+    """
+    candidates = [row for row in coefficients if row.metric not in PAIR_COEFFICIENTS]
+    # The first coefficient of a group is of all its annotators.
+    all_annotators = candidates[0].annotators
+    return [row for row in candidates if row.annotators == all_annotators]
 
 
 def _build_coefficient_cells(coefficient: AgreementCoefficient) -> list[str]:
@@ -259,38 +281,51 @@ def _print_annotator_pairs(
     coefficients: Sequence[AgreementCoefficient], scope: AgreementScope
 ) -> None:
     """Print a row for each pair of annotators. Scores also have weighted kappa."""
-    by_metric: dict[CoefficientName, dict[PairKey, AgreementCoefficient]] = {}
-    for each in coefficients:
-        by_metric.setdefault(each.metric, {})[get_group_key(each), each.annotators] = each
-    cohen = by_metric.get("cohen", {})
-    weighted = by_metric.get("weighted", {})
-    if not cohen:
+    by_metric = _group_by_metric(coefficients)
+    cohen_by_pair = by_metric.get("cohen", {})
+    if not cohen_by_pair:
         return
 
-    shown: list[CoefficientName] = ["percent", "cohen"]
-    if weighted:
-        shown.append("weighted")
-    heads = ["annotators"]
-    right_aligned = []
-    for metric in shown:
-        right_aligned.append(len(heads))
-        heads += [COEFFICIENT_LABELS[metric], "[95 %]"]
-    right_aligned.append(len(heads))
-    heads.append("units")
+    metrics: list[CoefficientName] = ["percent", "cohen"]
+    if by_metric.get("weighted"):
+        metrics.append("weighted")
 
     rows = []
-    for pair, kappa in cohen.items():
+    for pair, kappa in cohen_by_pair.items():
         row = [*format_group_cells(coefficients, kappa), format_cell(", ".join(kappa.annotators))]
-        for metric in shown:
-            coefficient = by_metric[metric].get(pair)
-            if coefficient is None:
-                row += [NO_VALUE, NO_VALUE]
-            else:
-                row += format_value_and_interval(coefficient)
+        for metric in metrics:
+            row.extend(_format_pair_cells(by_metric[metric].get(pair)))
         row.append(f"{kappa.n_units:,}")
         rows.append(row)
+
+    headers = ["annotators"]
+    right_aligned = []
+    for metric in metrics:
+        right_aligned.append(len(headers))
+        headers.extend([COEFFICIENT_LABELS[metric], "[95 %]"])
+    right_aligned.append(len(headers))
+    headers.append("units")
+
     heading = "pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}"
-    _print_scope_table(heading, scope, heads, rows, tuple(right_aligned))
+    _print_scope_table(heading, scope, headers, rows, tuple(right_aligned))
+
+
+def _group_by_metric(
+    coefficients: Sequence[AgreementCoefficient],
+) -> dict[CoefficientName, dict[PairKey, AgreementCoefficient]]:
+    """Group coefficients by measure, and then by their group and annotators."""
+    by_metric: dict[CoefficientName, dict[PairKey, AgreementCoefficient]] = {}
+    for coefficient in coefficients:
+        pair = get_group_key(coefficient), coefficient.annotators
+        by_metric.setdefault(coefficient.metric, {})[pair] = coefficient
+    return by_metric
+
+
+def _format_pair_cells(coefficient: AgreementCoefficient | None) -> Sequence[str]:
+    """Format the value and the interval of a pair. Only scores have weighted kappa."""
+    if coefficient is None:
+        return (NO_VALUE, NO_VALUE)
+    return format_value_and_interval(coefficient)
 
 
 def _print_scope_table(

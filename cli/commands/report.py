@@ -55,9 +55,10 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
 
 MAX_LISTED_CONTRADICTIONS = 3
-MAX_CONVENTION_ITEMS = (
-    3  # maximum number of item ids in the column with the differences of a convention
-)
+MAX_CONVENTION_ITEMS = 3
+"""Maximum number of item ids in the column with the differences of a convention."""
+ROUNDING_ERROR = 1e-9
+"""Shares that differ by no more are equal."""
 NO_CONVENTIONS = "fcreview knows no other counting conventions for this benchmark"
 
 
@@ -94,38 +95,54 @@ def report(
 
     Example: fcreview report runs/gpt4o --html report.html
     """
-    if sign and (as_json or html is not None or markdown or conventions):
-        raise UsageError("--sign prints text. Omit --json, --html, --markdown and --conventions")
-    if conventions and (html is not None or markdown):
-        raise UsageError("--conventions has no effect with --html or --markdown. Omit one of them")
+    _check_formats(
+        as_json=as_json, html=html, markdown=markdown, sign=sign, conventions=conventions
+    )
+
     if html is not None or markdown:
-        if as_json or (html is not None and markdown):
-            raise UsageError(
-                "--json, --html and --markdown exclude each other. Pass only one of them"
-            )
         from fcreview.store.database import pause_garbage_collection
 
         with open_workspace(options) as session, pause_garbage_collection():
             _write_or_print_full_report(session, run, html, force=force)
         return
+
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         if sign:
             _print_signing_sheets(session, run)
-            return
-        if conventions:
+        elif conventions:
             _print_conventions(session, run, as_json=as_json)
-            return
-        queues = describe_queue_samples(session)
-        _warn_about_contradictions(session, run)
-        for part in compute_report_parts(session, run):
-            estimates = estimate_part_metrics(session, part, has_queues=bool(queues))
-            if as_json:
-                _print_metrics_json(part.fields, part.metrics, estimates)
-            else:
-                emit_lines(format_metric_lines(part.fields, part.metrics, estimates))
-            if part.row is not None and part.row.info.lacks_dataset:
-                print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
+        else:
+            _print_metrics(session, run, as_json=as_json)
+
+
+def _check_formats(
+    *, as_json: bool, html: Path | None, markdown: bool, sign: bool, conventions: bool
+) -> None:
+    """Raise UsageError if options exclude each other."""
+    is_full_report = html is not None or markdown
+    if sign and (as_json or is_full_report or conventions):
+        raise UsageError("--sign prints text. Omit --json, --html, --markdown and --conventions")
+    if conventions and is_full_report:
+        raise UsageError("--conventions has no effect with --html or --markdown. Omit one of them")
+
+    n_formats = sum([as_json, html is not None, markdown])
+    if n_formats > 1:
+        raise UsageError("--json, --html and --markdown exclude each other. Pass only one of them")
+
+
+def _print_metrics(session: WorkspaceSession, run: str | None, *, as_json: bool) -> None:
+    """Print the metrics of each run, and of each model from several of its runs."""
+    queues = describe_queue_samples(session)
+    _warn_about_contradictions(session, run)
+    for part in compute_report_parts(session, run):
+        estimates = estimate_part_metrics(session, part, has_queues=bool(queues))
+        if as_json:
+            _print_metrics_json(part.fields, part.metrics, estimates)
+        else:
+            emit_lines(format_metric_lines(part.fields, part.metrics, estimates))
+        if part.row is not None and part.row.info.lacks_dataset:
+            print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
 
 
 def _print_signing_sheets(session: WorkspaceSession, run: str | None) -> None:
@@ -139,33 +156,37 @@ def _print_signing_sheets(session: WorkspaceSession, run: str | None) -> None:
 
 def _warn_about_contradictions(session: WorkspaceSession, run: str | None) -> None:
     """Warn about items on which the verdicts of one annotator contradict each other."""
-    contradictions = session.store.fetch_contradictions(
-        [row.run for row in session.select_runs(run)]
-    )
+    runs = [row.run for row in session.select_runs(run)]
+    contradictions = session.store.fetch_contradictions(runs)
     if not contradictions:
         return
-    listed = [
-        f"{sanitize(each.id)} ({sanitize(', '.join(each.annotators))})" for each in contradictions
-    ]
-    shown = ", ".join(listed[:MAX_LISTED_CONTRADICTIONS])
-    if len(listed) > MAX_LISTED_CONTRADICTIONS:
+
+    listed = []
+    for contradiction in contradictions[:MAX_LISTED_CONTRADICTIONS]:
+        annotators = sanitize(", ".join(contradiction.annotators))
+        listed.append(f"{sanitize(contradiction.id)} ({annotators})")
+    shown = ", ".join(listed)
+    if len(contradictions) > MAX_LISTED_CONTRADICTIONS:
         shown += ", …"
+
+    n_items = format_count(len(contradictions), "item")
     print_warning(
-        f"{format_count(len(listed), 'item')} with contradictory verdicts of one annotator, such as"
-        " a part that fails"
+        f"{n_items} with contradictory verdicts of one annotator, such as a part that fails"
         f" and an item that passes: {shown}. The verdict on the item counts for the item, the"
         " others for other figures"
     )
 
 
 def _print_conventions(session: WorkspaceSession, run: str | None, *, as_json: bool) -> None:
+    """Print the figures of each run by each counting convention."""
     for row in session.select_runs(run):
         fields = build_run_fields(row)
-        found = compute_run_conventions(session.store.analysis, row).rows
+        conventions = compute_run_conventions(session.store.analysis, row).rows
         if as_json:
-            emit_json(*(_without_item_count(fields) | asdict(each) for each in found))
+            for convention in conventions:
+                emit_json(_without_item_count(fields) | asdict(convention))
         else:
-            emit_lines(_format_conventions(fields, found))
+            emit_lines(_format_conventions(fields, conventions))
 
 
 def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:
@@ -183,82 +204,101 @@ def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConv
     table = list_trials(scored, row.info)
     if table is None:
         return RunConventions(row.run_name, rows=[], numbers={})
-    numbers: dict[str, list[int]] = {}
-    for outcome in analysis.fetch_outcomes(View(queue="dataset"), [row.run], "effective")[row.run]:
-        numbers.setdefault(outcome.question_key.id, []).append(outcome.item)
-    rows = compare_conventions(table)
-    if n_incidents := count_incidents(scored):
-        answered = list_trials([item for item in scored if not item.is_incident], row.info)
-        rows = add_values_without_incidents(rows, answered, n_incidents)
-    return RunConventions(row.run_name, rows=rows, numbers=numbers)
+
+    conventions = compare_conventions(table)
+    n_incidents = count_incidents(scored)
+    if n_incidents:
+        answered_items = [item for item in scored if not item.is_incident]
+        answered_table = list_trials(answered_items, row.info)
+        conventions = add_values_without_incidents(conventions, answered_table, n_incidents)
+
+    # A task id may stand for several items, one for each trial.
+    numbers_by_id: dict[str, list[int]] = {}
+    outcomes = analysis.fetch_outcomes(View(queue="dataset"), [row.run], "effective")
+    for outcome in outcomes[row.run]:
+        numbers_by_id.setdefault(outcome.question_key.id, []).append(outcome.item)
+    return RunConventions(row.run_name, rows=conventions, numbers=numbers_by_id)
 
 
 def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
+    """Format the heading of a run, the table of its figures by convention, and their spreads."""
     yield format_part_heading(run_fields)
     if not rows:
         yield f"  {NO_CONVENTIONS}"
         yield ""
         return
-    has_incidents = any(row.incidents for row in rows)
-    cells = []
-    for row, before in zip(rows, ["", *(row.figure for row in rows)], strict=False):
-        cells.append(
-            _format_convention_cells(
-                row, shows_figure=row.figure != before, has_incidents=has_incidents
-            )
-        )
-    heads = ["figure", "  convention", "value", "trials", "tasks", "differences"]
-    right_aligned = [2, 3, 4]
-    if has_incidents:
-        heads.insert(3, "w/o incidents")
-        right_aligned.append(5)
+
     yield ""
-    yield from format_table(heads, cells, right_aligned=right_aligned)
+    yield from _format_convention_table(rows)
     yield ""
     yield "* marks the convention of the program that produced the run."
     yield (
         "The last column lists items that this convention and the program's convention count"
         " differently."
     )
-    for spread in find_spreads(rows):
-        if spread.high - spread.low > 1e-9:
-            low, high = (
-                format_metric_value(each, "share", 2) for each in (spread.low, spread.high)
-            )
-            points = 100 * (spread.high - spread.low)
-            yield (
-                f"{spread.figure} is {low} to {high}, depending on the convention ({points:.1f}"
-                " points)"
-            )
+    yield from _format_spreads(rows)
     yield ""
+
+
+def _format_convention_table(rows: Sequence[ConventionRow]) -> Iterator[str]:
+    """Format a row for each convention. Only the first row of a figure names it."""
+    has_incidents = any(row.incidents for row in rows)
+    headers = ["figure", "  convention", "value", "trials", "tasks", "differences"]
+    right_aligned = [2, 3, 4]
+    if has_incidents:
+        headers.insert(3, "w/o incidents")
+        right_aligned.append(5)
+
+    cells = []
+    previous_figure = ""
+    for row in rows:
+        is_first = row.figure != previous_figure
+        cells.append(
+            _format_convention_cells(row, shows_figure=is_first, has_incidents=has_incidents)
+        )
+        previous_figure = row.figure
+    yield from format_table(headers, cells, right_aligned=right_aligned)
+
+
+def _format_spreads(rows: Sequence[ConventionRow]) -> Iterator[str]:
+    """Say how far each figure depends on the convention."""
+    for spread in find_spreads(rows):
+        difference = spread.high - spread.low
+        if difference <= ROUNDING_ERROR:
+            continue
+        low = format_metric_value(spread.low, "share", 2)
+        high = format_metric_value(spread.high, "share", 2)
+        points = f"{100 * difference:.1f} points"
+        yield f"{spread.figure} is {low} to {high}, depending on the convention ({points})"
 
 
 def _format_convention_cells(
     row: ConventionRow, *, shows_figure: bool, has_incidents: bool
 ) -> list[str]:
+    mark = "* " if row.is_own else "  "
     cells = [
         row.figure if shows_figure else "",
-        f"{'* ' if row.is_own else '  '}{row.convention}",
+        f"{mark}{row.convention}",
         format_metric_value(row.value, "share", 2),
     ]
     if has_incidents:
         cells.append(format_convention_without_incidents(row))
-    return [
-        *cells,
-        f"{row.n:,}",
-        f"{row.n_tasks:,}",
-        format_cell(_describe_convention_differences(row)),
-    ]
+    cells.append(f"{row.n:,}")
+    cells.append(f"{row.n_tasks:,}")
+    cells.append(format_cell(_describe_convention_differences(row)))
+    return cells
 
 
 def _describe_convention_differences(row: ConventionRow) -> str:
-    parts = [row.note] if row.note else []
+    """Return `NOTE; 5 items: a, b, c, …`. Each part can be missing."""
+    parts = []
+    if row.note:
+        parts.append(row.note)
     if row.items:
+        n_items = format_count(len(row.items), "item")
+        listed = ", ".join(row.items[:MAX_CONVENTION_ITEMS])
         more = ", …" if len(row.items) > MAX_CONVENTION_ITEMS else ""
-        parts.append(
-            f"{format_count(len(row.items), 'item')}:"
-            f" {', '.join(row.items[:MAX_CONVENTION_ITEMS])}{more}"
-        )
+        parts.append(f"{n_items}: {listed}{more}")
     return "; ".join(parts)
 
 
@@ -302,17 +342,15 @@ def build_estimate_fields(estimate: MetricEstimate | None) -> dict[str, Any]:
 def _print_metrics_json(
     run_fields: dict[str, Any], metrics: list[MetricRow], estimates: EstimateByMetric
 ) -> None:
+    """Print a line for each metric with its value by source and its estimate."""
     sources = select_metric_sources(metrics)
-    for line in metrics:
-        fields = asdict(line)
-        values, n = fields.pop("values"), fields.pop("n")
-        counts = {"n": {source: n.get(source) for source in sources}}
-        found = estimates.get(line.key)
-        estimated = build_estimate_fields(found)
-        emit_json(
-            _without_item_count(run_fields)
-            | fields
-            | counts
-            | {source: values.get(source) for source in sources}
-            | estimated
-        )
+    for metric in metrics:
+        fields = asdict(metric)
+        # In JSON, the values are fields of their own, named by their source.
+        values = fields.pop("values")
+        counts = fields.pop("n")
+        fields["n"] = {source: counts.get(source) for source in sources}
+        for source in sources:
+            fields[source] = values.get(source)
+        fields.update(build_estimate_fields(estimates.get(metric.key)))
+        emit_json(_without_item_count(run_fields) | fields)

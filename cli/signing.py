@@ -4,7 +4,7 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -35,23 +35,25 @@ def build_signing_sheet(session: WorkspaceSession, row: RunRow) -> SigningSheet:
 
     settings = EstimationSettings()
     status = session.store.analysis.fetch_sample_status(row.run)
-    first = next(estimate_metrics(build_estimation_input(session, row, status), settings))
+    estimates = estimate_metrics(build_estimation_input(session, row, status), settings)
+    estimate = next(estimates)
     agreement = count_run_label_agreement(session, row)
-    return SigningSheet(
-        f"{sanitize(row.run_name)}: {sanitize(first.name)}",
-        [
-            SheetEntry("figure", list(_describe_figure(first))),
-            SheetEntry("estimand", [_describe_estimand(row, first)]),
-            SheetEntry("design", list(_describe_design(status))),
-            SheetEntry("response", [_describe_response(status)]),
-            SheetEntry("labels", list(describe_label_agreement([first], agreement))),
-            SheetEntry("method", [_describe_method(first, settings.seed)]),
-            SheetEntry("run", list(_describe_run(session, row))),
-            SheetEntry("data", list(_describe_sources(session, row))),
-            SheetEntry("reviews", list(_describe_journals(session.workspace))),
-            SheetEntry("program", [f"fcreview {version('fcreview')}"]),
-        ],
-    )
+
+    texts_by_entry: dict[str, Iterable[str]] = {
+        "figure": _describe_figure(estimate),
+        "estimand": [_describe_estimand(row, estimate)],
+        "design": _describe_design(status),
+        "response": [_describe_response(status)],
+        "labels": describe_label_agreement([estimate], agreement),
+        "method": [_describe_method(estimate, settings.seed)],
+        "run": _describe_run(session, row),
+        "data": _describe_sources(session, row),
+        "reviews": _describe_journals(session.workspace),
+        "program": [f"fcreview {version('fcreview')}"],
+    }
+    title = f"{sanitize(row.run_name)}: {sanitize(estimate.name)}"
+    entries = [SheetEntry(name, list(texts)) for name, texts in texts_by_entry.items()]
+    return SigningSheet(title, entries)
 
 
 def _describe_figure(estimate: MetricEstimate) -> Iterator[str]:
@@ -62,8 +64,11 @@ def _describe_figure(estimate: MetricEstimate) -> Iterator[str]:
         yield "no estimate"
     else:
         yield f"estimated {value}, 95 % interval {interval}"
-    for name, number in (("automatic", estimate.automatic), ("corrected", estimate.corrected)):
-        yield f"{name} {format_metric_value(number, estimate.unit, estimate.digits)}"
+
+    automatic = format_metric_value(estimate.automatic, estimate.unit, estimate.digits)
+    corrected = format_metric_value(estimate.corrected, estimate.unit, estimate.digits)
+    yield f"automatic {automatic}"
+    yield f"corrected {corrected}"
 
 
 def _describe_estimand(row: RunRow, estimate: MetricEstimate) -> str:
@@ -75,35 +80,37 @@ def _describe_estimand(row: RunRow, estimate: MetricEstimate) -> str:
 
 
 def _describe_design(status: RunSampleStatus) -> Iterator[str]:
-    queues = [queue for sample in status.samples for queue in (sample.queue, *sample.extensions)]
-    if not queues:
+    """Describe each queue of the samples, and the queues that extend it."""
+    if not status.samples:
         yield "no random sample"
-    for queue in queues:
-        yield _describe_queue(queue)
+    for sample in status.samples:
+        yield _describe_queue(sample.queue)
+        for extension in sample.extensions:
+            yield _describe_queue(extension)
 
 
 def _describe_queue(queue: QueueFile) -> str:
+    """Say how a queue was drawn, so that a reader can draw the same sample again."""
     design = queue.design
-    noun = design.cluster or "item"
+    # A queue with clusters draws whole groups of items.
+    unit = design.cluster or "item"
+    population = format_count(design.population, unit)
     parts = [
-        f"queue {sanitize(queue.name)}: {design.size:,} of {format_count(design.population, noun)}",
+        f"queue {sanitize(queue.name)}: {design.size:,} of {population}",
         f"simple random sample without replacement, seed {design.seed}",
         f"drawn {sanitize(queue.created)}",
     ]
+
     if design.stratify:
-        parts.append(
-            f"stratified by {sanitize(design.stratify)},"
-            f" {format_count(len(queue.strata), 'stratum', 'strata')}"
-        )
+        n_strata = format_count(len(queue.strata), "stratum", "strata")
+        parts.append(f"stratified by {sanitize(design.stratify)}, {n_strata}")
     if design.where:
         parts.append(f"filter {sanitize(design.where)}")
     if design.extends:
         parts.append(f"extends {sanitize(design.extends)} for {sanitize(design.target)}")
     if design.excludes:
-        parts.append(
-            f"without the {design.n_excluded:,} items of"
-            f" {', '.join(map(sanitize, design.excludes))}"
-        )
+        earlier_queues = ", ".join(map(sanitize, design.excludes))
+        parts.append(f"without the {design.n_excluded:,} items of {earlier_queues}")
     return "; ".join(parts)
 
 
@@ -126,15 +133,19 @@ def _describe_method(estimate: MetricEstimate, seed: int) -> str:
 
 
 def _describe_run(session: WorkspaceSession, row: RunRow) -> Iterator[str]:
+    """Describe the run, the facts that are recorded about it, and the result of its checks."""
     info = row.info
-    yield (
-        f"{sanitize(info.full_title)}, {sanitize(info.model)}, {format_count(row.n_items, 'item')}"
-    )
+    n_items = format_count(row.n_items, "item")
+    yield f"{sanitize(info.full_title)}, {sanitize(info.model)}, {n_items}"
+
     for fact in info.facts.values():
+        name = fact.name.replace("_", " ")
         reason = f" ({sanitize(fact.reason)})" if fact.reason else ""
-        yield f"{fact.name.replace('_', ' ')}: {sanitize(str(fact.value))}{reason}"
+        yield f"{name}: {sanitize(str(fact.value))}{reason}"
+
     for check in session.store.check_runs([row]):
-        yield f"check: {sanitize(check.summary) or 'no problem'}"
+        summary = sanitize(check.summary) or "no problem"
+        yield f"check: {summary}"
 
 
 def _describe_sources(session: WorkspaceSession, row: RunRow) -> Iterator[str]:
@@ -147,13 +158,17 @@ def _describe_sources(session: WorkspaceSession, row: RunRow) -> Iterator[str]:
 
 
 def _describe_journals(workspace: Workspace) -> Iterator[str]:
+    """Describe the journals with the reviews of all annotators by one hash."""
     from fcreview.store.importing.source_files import hash_file
 
-    paths = sorted(path for path in (workspace.root / "reviews").rglob("*.jsonl") if path.is_file())
+    folder = workspace.root / "reviews"
+    paths = sorted(path for path in folder.rglob("*.jsonl") if path.is_file())
     if paths:
         digest = _combine_hashes([hash_file(path) for path in paths])
         yield f"{format_count(len(paths), 'journal')}, hash {digest}"
 
 
 def _combine_hashes(digests: Sequence[str]) -> str:
-    return blake2b("\n".join(sorted(digests)).encode(), digest_size=16).hexdigest()
+    """Combine hashes of files to one hash that does not depend on their order."""
+    lines = "\n".join(sorted(digests))
+    return blake2b(lines.encode(), digest_size=16).hexdigest()

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -124,7 +124,7 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         return build_report_text(app_session, is_stopped, _get_pager_width())
 
     def build_services(print_text: Callable[[str], None]) -> BenchmarkServices:
-        options = session.options or WorkspaceOptions([session.workspace.parent_folder])
+        options = _get_session_options(session)
         return replace(build_benchmark_services(options), print_message=print_text)
 
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
@@ -166,41 +166,61 @@ def build_command_service(session: WorkspaceSession) -> CommandService:
 
 def build_form_fields(command: str) -> list[FormField]:
     """Build the fields of a command's form: arguments first, then options."""
+    parameters = _find_parameters(command)
+    fields = [
+        _build_form_field(parameter)
+        for parameter in parameters
+        if parameter.name not in WORKSPACE_PARAMETERS
+    ]
+    arguments = [field for field in fields if not field.flag]
+    options = [field for field in fields if field.flag]
+    return arguments + options
+
+
+def _build_form_field(parameter: Any) -> FormField:
+    """Build the field of one parameter of a command, as Click describes it."""
     from fcreview.tui.commands import NO, FormField
 
-    fields = []
-    for parameter in _find_parameters(command):
-        is_option = parameter.param_type_name == "option"
-        if parameter.name in WORKSPACE_PARAMETERS:
-            continue
-        flag = max(parameter.opts, key=len) if is_option else ""
-        is_switch = is_option and parameter.is_flag
-        default = NO if is_switch else "" if parameter.default is None else str(parameter.default)
-        name = flag.lstrip("-") or (parameter.metavar or parameter.name).lower()
-        first_line = " ".join((parameter.help or "").replace("\b", "").split())
-        fields.append(
-            FormField(
-                name,
-                flag=flag,
-                default=default,
-                help=first_line,
-                is_switch=is_switch,
-                is_path=parameter.metavar in FILE_METAVARS,
-            )
-        )
-    return sorted(fields, key=lambda each: bool(each.flag))
+    is_option = parameter.param_type_name == "option"
+    is_switch = is_option and parameter.is_flag
+
+    flag = ""
+    name = (parameter.metavar or parameter.name).lower()
+    if is_option:
+        flag = max(parameter.opts, key=len)
+        name = flag.lstrip("-")
+
+    default = ""
+    if is_switch:
+        default = NO
+    elif parameter.default is not None:
+        default = str(parameter.default)
+
+    # `\b` keeps Click from wrapping a paragraph. The form wraps the text itself.
+    help_text = (parameter.help or "").replace("\b", "")
+    return FormField(
+        name,
+        flag=flag,
+        default=default,
+        help=" ".join(help_text.split()),
+        is_switch=is_switch,
+        is_path=parameter.metavar in FILE_METAVARS,
+    )
 
 
 def _find_parameters(command: str) -> list[Any]:
+    """Return the parameters of a command, such as `queue create`, as Click describes them."""
     from typer.main import get_command
 
     from fcreview.cli.commands import build_program
 
     name, _, subcommand = command.partition(" ")
-    found: Any = get_command(build_program(name))
-    for each in filter(None, (name, subcommand)):
-        found = found.commands[each]
-    return list(found.params)
+    click_command: Any = get_command(build_program(name))
+    if name:
+        click_command = click_command.commands[name]
+    if subcommand:
+        click_command = click_command.commands[subcommand]
+    return list(click_command.params)
 
 
 def build_python_arguments(
@@ -209,19 +229,52 @@ def build_python_arguments(
     """Build the arguments of the Python interpreter that run a command on the session's workspace.
     In `arguments`, `--` separates the command's options from its arguments.
     """
-    options = session.options or WorkspaceOptions([session.workspace.parent_folder])
-    known = {parameter.name for parameter in _find_parameters(command)}
-    selected = [f"--annotator={session.annotator}"] if "annotator" in known else []
-    if "data" in known:
-        selected += [f"--data={folder}" for folder in options.data or ()]
-    if "workspace" in known and options.workspace is not None:
+    known_names = {parameter.name for parameter in _find_parameters(command)}
+    separator = list(arguments).index("--")
+    command_options = arguments[:separator]
+    command_arguments = arguments[separator + 1 :]
+
+    session_options = _list_session_options(session, known_names)
+    paths = _list_session_paths(session) if PATH in known_names else []
+    return [
+        "-m",
+        "fcreview.cli",
+        *command.split(),
+        *command_options,
+        *session_options,
+        "--",
+        *paths,
+        *command_arguments,
+    ]
+
+
+def _list_session_options(session: WorkspaceSession, known_names: Container[str]) -> list[str]:
+    """List the options that select the session's annotator, datasets and workspace, as far as a
+    command has them.
+    """
+    options = _get_session_options(session)
+    selected = []
+    if "annotator" in known_names:
+        selected.append(f"--annotator={session.annotator}")
+    if "data" in known_names:
+        selected.extend(f"--data={folder}" for folder in options.data or ())
+    if "workspace" in known_names and options.workspace is not None:
         selected.append(f"--workspace={options.workspace}")
-    paths = options.paths if PATH in known else []
+    return selected
+
+
+def _list_session_paths(session: WorkspaceSession) -> list[str]:
+    """List the path of the session. Commands take one path, so the folder of the workspace stands
+    for several.
+    """
+    paths = _get_session_options(session).paths
     if len(paths) > 1:
-        paths = [session.workspace.parent_folder]
-    at = list(arguments).index("--")
-    own = [*arguments[:at], *selected, "--", *map(str, paths), *arguments[at + 1 :]]
-    return ["-m", "fcreview.cli", *command.split(), *own]
+        return [str(session.workspace.parent_folder)]
+    return [str(path) for path in paths]
+
+
+def _get_session_options(session: WorkspaceSession) -> WorkspaceOptions:
+    return session.options or WorkspaceOptions([session.workspace.parent_folder])
 
 
 async def _run_python(arguments: Sequence[str]) -> CommandResult:

@@ -151,78 +151,84 @@ def _print_calibration_tables(
     if not verdict_pairs:
         emit(NO_PAIRS_MESSAGE)
         return
-    emit_lines((*describe_selection(verdict_pairs), *NOTES))
-    for scope, scope_groups in groupby(
-        compute_calibrations(verdict_pairs, scopes), lambda group: group.scope
-    ):
-        groups = list(scope_groups)
+    emit_lines(describe_selection(verdict_pairs))
+    emit_lines(NOTES)
+
+    calibrations = compute_calibrations(verdict_pairs, scopes)
+    for scope, groups_of_scope in groupby(calibrations, lambda group: group.scope):
+        groups = list(groups_of_scope)
         if scope == "overall":
             _print_confusion_matrices(build_filter, groups)
-        if scope == "overall" or len({group.name for group in groups}) > 1:
+        # A scope with one group would repeat the overall table.
+        n_names = len({group.name for group in groups})
+        if scope == "overall" or n_names > 1:
             _print_measures(groups, scope)
-    wrong = list(find_error_groups(verdict_pairs))
-    if wrong:
-        _print_error_groups(build_filter, wrong)
+
+    error_groups = list(find_error_groups(verdict_pairs))
+    if error_groups:
+        _print_error_groups(build_filter, error_groups)
 
 
 def _print_confusion_matrices(build_filter: FilterBuilder, groups: Sequence[Calibration]) -> None:
+    """Print a row for each pair of an automatic and a human verdict. Only the first row of a group
+    names its source and criterion.
+    """
     rows = []
     for group in groups:
-        first = format_source_and_criterion(group)
+        name_cells = list(format_source_and_criterion(group))
         for cell in group.cells:
-            verdicts = (
-                format_verdict(value, group.criterion) for value in (cell.automatic, cell.human)
-            )
-            rows.append(
-                [
-                    *first,
-                    *verdicts,
-                    f"{cell.n:,}",
-                    format_cell(build_filter(group, cell, group.scope) or ""),
-                ]
-            )
-            first = ["", ""]
+            automatic = format_verdict(cell.automatic, group.criterion)
+            human = format_verdict(cell.human, group.criterion)
+            item_filter = build_filter(group, cell, group.scope) or ""
+            rows.append([*name_cells, automatic, human, f"{cell.n:,}", format_cell(item_filter)])
+            name_cells = ["", ""]
+
     emit()
-    print_table(
-        ["source", "criterion", "verdict", "human", "n", "filter"],
-        rows,
-        right_aligned=(4,),
-        max_width=36,
-    )
+    headers = ["source", "criterion", "verdict", "human", "n", "filter"]
+    print_table(headers, rows, right_aligned=(4,), max_width=36)
 
 
 def _print_measures(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
-    emit("", scope if scope == "overall" else f"by {scope}")
+    """Print a row with TPR, TNR and the other measures for each group of a scope."""
+    is_overall = scope == "overall"
+    emit("", scope if is_overall else f"by {scope}")
+
+    headers = ["source", "criterion", "n", "chosen", *MEASURE_LABELS.values()]
+    if not is_overall:
+        headers.insert(0, scope)
+
     rows = []
     for group in groups:
-        first_cells = [
-            *([] if scope == "overall" else [format_cell(group.name)]),
-            *format_source_and_criterion(group),
-        ]
-        rows.append(
-            [*first_cells, f"{group.n:,}", group.chosen, *format_measures(group.rates).values()]
-        )
-    heads = [
-        *([] if scope == "overall" else [scope]),
-        "source",
-        "criterion",
-        "n",
-        "chosen",
-        *MEASURE_LABELS.values(),
-    ]
-    print_table(heads, rows, right_aligned=(heads.index("n"),), max_width=32)
+        measures = format_measures(group.rates).values()
+        row = [*format_source_and_criterion(group), f"{group.n:,}", group.chosen, *measures]
+        if not is_overall:
+            row.insert(0, format_cell(group.name))
+        rows.append(row)
+    print_table(headers, rows, right_aligned=(headers.index("n"),), max_width=32)
 
 
 def _print_error_groups(build_filter: FilterBuilder, error_groups: Sequence[ErrorGroup]) -> None:
+    """Print the most frequent kinds of errors of each source and criterion."""
     emit("", "most frequent errors")
     rows = []
-    for _, found in groupby(error_groups, lambda kind: (kind.source, kind.judge, kind.criterion)):
-        for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
-            of, where = (
-                f"{kind.wrong:,} of {kind.of:,}",
-                format_cell(build_filter(kind, kind, kind.by) or ""),
-            )
-            first_cells = [*format_source_and_criterion(kind), kind.by, format_cell(kind.name)]
-            rows.append([*first_cells, format_error(kind), of, where])
-    heads = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]
-    print_table(heads, rows, right_aligned=(5,), max_width=32)
+    for _, groups_of_source in groupby(
+        error_groups, lambda group: (group.source, group.judge, group.criterion)
+    ):
+        most_frequent = sorted(groups_of_source, key=lambda group: group.wrong, reverse=True)
+        for group in most_frequent[:MAX_ERROR_GROUPS]:
+            rows.append(_build_error_row(build_filter, group))
+
+    headers = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]
+    print_table(headers, rows, right_aligned=(5,), max_width=32)
+
+
+def _build_error_row(build_filter: FilterBuilder, group: ErrorGroup) -> list[str]:
+    item_filter = build_filter(group, group, group.by) or ""
+    return [
+        *format_source_and_criterion(group),
+        group.by,
+        format_cell(group.name),
+        format_error(group),
+        f"{group.wrong:,} of {group.of:,}",
+        format_cell(item_filter),
+    ]

@@ -142,58 +142,45 @@ def _select_and_sort_runs(
 
     In a lake, run numbers are hashes, so that the default order is by benchmark and model.
     """
-    found = search_runs(session.runs, search_text)
-    if sort != "run" or session.workspace.lake is None:
-        return sort_runs(found, sort, reverse=reverse)
-    return sorted(
-        found,
-        key=lambda row: (
-            row.info.benchmark,
-            row.info.generation,
-            row.info.language,
-            row.info.model,
-            row.info.path,
-        ),
-        reverse=reverse,
-    )
+    matching = search_runs(session.runs, search_text)
+    if sort == "run" and session.workspace.lake is not None:
+        return sorted(matching, key=_get_dataset_and_model, reverse=reverse)
+    return sort_runs(matching, sort, reverse=reverse)
+
+
+def _get_dataset_and_model(row: RunRow) -> tuple[str, ...]:
+    info = row.info
+    return info.benchmark, info.generation, info.language, info.model, info.path
 
 
 def _print_run_table(groups: Sequence[RunGroup], *, shows_groups: bool) -> None:
     """Print a line for each run, and a second line for a run with incidents."""
-    cells_by_run: dict[int, list[list[str]]] = {}
+    # One table for all groups gives each of them the same columns. Its lines are printed one run
+    # after the other, below the heading of their group.
+    cells: list[list[str]] = []
     for run_group in groups:
         for row in run_group.runs:
-            cells_by_run[row.run] = [_format_run_cells(row)]
+            cells.append(_format_run_cells(row))
             if row.incidents:
-                cells_by_run[row.run].append(_format_cells_without_incidents(row))
+                cells.append(_format_cells_without_incidents(row))
+    heading, *lines = format_table(HEADERS, cells, right_aligned=(0, *range(3, 10)), max_width=60)
 
-    table = [cells for run_cells in cells_by_run.values() for cells in run_cells]
-    heading, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=60)
-    remaining_lines = iter(lines)
     emit(heading)
+    remaining_lines = iter(lines)
     for run_group in groups:
         if shows_groups:
             name = format_cell(run_group.name) or "(none)"
             emit(f"{name}: {format_count(len(run_group.runs), 'run')}")
         for row in run_group.runs:
-            for _ in cells_by_run[row.run]:
+            emit(next(remaining_lines))
+            if row.incidents:
                 emit(next(remaining_lines))
 
 
 def _format_cells_without_incidents(row: RunRow) -> list[str]:
     """Return the cells of the line below a run with incidents: the figures without them."""
-    if not row.n_answered:
-        official = NO_ANSWERS
-    elif row.has_only_judge_verdicts:
-        official = format_judge_rate(
-            row.judge_pass_without_incidents, row.judge_known_without_incidents, row.n_answered
-        )
-    else:
-        official = format_rate_with_count(
-            row.official_pass_without_incidents,
-            row.official_known_without_incidents,
-            row.n_answered,
-        )
+    title = f"  without {format_count(row.incidents, 'incident')}"
+    official = _format_official_rate_without_incidents(row)
     recomputed = format_recomputed_rate(
         row.rule_pass_without_incidents,
         row.rule_known_without_incidents,
@@ -205,8 +192,22 @@ def _format_cells_without_incidents(row: RunRow) -> list[str]:
         row.effective_known_without_incidents,
         row.n_answered,
     )
-    title = f"  without {format_count(row.incidents, 'incident')}"
     return ["", "", title, f"{row.n_answered:,}", official, recomputed, corrected, "", "", ""]
+
+
+def _format_official_rate_without_incidents(row: RunRow) -> str:
+    if not row.n_answered:
+        return NO_ANSWERS
+    # The verdicts of a judge take the place of official verdicts that a run does not have.
+    if row.has_only_judge_verdicts:
+        return format_judge_rate(
+            row.judge_pass_without_incidents, row.judge_known_without_incidents, row.n_answered
+        )
+    return format_rate_with_count(
+        row.official_pass_without_incidents,
+        row.official_known_without_incidents,
+        row.n_answered,
+    )
 
 
 def _format_run_cells(row: RunRow) -> list[str]:

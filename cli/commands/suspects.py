@@ -147,22 +147,24 @@ def _build_alternative_json(alternative: AlternativeAnswer | None) -> dict[str, 
 
 
 def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
+    """Print the first `limit` suspects, the strong ones before a heading of the weak ones."""
     from fcreview.golden_audit.score import STRONG_SCORE
 
     n_strong = sum(suspect.is_strong for suspect in ranking)
     emit(_format_suspect_counts(ranking))
     for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
-        if rank == n_strong + 1 > 1:
+        # Without strong suspects, nothing stands before the weak ones, and they need no heading.
+        is_first_weak = rank == n_strong + 1
+        if is_first_weak and n_strong:
             emit(f"weak suspects (score below {STRONG_SCORE}):\n")
         emit_lines(_format_suspect_lines(rank, suspect))
+
     if ranking:
         emit("", ACTION_HINT)
     if len(ranking) > limit:
-        emit(
-            f"… {format_count(len(ranking) - limit, 'more golden answer')}. Use --limit N, or"
-            " --json to list all"
-        )
+        n_more = format_count(len(ranking) - limit, "more golden answer")
+        emit(f"… {n_more}. Use --limit N, or --json to list all")
 
 
 def _format_suspect_counts(ranking: Sequence[Suspect]) -> str:
@@ -201,34 +203,44 @@ def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
     """Format `  1  0.92  simple_3  simple  12 of 12 runs fail`, the question, the reasons and
     the alternative.
     """
-    case = suspect.question
-    failing = f"{case.n_failing} of {format_count(len(case.runs), 'run')} fail"
-    yield (
-        f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)} "
-        f" {failing}"
-    )
-    if question := " ".join(case.text.split()):
-        short = question if len(question) <= MAX_QUESTION else question[: MAX_QUESTION - 1] + "…"
-        yield from _wrap_indented("question:", short)
+    question = suspect.question
+    n_runs = format_count(len(question.runs), "run")
+    failing = f"{question.n_failing} of {n_runs} fail"
+    question_id = sanitize(question.key.id)
+    category = sanitize(question.key.category)
+    yield f"{rank:>3}  {suspect.score:.2f}  {question_id}  {category}  {failing}"
+
+    text = _shorten_question(question.text)
+    if text:
+        yield from _wrap_indented("question:", text)
+
     for reason in suspect.reasons[:MAX_REASONS]:
         yield from _wrap_indented("-", reason.full_text)
-    if len(suspect.reasons) > MAX_REASONS:
-        yield from _wrap_indented(
-            "-", f"and {format_count(len(suspect.reasons) - MAX_REASONS, 'more reason')}"
-        )
+    n_more = len(suspect.reasons) - MAX_REASONS
+    if n_more > 0:
+        yield from _wrap_indented("-", f"and {format_count(n_more, 'more reason')}")
+
     if suspect.alternative:
         yield from _wrap_indented("-", _format_alternative(suspect.alternative))
 
 
+def _shorten_question(text: str) -> str:
+    """Return a question on one line, cut at the end if it is too long."""
+    line = " ".join(text.split())
+    if len(line) <= MAX_QUESTION:
+        return line
+    return line[: MAX_QUESTION - 1] + "…"
+
+
 def _format_alternative(answer: AlternativeAnswer) -> str:
+    """Return `ANSWER  (MODEL, MODEL and 3 more models)`."""
     if not answer.models:
         return answer.text
-    more = (
-        f" and {len(answer.models) - MAX_MODELS} more models"
-        if len(answer.models) > MAX_MODELS
-        else ""
-    )
-    return f"{answer.text}  ({', '.join(answer.models[:MAX_MODELS])}{more})"
+    models = ", ".join(answer.models[:MAX_MODELS])
+    n_more = len(answer.models) - MAX_MODELS
+    if n_more > 0:
+        models += f" and {n_more} more models"
+    return f"{answer.text}  ({models})"
 
 
 def _wrap_indented(prefix: str, text: str) -> list[str]:

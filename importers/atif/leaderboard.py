@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 from fcreview.importers.common.records import as_object, is_number
 from fcreview.model.address import ITEM
@@ -34,27 +35,37 @@ REWARDS_KEY = "rewards"
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    items = [_apply_reward_override(item) for item in items]
-    metrics = build_category_metrics(items, ACCURACY_TABLE)
+    trials = [_apply_reward_override(item) for item in items]
+    return [
+        *build_category_metrics(trials, ACCURACY_TABLE),
+        *_compute_reward_metrics(trials),
+        *_sum_usage(trials),
+    ]
+
+
+def _compute_reward_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the mean of each reward and pass@k, or nothing if no trial has a reward."""
     rewards = [get_effective_rewards(item) for item in items]
-    n_known = sum(each is not None for each in rewards)
-    if n_known:
-        note = "trials without a reward count as 0" if n_known < len(items) else ""
-        for name, value in compute_mean_rewards(rewards).items():
-            metrics.append(
-                Metric(
-                    "reward",
-                    name,
-                    value=value,
-                    unit="score",
-                    n=n_known,
-                    total=len(items),
-                    note=note,
-                    digits=4,
-                )
-            )
-        metrics += _compute_pass_at_k_metrics(items, rewards)
-    return metrics + _sum_usage(items)
+    n_known = sum(rewards_of_trial is not None for rewards_of_trial in rewards)
+    if not n_known:
+        return []
+
+    note = "trials without a reward count as 0" if n_known < len(items) else ""
+    metrics = []
+    for name, value in compute_mean_rewards(rewards).items():
+        metric = Metric(
+            "reward",
+            name,
+            value=value,
+            unit="score",
+            n=n_known,
+            total=len(items),
+            note=note,
+            digits=4,
+        )
+        metrics.append(metric)
+    metrics += _compute_pass_at_k_metrics(items, rewards)
+    return metrics
 
 
 def _apply_reward_override(item: ScoredItem) -> ScoredItem:
@@ -88,11 +99,18 @@ def compute_mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[
 
     If there is only one reward, the name of its mean is `mean`.
     """
-    names = sorted({name for each in rewards if each for name in each})
-    means = {
-        name: sum((each or {}).get(name, 0.0) for each in rewards) / len(rewards) for name in names
-    }
-    return {"mean": means[names[0]]} if len(names) == 1 else means
+    names: set[str] = set()
+    for rewards_of_trial in rewards:
+        names.update(rewards_of_trial or {})
+
+    means = {}
+    for name in sorted(names):
+        total = sum((rewards_of_trial or {}).get(name, 0.0) for rewards_of_trial in rewards)
+        means[name] = total / len(rewards)
+    if len(means) == 1:
+        (mean,) = means.values()
+        return {"mean": mean}
+    return means
 
 
 def _compute_pass_at_k_metrics(
@@ -102,33 +120,41 @@ def _compute_pass_at_k_metrics(
 
     Returns no metric if a trial has several rewards, or a reward other than 0 and 1.
     """
-    successes: dict[str, list[bool]] = {}
-    for item, each in zip(items, rewards, strict=True):
-        value = next(iter(each.values())) if each else 0.0
-        if (each and len(each) != 1) or value not in (0, 1) or item.group is None:
+    trials_by_task: dict[str, list[bool]] = {}
+    for item, rewards_of_trial in zip(items, rewards, strict=True):
+        # A trial without a reward failed.
+        values = list(rewards_of_trial.values()) if rewards_of_trial else [0.0]
+        if len(values) != 1 or values[0] not in (0, 1) or item.group is None:
             return []
-        successes.setdefault(item.group, []).append(value == 1)
+        trials_by_task.setdefault(item.group, []).append(values[0] == 1)
+
     metrics = []
-    for k in _list_k_values(min(map(len, successes.values()), default=0)):
-        values = [estimate_pass_at_k(len(trials), sum(trials), k) for trials in successes.values()]
-        mean = sum(values) / len(values)
-        metrics.append(
-            Metric(
-                "reward",
-                f"pass@{k}",
-                value=mean,
-                n=len(values),
-                total=len(values),
-                counted_noun="tasks",
-            )
+    fewest_trials = min((len(trials) for trials in trials_by_task.values()), default=0)
+    for k in _list_k_values(fewest_trials):
+        estimates = [
+            estimate_pass_at_k(len(trials), sum(trials), k) for trials in trials_by_task.values()
+        ]
+        n_tasks = len(estimates)
+        metric = Metric(
+            "reward",
+            f"pass@{k}",
+            value=sum(estimates) / n_tasks,
+            n=n_tasks,
+            total=n_tasks,
+            counted_noun="tasks",
         )
+        metrics.append(metric)
     return metrics
 
 
 def _list_k_values(max_k: int) -> list[int]:
     """Return the values of k up to `max_k`: powers of 2, and multiples of 5."""
-    powers = [1 << bit for bit in range(1, max(max_k.bit_length(), 1))]
-    return sorted({k for k in (*powers, *range(5, max_k + 1, 5)) if k <= max_k})
+    values = set(range(5, max_k + 1, 5))
+    power = 2
+    while power <= max_k:
+        values.add(power)
+        power *= 2
+    return sorted(values)
 
 
 def estimate_pass_at_k(n_trials: int, n_passed: int, k: int) -> float:
@@ -142,29 +168,34 @@ def estimate_pass_at_k(n_trials: int, n_passed: int, k: int) -> float:
 
 def _sum_usage(items: Sequence[ScoredItem]) -> list[Metric]:
     """Sum the recorded errors, tokens and cost, which do not depend on verdicts."""
-    errors = sum(EXCEPTION_KEY in item.metadata for item in items)
-    metrics = (
-        [Metric("usage", "trials with an exception", value=errors, unit="count")] if errors else []
-    )
-    for name, values in {
+    metrics = []
+    n_exceptions = sum(EXCEPTION_KEY in item.metadata for item in items)
+    if n_exceptions:
+        metrics.append(
+            Metric("usage", "trials with an exception", value=n_exceptions, unit="count")
+        )
+
+    values_by_name: dict[str, list[Any]] = {
         "input tokens": [item.tokens_in for item in items],
         "cached tokens": [item.metadata.get("cached_tokens") for item in items],
         "output tokens": [item.tokens_out for item in items],
         "cost": [item.metadata.get("cost_usd") for item in items],
-    }.items():
+    }
+    for name, values in values_by_name.items():
+        known_values = [value for value in values if is_number(value)]
+        if not known_values:
+            continue
         unit: MetricUnit = "dollars" if name == "cost" else "count"
-        if known := [value for value in values if is_number(value)]:
-            metrics.append(
-                Metric(
-                    "usage",
-                    name,
-                    value=sum(known),
-                    unit=unit,
-                    n=len(known),
-                    total=len(items),
-                    digits=4,
-                )
-            )
+        metric = Metric(
+            "usage",
+            name,
+            value=sum(known_values),
+            unit=unit,
+            n=len(known_values),
+            total=len(items),
+            digits=4,
+        )
+        metrics.append(metric)
     return metrics
 
 

@@ -40,14 +40,24 @@ def rewrite_scores(
     yield from find_unrepresentable_reviews(
         items, lambda item, key: _is_representable(trials.get(item.id), key)
     )
+
     for item in items:
-        trial, reward = trials.get(item.id), _get_reviewed_reward(item)
+        trial = trials.get(item.id)
+        reward = _get_reviewed_reward(item)
         if trial is None or reward is None:
             continue
-        for path in (*([trial.result] if trial.result else trial.documents[-1:]), *trial.verifier):
-            raw = read_file(path)
-            if (content := _replace_reward_in_file(path, raw, reward)) not in (None, raw):
-                yield RewrittenFile(path, content)
+        for path in _list_files_with_reward(trial):
+            old_content = read_file(path)
+            new_content = _replace_reward_in_file(path, old_content, reward)
+            if new_content is not None and new_content != old_content:
+                yield RewrittenFile(path, new_content)
+
+
+def _list_files_with_reward(trial: TrialFiles) -> list[Path]:
+    """Return `result.json`, or without it the last trajectory, and the files of the verifier."""
+    if trial.result:
+        return [trial.result, *trial.verifier]
+    return [*trial.documents[-1:], *trial.verifier]
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
@@ -87,30 +97,46 @@ def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | No
     reward.
     """
     if path.name == "reward.txt":
-        return f"{reward:g}".encode() + (b"\n" if raw.endswith(b"\n") else b"")
+        line_feed = b"\n" if raw.endswith(b"\n") else b""
+        return f"{reward:g}".encode() + line_feed
     if path.name in ("ctrf.json", "test-stdout.txt") or path.suffix in LINE_SUFFIXES:
         return None
+
     record = _parse_object(raw)
     if not record:
         return None
     if path.name == "reward.json":
-        return dump_with_indentation_of(_replace_reward(record, reward), raw)
-    if "trial_name" in record:
-        verified = as_object(record.get("verifier_result"))
-        rewards = _replace_reward(as_object(verified.get("rewards")), reward)
-        return dump_with_indentation_of(
-            record | {"verifier_result": verified | {"rewards": rewards}}, raw
-        )
+        new_record = _replace_reward(record, reward)
+    elif "trial_name" in record:
+        new_record = _replace_reward_of_result(record, reward)
+    elif as_object(record.get("extra")):
+        new_record = _replace_reward_of_trajectory(record, reward)
+    else:
+        return None
+    return dump_with_indentation_of(new_record, raw)
+
+
+def _replace_reward_of_result(record: JsonObject, reward: float) -> JsonObject:
+    """Return the record of a trial's `result.json` with the new reward."""
+    verifier_result = as_object(record.get("verifier_result"))
+    rewards = _replace_reward(as_object(verifier_result.get("rewards")), reward)
+    return record | {"verifier_result": verifier_result | {"rewards": rewards}}
+
+
+def _replace_reward_of_trajectory(record: JsonObject, reward: float) -> JsonObject:
+    """Return a trajectory with the new reward in `extra`, where `extra` has rewards."""
     extra = dict(as_object(record.get("extra")))
     if isinstance(extra.get(REWARDS_KEY), dict):
         extra[REWARDS_KEY] = _replace_reward(extra[REWARDS_KEY], reward)
     if REWARD in extra:
         extra[REWARD] = reward
-    return dump_with_indentation_of(record | {"extra": extra}, raw) if extra else None
+    return record | {"extra": extra}
 
 
 def _replace_reward(rewards: JsonObject, reward: float) -> JsonObject:
-    return rewards | {find_deciding_reward_name(read_rewards(rewards)) or REWARD: reward}
+    """Return the rewards by name, with a new value of the one that decides."""
+    deciding_name = find_deciding_reward_name(read_rewards(rewards)) or REWARD
+    return rewards | {deciding_name: reward}
 
 
 def rewrite_golden(

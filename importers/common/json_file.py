@@ -38,33 +38,47 @@ def read_json(
 
     Returns None and adds an issue if it is not a value of the expected type.
     """
-    raw, line = b"", None
+    raw = b""
     try:
         raw = read_file(path, MAX_FILE_BYTES).removeprefix(BOM)
-        try:
-            value = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            long_numbers: list[str] = []
-            value = parse_json_text(raw.decode("utf-8", "replace"), long_numbers)
-            found = [
-                f"a number is too long and was replaced by text: {number}"
-                for number in long_numbers
-            ]
-            issues += [ImportIssue(str(path), None, what=what) for what in found]
-        if isinstance(value, expected_type):
-            return value
-        what, line = f"the file is not a JSON {'array' if expected_type is list else 'object'}", 1
+        value = _parse_json(path, raw, issues)
     except OSError as error:
         what = f"the file cannot be read: {error.strerror}"
+        issues.append(_make_json_error(path, raw, None, what))
+        return None
     except RecursionError:
         what = "the file is nested too deeply to be read"
+        issues.append(_make_json_error(path, raw, None, what))
+        return None
     except ValueError as error:
-        what = f"the file is not JSON: {error}"
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-    issues.append(
-        ImportIssue(str(path), line, what=what, raw=make_excerpt(raw) or None, severity="error")
-    )
-    return None
+        issues.append(_make_json_error(path, raw, line, f"the file is not JSON: {error}"))
+        return None
+
+    if not isinstance(value, expected_type):
+        type_name = "array" if expected_type is list else "object"
+        issues.append(_make_json_error(path, raw, 1, f"the file is not a JSON {type_name}"))
+        return None
+    return value
+
+
+def _parse_json(path: Path, raw: bytes, issues: list[ImportIssue]) -> Any:
+    """Parse a JSON value, and report long numbers, which orjson refuses and text replaces."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        long_numbers: list[str] = []
+        value = parse_json_text(raw.decode("utf-8", "replace"), long_numbers)
+
+    for number in long_numbers:
+        what = f"a number is too long and was replaced by text: {number}"
+        issues.append(ImportIssue(str(path), None, what=what))
+    return value
+
+
+def _make_json_error(path: Path, raw: bytes, line: int | None, what: str) -> ImportIssue:
+    excerpt = make_excerpt(raw) or None
+    return ImportIssue(str(path), line, what=what, raw=excerpt, severity="error")
 
 
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.records import Undecodable
@@ -59,6 +60,7 @@ CALLABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": round,
     "sum": sum,
 }
+FUNCTIONS_OF_SEVERAL_VALUES = ("max", "min")
 SEQUENCE_TYPES = (str, bytes, list, tuple)
 
 
@@ -74,72 +76,101 @@ def compute_arithmetic(node: ast.expr) -> Any:
     Raises UnsupportedArithmetic for anything else and for huge values, and the errors of the
     operators.
     """
-    return _compute_node(node, [MAX_NODES])
+    return _ArithmeticComputer().compute(node)
 
 
-def _compute_node(node: ast.expr, remaining_nodes: list[int]) -> Any:
-    """Compute the value of a syntax node.
+@dataclass(slots=True)
+class _ArithmeticComputer:
+    """Computes the value of one expression, with a limit on the number of its nodes."""
 
-    `remaining_nodes[0]` is the number of nodes that may still be computed.
-    """
-    remaining_nodes[0] -= 1
-    if remaining_nodes[0] < 0:
-        raise UnsupportedArithmetic("the arithmetic has too many terms")
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.BinOp):
-        left, right = (
-            _compute_node(node.left, remaining_nodes),
-            _compute_node(node.right, remaining_nodes),
+    remaining_nodes: int = MAX_NODES
+    """Number of nodes that may still be computed."""
+
+    def compute(self, node: ast.expr) -> Any:
+        # Terms are computed here and not in methods, so that a long sum needs few stack frames.
+        self._count_node()
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.BinOp(left=left_node, op=operation, right=right_node):
+                left = self.compute(left_node)
+                right = self.compute(right_node)
+                return _compute_binary_operation(operation, left, right)
+            case ast.UnaryOp(op=unary_operation, operand=operand):
+                compute_unary_operation = UNARY_OPERATORS[type(unary_operation)]
+                return compute_unary_operation(self.compute(operand))
+            case ast.List(elts=elements):
+                return [self.compute(element) for element in elements]
+            case ast.Tuple(elts=elements):
+                values = [self.compute(element) for element in elements]
+                return tuple(values)
+            case ast.Call(func=ast.Name(id=name)) if name in CALLABLE_FUNCTIONS:
+                values = [self.compute(argument) for argument in node.args]
+                return _call_function(name, values, has_keywords=bool(node.keywords))
+            case ast.Name(id=name):
+                raise UnsupportedArithmetic(f"arithmetic with the name {name} is not supported")
+
+        expression_type = type(node).__name__
+        raise UnsupportedArithmetic(
+            f"arithmetic with the expression type {expression_type} is not supported"
         )
-        _check_result_size(node.op, left, right)
-        return BINARY_OPERATORS[type(node.op)](left, right)
-    if isinstance(node, ast.UnaryOp):
-        return UNARY_OPERATORS[type(node.op)](_compute_node(node.operand, remaining_nodes))
-    if isinstance(node, ast.List):
-        return [_compute_node(part, remaining_nodes) for part in node.elts]
-    if isinstance(node, ast.Tuple):
-        return tuple(_compute_node(part, remaining_nodes) for part in node.elts)
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and (name := node.func.id) in CALLABLE_FUNCTIONS
-    ):
-        values = [_compute_node(part, remaining_nodes) for part in node.args]
-        if node.keywords or (len(values) > 1 and name not in ("max", "min")):
-            raise UnsupportedArithmetic(f"the arguments of {name} are not supported")
-        return CALLABLE_FUNCTIONS[name](*values)
-    what = (
-        f"the name {node.id}"
-        if isinstance(node, ast.Name)
-        else f"the expression type {type(node).__name__}"
-    )
-    raise UnsupportedArithmetic(f"arithmetic with {what} is not supported")
+
+    def _count_node(self) -> None:
+        self.remaining_nodes -= 1
+        if self.remaining_nodes < 0:
+            raise UnsupportedArithmetic("the arithmetic has too many terms")
 
 
-def _check_result_size(op: ast.operator, left: Any, right: Any) -> None:
-    if isinstance(op, ast.MatMult):
+def _compute_binary_operation(operation: ast.operator, left: Any, right: Any) -> Any:
+    _check_result_size(operation, left, right)
+    compute = BINARY_OPERATORS[type(operation)]
+    return compute(left, right)
+
+
+def _call_function(name: str, values: Sequence[Any], *, has_keywords: bool) -> Any:
+    """Return the value of a call, such as 2 for `min` and the values 2 and 3."""
+    takes_several_values = name in FUNCTIONS_OF_SEVERAL_VALUES
+    if has_keywords or (len(values) > 1 and not takes_several_values):
+        raise UnsupportedArithmetic(f"the arguments of {name} are not supported")
+    function = CALLABLE_FUNCTIONS[name]
+    return function(*values)
+
+
+def _check_result_size(operation: ast.operator, left: Any, right: Any) -> None:
+    """Raise UnsupportedArithmetic if an operation is unsupported or its result would be huge."""
+    if isinstance(operation, ast.MatMult):
         raise UnsupportedArithmetic("the matrix product @ is not supported")
-    if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
+    if isinstance(operation, ast.Mod) and isinstance(left, (str, bytes)):
         # '%999999999d' % 1 would be huge
         raise UnsupportedArithmetic("string formatting with % is not supported")
+
     if isinstance(left, SEQUENCE_TYPES) or isinstance(right, SEQUENCE_TYPES):
-        _check_sequence_length(op, left, right)
+        _check_sequence_length(operation, left, right)
     elif isinstance(left, int) and isinstance(right, int):
-        if isinstance(op, ast.Pow) and right > 0 and left.bit_length() * right > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("the result of ** is too large")
-        if isinstance(op, ast.LShift) and left.bit_length() + right > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("the result of << is too large")
-        if isinstance(op, ast.Mult) and left.bit_length() + right.bit_length() > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("the result of * is too large")
+        _check_integer_size(operation, left, right)
 
 
-def _check_sequence_length(op: ast.operator, left: Any, right: Any) -> None:
-    if isinstance(op, ast.Mult):
-        sequence, times = (left, right) if isinstance(left, SEQUENCE_TYPES) else (right, left)
+def _check_integer_size(operation: ast.operator, left: int, right: int) -> None:
+    """Raise UnsupportedArithmetic if an integer would have more than MAX_INTEGER_BITS bits."""
+    left_bits = left.bit_length()
+    if isinstance(operation, ast.Pow) and right > 0 and left_bits * right > MAX_INTEGER_BITS:
+        raise UnsupportedArithmetic("the result of ** is too large")
+    if isinstance(operation, ast.LShift) and left_bits + right > MAX_INTEGER_BITS:
+        raise UnsupportedArithmetic("the result of << is too large")
+    if isinstance(operation, ast.Mult) and left_bits + right.bit_length() > MAX_INTEGER_BITS:
+        raise UnsupportedArithmetic("the result of * is too large")
+
+
+def _check_sequence_length(operation: ast.operator, left: Any, right: Any) -> None:
+    """Raise UnsupportedArithmetic if a repetition or a concatenation would be too long."""
+    if isinstance(operation, ast.Mult):
+        sequence, times = left, right
+        if not isinstance(left, SEQUENCE_TYPES):
+            sequence, times = right, left
         if isinstance(times, int) and len(sequence) * max(times, 0) > MAX_SEQUENCE_LENGTH:
             raise UnsupportedArithmetic("the value of a repetition is too long")
         return
+
     are_sequences = isinstance(left, SEQUENCE_TYPES) and isinstance(right, SEQUENCE_TYPES)
     if are_sequences and len(left) + len(right) > MAX_SEQUENCE_LENGTH:
         raise UnsupportedArithmetic("the value of a concatenation is too long")
@@ -206,31 +237,40 @@ def read_argument_value(node: ast.expr) -> Any:
 
 
 def _read_argument_value(node: ast.expr | None) -> Any:
+    """Return the value of an argument, as the official decoders read it.
+
+    A name stands for its text, and a call without keywords or an index for its source text.
+    """
     match node:
         case ast.Constant(value=value):
             return "..." if value is ... else value
         case ast.Name(id=name):
             return name
-        case ast.List(elts=elts) | ast.Tuple(elts=elts):
-            values = [_read_argument_value(element) for element in elts]
-            return values if isinstance(node, ast.List) else tuple(values)
-        case ast.Dict(keys=keys, values=fields):
-            return {
-                _read_argument_value(key): _read_argument_value(field)
-                for key, field in zip(keys, fields, strict=True)
-            }
+        case ast.List(elts=elements):
+            return [_read_argument_value(element) for element in elements]
+        case ast.Tuple(elts=elements):
+            values = [_read_argument_value(element) for element in elements]
+            return tuple(values)
+        case ast.Dict():
+            return _read_dictionary(node)
         case ast.UnaryOp(operand=ast.Constant(value=value)):
             return -value  # type: ignore[operator]  # the programs negate for any operator; some constants raise
         case ast.BinOp():
             return compute_arithmetic(node)
-        case ast.Call(keywords=keywords):
-            if not keywords:
-                return unparse_node(node)
+        case ast.Call(keywords=[_, *_]):
             name, arguments = read_call(node)
             return {name: arguments}
-        case ast.Subscript():
+        case ast.Call() | ast.Subscript():
             return unparse_node(node)
     raise Undecodable(f"{type(node).__name__} is not supported as an argument value")
+
+
+def _read_dictionary(node: ast.Dict) -> dict[Any, Any]:
+    values: dict[Any, Any] = {}
+    for key_node, value_node in zip(node.keys, node.values, strict=True):
+        key = _read_argument_value(key_node)
+        values[key] = _read_argument_value(value_node)
+    return values
 
 
 def unparse_node(node: ast.expr) -> str:

@@ -37,12 +37,15 @@ def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str]
     fenced = CODE_FENCE.fullmatch(reply) if isinstance(reply, str) else None
     if fenced is None:
         return str(error)
-    reason = f"wrapped in a code fence ({fenced[1]})"
+
+    fence, content = fenced.groups()
+    reason = f"wrapped in a code fence ({fence})"
     try:
-        decode(fenced[2])
-    except (ValueError, RecursionError, MemoryError) as inner:
-        same = str(inner) == str(error)  # the decoder removes the fence itself
-        return str(error) if same else f"{reason}; without the fence: {inner}"
+        decode(content)
+    except (ValueError, RecursionError, MemoryError) as error_without_fence:
+        if str(error_without_fence) == str(error):
+            return str(error)  # the decoder removes the fence itself
+        return f"{reason}; without the fence: {error_without_fence}"
     return reason
 
 
@@ -152,18 +155,16 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
         if isinstance(record, ImportIssue):
             issues.append(record)
             continue
-        item_id = record.value.get("id") if isinstance(record.value, dict) else None
+
+        item_id = as_object(record.value).get("id")
         if not isinstance(item_id, str):
+            what = "the record is not an object with an id"
             excerpt = make_excerpt(str(record.value))
-            issues.append(
-                ImportIssue(
-                    str(path),
-                    record.line,
-                    what="the record is not an object with an id",
-                    raw=excerpt,
-                )
-            )
-        elif by_id.setdefault(item_id, record.value) != record.value:
+            issues.append(ImportIssue(str(path), record.line, what=what, raw=excerpt))
+            continue
+
+        first_record = by_id.setdefault(item_id, record.value)
+        if first_record != record.value:
             what = (
                 f"{item_id} occurs more than once, with different content. The first record is used"
             )
@@ -228,11 +229,12 @@ def describe_count_error(header: Mapping[str, Any], n_failing: int) -> str | Non
     n_failures = read_failure_count(header)
     if n_failures == n_failing:
         return None
-    what = f"the header states {n_failures} failures, but the file lists {n_failing}"
-    what = (
-        "the file has no header with correct_count and total_count" if n_failures is None else what
-    )
-    return f"{what}. The official verdicts are unknown"
+
+    if n_failures is None:
+        error = "the file has no header with correct_count and total_count"
+    else:
+        error = f"the header states {n_failures} failures, but the file lists {n_failing}"
+    return f"{error}. The official verdicts are unknown"
 
 
 @dataclass(slots=True)
@@ -257,9 +259,14 @@ class FailureList:
     """
 
     def get_verdict(self, item_id: str) -> bool | None:
+        """Return the official verdict on an item, or None if it is unknown."""
         if not self.is_complete:
             return None
-        return False if item_id in self.entries else True if self.knows_passes else None
+        if item_id in self.entries:
+            return False
+        if self.knows_passes:
+            return True
+        return None
 
     def get_failure(self, item_id: str) -> JsonObject | None:
         """Return the entry of an item whose official verdict is fail, or None."""
@@ -275,31 +282,40 @@ def load_failure_list(
         if isinstance(record, ImportIssue):
             issues.append(record)
             continue
-        value, line = record.value, record.line
-        if not isinstance(value, dict):
-            what, excerpt = "the line is not a JSON object", make_excerpt(str(value))
-            issues.append(ImportIssue(str(path), line, what=what, raw=excerpt, severity="error"))
-        elif "id" not in value and "total_count" in value and not scored.header:
-            scored.header = value
-        elif "id" not in value:
-            what = "a score entry has no id and belongs to no item"
-            issues.append(
-                ImportIssue(
-                    str(path), line, what=what, raw=make_excerpt(str(value)), severity="error"
-                )
-            )
-        elif value.get("valid") is True:
-            issues.append(
-                ImportIssue(
-                    str(path), line, what=NOT_A_FAILURE, item=find_item_id(value), severity="error"
-                )
-            )
-        elif scored.entries.setdefault(find_item_id(value), value) is not value:
+
+        value = record.value
+        if isinstance(value, dict) and "id" in value and value.get("valid") is not True:
             item_id = find_item_id(value)
-            scored.repeated_ids.add(item_id)
-            what = f"{item_id} is scored more than once. The first entry counts"
-            issues.append(ImportIssue(str(path), line, what=what, item=item_id))
+            first_entry = scored.entries.setdefault(item_id, value)
+            if first_entry is not value:
+                scored.repeated_ids.add(item_id)
+                what = f"{item_id} is scored more than once. The first entry counts"
+                issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
+        elif _is_score_header(value) and not scored.header:
+            scored.header = value
+        else:
+            issues.append(_make_invalid_entry_issue(path, record.line, value, find_item_id))
     return scored
+
+
+def _is_score_header(value: Any) -> bool:
+    return isinstance(value, dict) and "id" not in value and "total_count" in value
+
+
+def _make_invalid_entry_issue(
+    path: Path, line: int | None, value: Any, find_item_id: Callable[[JsonObject], str]
+) -> ImportIssue:
+    """Return why a line of a score file is neither the header nor the entry of a failing item."""
+    if isinstance(value, dict) and "id" in value:
+        return ImportIssue(
+            str(path), line, what=NOT_A_FAILURE, item=find_item_id(value), severity="error"
+        )
+
+    what = "the line is not a JSON object"
+    if isinstance(value, dict):
+        what = "a score entry has no id and belongs to no item"
+    excerpt = make_excerpt(str(value))
+    return ImportIssue(str(path), line, what=what, raw=excerpt, severity="error")
 
 
 def validate_failure_list(
@@ -312,16 +328,18 @@ def validate_failure_list(
     if error is not None:
         issues.append(ImportIssue(str(scored.path), 1, what=error, severity="error"))
         return
-    scored.is_complete = scored.knows_passes = True
-    total = scored.header["total_count"]
-    n_items = len(result_ids) + len(scored.entries.keys() - set(result_ids))
-    if n_items > total:
-        scored.knows_passes = False
+
+    n_scored = scored.header["total_count"]
+    entries_without_result = scored.entries.keys() - set(result_ids)
+    n_items = len(result_ids) + len(entries_without_result)
+    scored.is_complete = True
+    scored.knows_passes = n_items <= n_scored
+    if n_items > n_scored:
         what = (
-            f"{total} items were scored, but the run has {n_items}, so it is unknown which items"
+            f"{n_scored} items were scored, but the run has {n_items}, so it is unknown which items"
             " passed"
         )
         issues.append(ImportIssue(str(scored.path), 1, what=what, severity="error"))
-    elif n_items < total:
-        what = f"{total} items were scored, but only {n_items} results can be read"
+    elif n_items < n_scored:
+        what = f"{n_scored} items were scored, but only {n_items} results can be read"
         issues.append(ImportIssue(str(scored.path), 1, what=what))

@@ -8,7 +8,7 @@ the reviews that a file format cannot represent.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,21 +124,33 @@ def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
     It ends in a line feed if `raw` ends in one or is empty.
     """
     is_terminated = raw.endswith(b"\n") or not raw
-    lines = raw.split(b"\n") if raw else []
-    if raw and is_terminated:
-        lines.pop()
-    waiting = sorted(edits.added, key=lambda each: each[0])
-    edited: list[bytes] = []
+    lines = raw.split(b"\n")
+    if is_terminated:
+        lines.pop()  # The text after the last line feed is empty and no line.
+
+    added_records = deque(sorted(edits.added, key=lambda added: added[0]))
+    edited_lines: list[bytes] = []
     for number, line in enumerate(lines, 1):
         if number in edits.removed:
             continue
-        while waiting and number in edits.positions and waiting[0][0] < edits.positions[number]:
-            edited.append(encode_line(waiting.pop(0)[1]))
-        edited.append(
-            encode_line(edits.replaced[number], line) if number in edits.replaced else line
-        )
-    edited += [encode_line(record) for _, record in waiting]
-    return b"\n".join(edited) + (b"\n" if is_terminated and edited else b"")
+        line_position = edits.positions.get(number)
+        while added_records and line_position is not None:
+            position, record = added_records[0]
+            if position >= line_position:
+                break
+            edited_lines.append(encode_line(record))
+            added_records.popleft()
+
+        if number in edits.replaced:
+            edited_lines.append(encode_line(edits.replaced[number], line))
+        else:
+            edited_lines.append(line)
+
+    edited_lines += [encode_line(record) for _, record in added_records]
+    content = b"\n".join(edited_lines)
+    if is_terminated and edited_lines:
+        return content + b"\n"
+    return content
 
 
 def encode_line(record: Any, old_line: bytes = b"") -> bytes:
@@ -200,10 +212,11 @@ def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
     `old_record`.
     """
     text = line.decode("utf-8", "replace").strip()
-    style = next(
-        (style for style in JSON_STYLES if json.dumps(old_record, **style) == text), JSON_STYLES[0]
-    )
-    return json.dumps(record, **style)
+    for style in JSON_STYLES:
+        if json.dumps(old_record, **style) == text:
+            return json.dumps(record, **style)
+    default_style = JSON_STYLES[0]
+    return json.dumps(record, **default_style)
 
 
 def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
@@ -304,16 +317,21 @@ def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) ->
         return "a call has no name"
     if not isinstance(arguments, dict):
         return f"the arguments of {name} are not an object"
-    function = next((each for each in functions if each.get("name") == name), None)
+    if not functions:
+        return None
+
+    function = next((doc for doc in functions if doc.get("name") == name), None)
     if function is None:
-        return f"function {name} is not available" if functions else None
+        return f"function {name} is not available"
+
     declared = read_declared_parameters(function, ("parameters", "arguments"))
-    if declared.properties is not None and (
-        unknown := [each for each in arguments if each not in declared.properties]
-    ):
-        return f"{name} has no parameter {unknown[0]}"
-    if missing := [each for each in declared.required or () if each not in arguments]:
-        return f"{name} requires the parameter {missing[0]}"
+    if declared.properties is not None:
+        for parameter in arguments:
+            if parameter not in declared.properties:
+                return f"{name} has no parameter {parameter}"
+    for parameter in declared.required or ():
+        if parameter not in arguments:
+            return f"{name} requires the parameter {parameter}"
     return None
 
 

@@ -133,38 +133,45 @@ def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
 
     Claim their files, and add a failed plan for each that cannot be read.
     """
-    logs: list[FoundLog] = []
-    shards: dict[Path, FoundLog] = {}
-    unpacked = _find_unpacked_folders(files)
+    unpacked_folders = _find_unpacked_folders(files)
     has_archives = any(path.suffix == ".eval" for path in files)
+    log_files = []
     for path in files:
-        folder = _find_unpacked_folder(path, unpacked)
-        if folder is not None:
+        if _find_unpacked_folder(path, unpacked_folders) is not None:
             found.claimed.add(path)
-            continue
-        if path.name in _INDEX_FILES:
+        elif path.name in _INDEX_FILES:
             if has_archives:
                 found.claimed.add(path)
+        elif not _may_be_log(path):
             continue
-        if not _may_be_log(path):
-            continue
-        if not is_log(path):
-            if path.suffix == ".eval":
-                found.claimed.add(path)
-                found.plans.append(make_failed_plan("inspect", path, NOT_A_LOG))
-            continue
-        found.claimed.add(path)
+        elif is_log(path):
+            found.claimed.add(path)
+            log_files.append(path)
+        elif path.suffix == ".eval":
+            found.claimed.add(path)
+            found.plans.append(make_failed_plan("inspect", path, NOT_A_LOG))
+
+    logs = _join_shards(log_files)
+    logs += [FoundLog([folder]) for folder in unpacked_folders]
+    # `_read_fields` adds a failed plan for each log that it cannot read.
+    return [log for log in logs if _read_fields(log, found)]
+
+
+def _join_shards(log_files: Sequence[Path]) -> list[FoundLog]:
+    """Return the logs of these files: first the single files, then one log for each folder
+    `NAME.shards`.
+    """
+    single_logs = []
+    logs_in_parts: dict[Path, FoundLog] = {}
+    for path in log_files:
         shards_folder = _find_shards_folder(path)
         if shards_folder is None:
-            logs.append(FoundLog([path]))
-        elif shards_folder in shards:
-            shards[shards_folder].paths.append(path)
+            single_logs.append(FoundLog([path]))
+        elif shards_folder in logs_in_parts:
+            logs_in_parts[shards_folder].paths.append(path)
         else:
-            shards[shards_folder] = FoundLog([path], is_in_parts=True)
-
-    logs += shards.values()
-    logs += [FoundLog([folder]) for folder in unpacked]
-    return [log for log in logs if _read_fields(log, found)]
+            logs_in_parts[shards_folder] = FoundLog([path], is_in_parts=True)
+    return [*single_logs, *logs_in_parts.values()]
 
 
 def _find_unpacked_folders(files: Sequence[Path]) -> list[Path]:

@@ -111,28 +111,39 @@ def _count_recorded_samples(header: Mapping[str, Any], results: Mapping[str, Any
 
 
 def _read_recorded_column(score: Mapping[str, Any], n_samples: int | None) -> dict[str, Any] | None:
+    """Return a column of the results as JSON, or None without a name.
+
+    `n_samples` is the number of scored samples if the column does not tell it.
+    """
     name = str(score.get("name") or _get_scorer_name(score.get("scorer")))
     if not name:
         return None
-    metrics = []
-    for key, metric in as_object(score.get("metrics")).items():
-        found = metric if isinstance(metric, dict) else {"value": metric}
-        value, params = (
-            found.get("value"),
-            to_plain_json(as_object(found.get("params", found.get("options")))),
-        )
-        number = to_json_value(float(value)) if is_number(value) else None
-        spec = {"key": key, "name": str(found.get("name") or key), "params": params}
-        metrics.append(spec | {"is_grouped": found.get("group") == "grouped", "recorded": number})
-    reducer = score.get("reducer") if isinstance(score.get("reducer"), str) else None
-    scorer = _get_scorer_name(score.get("scorer")) or name
+
+    reducer = score.get("reducer")
     n_scored = score.get("scored_samples", n_samples)
     return {
         "name": name,
-        "scorer": scorer,
-        "reducer": reducer,
-        "metrics": metrics,
+        "scorer": _get_scorer_name(score.get("scorer")) or name,
+        "reducer": reducer if isinstance(reducer, str) else None,
+        "metrics": [
+            _read_recorded_metric(key, metric)
+            for key, metric in as_object(score.get("metrics")).items()
+        ],
         "n_scored": n_scored if is_integer(n_scored) else None,
+    }
+
+
+def _read_recorded_metric(key: str, metric: Any) -> dict[str, Any]:
+    """Return a metric of the results as JSON. In old logs, it is only a number."""
+    fields = metric if isinstance(metric, dict) else {"value": metric}
+    value = fields.get("value")
+    params = fields.get("params", fields.get("options"))
+    return {
+        "key": key,
+        "name": str(fields.get("name") or key),
+        "params": to_plain_json(as_object(params)),
+        "is_grouped": fields.get("group") == "grouped",
+        "recorded": to_json_value(float(value)) if is_number(value) else None,
     }
 
 
@@ -177,37 +188,44 @@ def _make_declared_column(
 def load_log_metrics(run: Run) -> LogMetrics:
     """Return the score columns that the importer stored in the run."""
     stored = as_object(run.official_metrics.get(LOG_KEY))
-    stored_columns, columns = list_objects(stored.get("columns")), []
-    seen = {
-        (each.get("scorer"), each.get("name")) for each in stored_columns if each.get("reducer")
-    }
-    for each in stored_columns:
-        specs = [_parse_metric_spec(metric) for metric in list_objects(each.get("metrics"))]
-        name, scorer, reducer = str(each.get("name")), str(each.get("scorer")), each.get("reducer")
-        is_unreduced = reducer is None and (scorer, name) in seen
-        columns.append(
-            ScoreColumn(
-                name,
-                scorer,
-                reducer=reducer if isinstance(reducer, str) else None,
-                metrics=specs,
-                is_unreduced=is_unreduced,
-                n_recorded=each.get("n_scored"),
-                n_in_file=each.get("n_scored_in_file"),
-            )
-        )
-    primary, key = stored.get("primary"), stored.get("primary_key")
+    primary = stored.get("primary")
+    primary_key = stored.get("primary_key")
+    stored_scales = as_object(stored.get("scales"))
     return LogMetrics(
         primary=primary if isinstance(primary, str) else None,
-        primary_key=key if isinstance(key, str) else None,
+        primary_key=primary_key if isinstance(primary_key, str) else None,
         is_judged=stored.get("is_judged") is True,
-        columns=columns,
+        columns=_parse_score_columns(list_objects(stored.get("columns"))),
         is_complete=stored.get("is_complete") is True,
         n_items=stored.get("n_items"),
-        scales={
-            name: Scale.from_json(scale) for name, scale in as_object(stored.get("scales")).items()
-        },
+        scales={name: Scale.from_json(scale) for name, scale in stored_scales.items()},
     )
+
+
+def _parse_score_columns(stored_columns: Sequence[Mapping[str, Any]]) -> list[ScoreColumn]:
+    # A score with reduced columns and one column without reducer has metrics of the single epochs
+    # in the latter.
+    reduced_scores = {
+        (column.get("scorer"), column.get("name"))
+        for column in stored_columns
+        if column.get("reducer")
+    }
+    columns = []
+    for stored in stored_columns:
+        name = str(stored.get("name"))
+        scorer = str(stored.get("scorer"))
+        reducer = stored.get("reducer")
+        column = ScoreColumn(
+            name,
+            scorer,
+            reducer=reducer if isinstance(reducer, str) else None,
+            metrics=[_parse_metric_spec(metric) for metric in list_objects(stored.get("metrics"))],
+            is_unreduced=reducer is None and (scorer, name) in reduced_scores,
+            n_recorded=stored.get("n_scored"),
+            n_in_file=stored.get("n_scored_in_file"),
+        )
+        columns.append(column)
+    return columns
 
 
 def _parse_metric_spec(stored: Mapping[str, Any]) -> MetricSpec:
@@ -243,17 +261,13 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     category.
     """
     log_metrics = load_log_metrics(run)
-    metrics = (
-        list(_compute_column_metrics(items, log_metrics, is_edited=False))
-        if log_metrics.columns
-        else []
-    )
+    metrics = list(_compute_column_metrics(items, log_metrics, is_edited=False))
     if any("edited" in item.metadata for item in items):
         metrics += _compute_column_metrics(items, log_metrics, is_edited=True)
-    return [
-        *(metrics or build_category_metrics(items)),
-        *_compute_recomputed_verdict_metrics(items),
-    ]
+    if not metrics:
+        metrics = list(build_category_metrics(items))
+    metrics += _compute_recomputed_verdict_metrics(items)
+    return metrics
 
 
 def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator[Metric]:
@@ -264,10 +278,15 @@ def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator
     if not checked:
         return
     yield build_pass_rate_metric(RECOMPUTED_TABLE, "items with a recomputed verdict", checked)
-    causes = Counter(str(cause) for item in checked if (cause := item.metadata.get("cause")))
-    for cause, count in causes.most_common():
+
+    counts: Counter[str] = Counter()
+    for item in checked:
+        cause = item.metadata.get("cause")
+        if cause:
+            counts[str(cause)] += 1
+    for cause_name, count in counts.most_common():
         yield Metric(
-            RECOMPUTED_TABLE, f"verdicts differ: {cause}", value=count, unit="count", level=1
+            RECOMPUTED_TABLE, f"verdicts differ: {cause_name}", value=count, unit="count", level=1
         )
 
 
@@ -331,38 +350,58 @@ class _ColumnFigures:
     """Whether all values are between 0 and 1."""
 
     def compute(self, table: str) -> Iterator[Metric]:
+        """Yield the metrics of the column, as rows of `table`."""
         try:
-            reduced = reduce_column(self.column, self.values.known)
+            known = reduce_column(self.column, self.values.known)
             complete = reduce_column(self.column, self.values.complete)
-            is_known = True
         except NotRecomputable:
-            reduced, complete, is_known = [], [], False
+            for spec in expand_grouped_metrics(self.column, []):
+                not_computed = ComputedMetric(None, is_recomputable=False)
+                yield self._make_metric(table, spec, not_computed, known=[], complete=[])
+            return
+
         for spec in expand_grouped_metrics(self.column, complete):
-            computed = (
-                try_compute_metric(spec, reduced) if is_known else ComputedMetric(None, False)
-            )
-            value, note = self._choose_value(spec, computed)
-            n_values = _count_values(spec, reduced)
-            n_all = _count_values(spec, complete)
-            if (
-                note
-                and value is not None
-                and self.column.has_fewer_samples_than_recorded
-                and not spec.is_grouped
-            ):
-                n_values = n_all = self.column.n_recorded or n_all
-            yield Metric(
-                table,
-                spec.key,
-                value=value,
-                unit=self._choose_unit(spec),
-                level=int(spec.is_grouped),
-                note=note,
-                n=n_values,
-                total=n_all or None,
-                counted_noun="samples",
-                measures_spread=_get_metric_name(spec) in SPREAD_METRICS,
-            )
+            computed = try_compute_metric(spec, known)
+            yield self._make_metric(table, spec, computed, known=known, complete=complete)
+
+    def _make_metric(
+        self,
+        table: str,
+        spec: MetricSpec,
+        computed: ComputedMetric,
+        *,
+        known: Sequence[ReducedScore],
+        complete: Sequence[ReducedScore],
+    ) -> Metric:
+        """Return a metric with the number of samples that it covers.
+
+        `known` are the reduced scores of the samples with verdicts, and `complete` those of all
+        scored samples.
+        """
+        value, note = self._choose_value(spec, computed)
+        n_known = _count_values(spec, known)
+        n_all = _count_values(spec, complete)
+        is_recorded_value = bool(note) and value is not None
+        # A recorded value also covers the samples that the file lacks.
+        if (
+            is_recorded_value
+            and self.column.has_fewer_samples_than_recorded
+            and not spec.is_grouped
+        ):
+            n_all = self.column.n_recorded or n_all
+            n_known = n_all
+        return Metric(
+            table,
+            spec.key,
+            value=value,
+            unit=self._choose_unit(spec),
+            level=int(spec.is_grouped),
+            note=note,
+            n=n_known,
+            total=n_all or None,
+            counted_noun="samples",
+            measures_spread=_get_metric_name(spec) in SPREAD_METRICS,
+        )
 
     def _choose_value(self, spec: MetricSpec, computed: ComputedMetric) -> tuple[float | None, str]:
         """Return the value of a metric, and a remark if it is not computed from the verdicts."""
@@ -427,31 +466,52 @@ def compute_column_values(
     items: Sequence[ScoredItem], scorer: str, log_metrics: LogMetrics
 ) -> ColumnValues:
     """Compute the values of a score from the verdicts of the items."""
-    scored = [item for item in items if scorer in as_object(item.metadata.get("scores"))]
-    recorded = [_make_epoch_value(each, each.metadata["scores"][scorer]) for each in scored]
-    if scorer != log_metrics.primary:
-        values = []
-        for item in scored:
-            value = _apply_criterion_reviews(
-                item, scorer, item.metadata["scores"][scorer], log_metrics
-            )
+    recorded_values = [
+        _make_epoch_value(item, item.metadata["scores"][scorer])
+        for item in items
+        if scorer in as_object(item.metadata.get("scores"))
+    ]
+    if scorer == log_metrics.primary:
+        return _compute_primary_values(items, scorer, log_metrics, recorded_values)
+
+    values = []
+    for item in items:
+        scores = as_object(item.metadata.get("scores"))
+        if scorer in scores:
+            value = _apply_criterion_reviews(item, scorer, scores[scorer], log_metrics)
             values.append(_make_epoch_value(item, value))
-        return ColumnValues(values, complete=values, is_recorded=values == recorded)
-    values, unknown = [], set[str]()
+    return ColumnValues(values, complete=values, is_recorded=values == recorded_values)
+
+
+def _compute_primary_values(
+    items: Sequence[ScoredItem],
+    scorer: str,
+    log_metrics: LogMetrics,
+    recorded_values: Sequence[EpochValue],
+) -> ColumnValues:
+    """Compute the values of the primary score, which follow from the verdicts on the items."""
+    values: list[EpochValue] = []
+    samples_without_verdict: set[str] = set()
     for item in items:
         scores = as_object(item.metadata.get("scores"))
         value = _derive_primary_value(item, scores.get(scorer), log_metrics)
         if value is MISSING:
-            unknown.add(_get_sample_name(item))
-        if scorer in scores or (value is not None and value is not MISSING):
-            values.append(_make_epoch_value(item, None if value is MISSING else value))
-    known = [each for each in values if each.sample not in unknown]
-    # A sample counts only if the log or a review has a value for it.
-    recorded_by_item = {each.item: each for each in recorded}
-    complete = [
-        recorded_by_item.get(each.item, each) if each.sample in unknown else each for each in values
-    ]
-    return ColumnValues(known, complete=complete, is_recorded=known == recorded)
+            samples_without_verdict.add(_get_sample_name(item))
+            value = None
+        # A sample counts only if the log or a review has a value for it.
+        if scorer in scores or value is not None:
+            values.append(_make_epoch_value(item, value))
+
+    recorded_by_item = {recorded.item: recorded for recorded in recorded_values}
+    known = []
+    complete = []
+    for epoch in values:
+        if epoch.sample in samples_without_verdict:
+            complete.append(recorded_by_item.get(epoch.item, epoch))
+        else:
+            known.append(epoch)
+            complete.append(epoch)
+    return ColumnValues(known, complete=complete, is_recorded=known == recorded_values)
 
 
 def _derive_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetrics) -> Any:

@@ -125,36 +125,52 @@ def read_scores(
 
 
 def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
+    """Read a score and its history of edits.
+
+    An entry of the history without provenance is not an edit, and the first such entry is the
+    official score.
+    """
     history = list_objects(score.get("history"))
     current = _read_state(score, ScoreState())
     if not history:
         return SampleScore(name, current)
+
     official: ScoreState | None = None
-    state, edits = ScoreState(), list[ScoreEdit]()
+    edits: list[ScoreEdit] = []
+    state = ScoreState()
     for entry in history:
         state = _read_state(entry, state)
         provenance = entry.get("provenance")
-        if not isinstance(provenance, dict):
-            official = official or state
-            continue
-        texts = (provenance.get(key) for key in ("author", "reason", "timestamp"))
-        author, reason, time = (str(text) if text else None for text in texts)
-        changes_value = entry.get("value", UNCHANGED) != UNCHANGED
-        metadata = to_plain_json(provenance.get("metadata"))
-        edits.append(
-            ScoreEdit(
-                author or "unknown",
-                reason=reason,
-                time=time,
-                state=state,
-                changes_value=changes_value,
-                metadata=metadata,
-            )
-        )
-    if edits and not has_same_type_and_value(edits[-1].state.value, current.value):
-        edits[-1] = replace(edits[-1], state=current, changes_value=True)
-    return SampleScore(
-        name, official=official if official is not None or edits else current, edits=edits
+        if isinstance(provenance, dict):
+            edits.append(_read_edit(entry, provenance, state))
+        elif official is None:
+            official = state
+
+    if not edits:
+        return SampleScore(name, official or current)
+    # If the history disagrees with the score itself, the score has the last word.
+    last_edit = edits[-1]
+    if not has_same_type_and_value(last_edit.state.value, current.value):
+        edits[-1] = replace(last_edit, state=current, changes_value=True)
+    return SampleScore(name, official, edits=edits)
+
+
+def _read_edit(
+    entry: Mapping[str, Any], provenance: Mapping[str, Any], state: ScoreState
+) -> ScoreEdit:
+    """Return an entry of a score's history as an edit, after which the score has `state`."""
+
+    def get_text(key: str) -> str | None:
+        value = provenance.get(key)
+        return str(value) if value else None
+
+    return ScoreEdit(
+        get_text("author") or "unknown",
+        reason=get_text("reason"),
+        time=get_text("timestamp"),
+        state=state,
+        changes_value=entry.get("value", UNCHANGED) != UNCHANGED,
+        metadata=to_plain_json(provenance.get("metadata")),
     )
 
 
@@ -347,28 +363,41 @@ def add_score_verdicts(
     """Set the item's verdicts, and store all scores in its metadata, from which the metrics are
     computed.
     """
-    official = {
+    official_states = {
         name: score.official for name, score in scores.items() if score.official is not None
     }
-    metadata = item.extra.metadata
-    metadata["scores"] = {name: state.value for name, state in official.items()}
-    if edited := {name: score.current_state.value for name, score in scores.items() if score.edits}:
-        metadata["edited"] = edited
-    if answers := {name: state.answer for name, state in official.items() if state.answer}:
-        metadata["answers"] = answers
-    for name, state in official.items():
+    _store_scores(item, scores, official_states)
+    for name, state in official_states.items():
         _add_verdicts_of_score(item, name, state, log_scores)
         _add_score_metadata(item, name, state, log_scores)
-    _set_error_type_and_difference(
-        item, sample, official.get(log_scores.primary or ""), log_scores, conversation
-    )
+
+    primary_state = official_states.get(log_scores.primary or "")
+    _set_error_type_and_difference(item, sample, primary_state, log_scores, conversation)
+
     for name, score in scores.items():
-        reviews = (
-            _convert_edit_to_review(name, edit, log_scores, score.official) for edit in score.edits
-        )
-        item.extra.recorded_reviews += reviews
-    if not official and item.rule is None and item.rule_note is None:
+        for edit in score.edits:
+            review = _convert_edit_to_review(name, edit, log_scores, score.official)
+            item.extra.recorded_reviews.append(review)
+    if not official_states and item.rule is None and item.rule_note is None:
         item.rule_note = "the log has no score for this sample"
+
+
+def _store_scores(
+    item: Item, scores: Mapping[str, SampleScore], official_states: Mapping[str, ScoreState]
+) -> None:
+    """Store the official values of the scores, their edited values, and the answers."""
+    metadata = item.extra.metadata
+    metadata["scores"] = {name: state.value for name, state in official_states.items()}
+
+    edited_values = {
+        name: score.current_state.value for name, score in scores.items() if score.edits
+    }
+    if edited_values:
+        metadata["edited"] = edited_values
+
+    answers = {name: state.answer for name, state in official_states.items() if state.answer}
+    if answers:
+        metadata["answers"] = answers
 
 
 def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
@@ -474,24 +503,33 @@ def _set_error_type_and_difference(
     log_scores: LogScores,
     conversation: Conversation,
 ) -> None:
+    """Set the error type of the item and, for a fail without one, the first difference."""
     passed = item.official if item.official is not None else item.judge
     if passed is not False:
         # A sample that ended with an error may have no score, or one that passes.
         item.error_type = SAMPLE_ERROR if isinstance(sample.get("error"), dict) else None
         return
+
     state = primary_state or ScoreState()
-    value = log_scores.get_deciding_value(log_scores.primary or "", state.value)
-    item.error_type = _choose_error_type(sample, value, conversation)
-    source = "official" if item.official is not None else "judge"
+    score_value = log_scores.get_deciding_value(log_scores.primary or "", state.value)
+    item.error_type = _choose_error_type(sample, score_value, conversation)
+    source: SourceName = "official" if item.official is not None else "judge"
     for verdict in item.verdicts:
-        if (verdict.source, verdict.target, verdict.criterion) == (source, ITEM, CORRECT):
+        is_on_item = verdict.target == ITEM and verdict.criterion == CORRECT
+        if is_on_item and verdict.source == source:
             verdict.error_type = item.error_type
-    if item.first_difference is not None:
-        return
+
+    if item.first_difference is None:
+        _set_first_difference(item, state)
+
+
+def _set_first_difference(item: Item, state: ScoreState) -> None:
+    """Set the first difference to the wrong answer, or else to the scorer's explanation."""
     answer = item.extra.final_answer if state.answer is None else state.answer
-    accepted = item.extra.accepted_answers
-    if accepted and answer is not None and str(answer) not in map(str, accepted):
-        item.diff_golden, item.diff_predicted = abbreviate(accepted[0]), abbreviate(answer)
+    accepted_answers = item.extra.accepted_answers
+    if accepted_answers and answer is not None and str(answer) not in map(str, accepted_answers):
+        item.diff_golden = abbreviate(accepted_answers[0])
+        item.diff_predicted = abbreviate(answer)
         item.first_difference = f"the answer is {item.diff_predicted} instead of {item.diff_golden}"
     elif state.explanation:
         item.first_difference = shorten_explanation(state.explanation)
@@ -500,15 +538,18 @@ def _set_error_type_and_difference(
 def _choose_error_type(
     sample: Mapping[str, Any], score_value: Any, conversation: Conversation
 ) -> str:
+    """Return the most exact reason for a failed sample. The order of the checks matters."""
     if isinstance(sample.get("error"), dict):
         return SAMPLE_ERROR
-    if limit := as_object(sample.get("limit")).get("type"):
+    limit = as_object(sample.get("limit")).get("type")
+    if limit:
         return f"limit:{limit}"
     if score_value == "N":
         return "no_answer"
-    last = as_object(next(iter(as_list(as_object(sample.get("output")).get("choices"))), None))
-    if last.get("stop_reason") in ("max_tokens", "model_length", "content_filter"):
-        return f"stopped:{last['stop_reason']}"
+
+    stop_reason = _get_stop_reason(sample)
+    if stop_reason in ("max_tokens", "model_length", "content_filter"):
+        return f"stopped:{stop_reason}"
     if score_value == "P" or (isinstance(score_value, float) and 0 < score_value < 1):
         return "partial"
     if any(call.decode_error for call in conversation.calls):
@@ -518,6 +559,14 @@ def _choose_error_type(
     return "incorrect"
 
 
+def _get_stop_reason(sample: Mapping[str, Any]) -> Any:
+    """Return why the model stopped in the output of a sample, or None."""
+    choices = as_list(as_object(sample.get("output")).get("choices"))
+    if not choices:
+        return None
+    return as_object(choices[0]).get("stop_reason")
+
+
 def _convert_edit_to_review(
     score_name: str, edit: ScoreEdit, log_scores: LogScores, official: ScoreState | None
 ) -> RecordedReview:
@@ -525,27 +574,30 @@ def _convert_edit_to_review(
 
     An edit of the primary score is a verdict on the item.
     """
-    events = as_object(as_object(edit.metadata).get("fcreview")).get("events")
     verdict = log_scores.to_verdict(score_name, edit.state.value)
-    is_item = score_name == log_scores.primary and verdict is not None
-    target, criterion = parse_part_score_name(score_name) or (
-        ITEM,
-        CORRECT if is_item else score_name,
-    )
-    value = edit.state.value if edit.changes_value else None
-    if edit.changes_value and (is_item or (verdict is not None and not _is_partial_credit(value))):
-        # If the criterion allows partial credit, verdicts on it are numbers.
-        is_number = not is_item and official is not None and _is_partial_credit(official.value)
-        value = to_metric_number(value) if is_number else verdict
-    value = to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value)
-    event_ids = [str(event) for event in as_list(events)]
+    decides = score_name == log_scores.primary and verdict is not None
+    part = parse_part_score_name(score_name)
+    if part is None:
+        part = ScoredPart(ITEM, CORRECT if decides else score_name)
+
+    value: Any = None
+    if edit.changes_value:
+        value = edit.state.value
+        if decides:
+            value = verdict
+        elif verdict is not None and not _is_partial_credit(value):
+            # If the criterion allows partial credit, verdicts on it are numbers.
+            has_partial_credit = official is not None and _is_partial_credit(official.value)
+            value = to_metric_number(value) if has_partial_credit else verdict
+
+    events = as_object(as_object(edit.metadata).get("fcreview")).get("events")
     return RecordedReview(
         "inspect",
         author=edit.author,
-        verdict=value,
-        target=target,
-        criterion=criterion,
+        verdict=to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value),
+        target=part.target,
+        criterion=part.criterion,
         reason=edit.reason,
         time=edit.time,
-        events=event_ids,
+        events=[str(event) for event in as_list(events)],
     )

@@ -32,6 +32,7 @@ from fcreview.importers.inspect.metrics import (
     EpochValue,
     MetricSpec,
     NotRecomputable,
+    ReducedScore,
     ScoreColumn,
     reduce_column,
     reduce_epochs,
@@ -175,59 +176,74 @@ class LogEditor:
         """Recompute the metrics and the reduced scores of the changed scores."""
         results = log.get("results") or {}
         recorded = results.get("scores") or []
-        named = {(each.get("scorer"), each.get("name")) for each in recorded if each.get("reducer")}
+        # Beside columns with a reducer, a column without one has metrics of the single epochs.
+        reduced_scores = {
+            (entry.get("scorer"), entry.get("name")) for entry in recorded if entry.get("reducer")
+        }
         for entry in recorded:
-            scorer, name, reducer = (
-                str(entry.get("scorer")),
-                str(entry.get("name")),
-                entry.get("reducer"),
-            )
+            scorer = str(entry.get("scorer"))
             if scorer not in edited.changed_scorers:
                 continue
+            name = str(entry.get("name"))
+            reducer = entry.get("reducer")
             column = ScoreColumn(
                 name,
                 scorer=scorer,
                 reducer=reducer,
                 metrics=[],
-                is_unreduced=reducer is None and (scorer, name) in named,
+                is_unreduced=reducer is None and (scorer, name) in reduced_scores,
             )
             self._recompute_column(entry, column, edited)
-        for entry in reductions or ():
-            if str(entry.get("scorer")) in edited.changed_scorers:
-                _update_reduced_values(
-                    entry, list(_collect_epoch_values(edited.summaries, str(entry.get("scorer"))))
-                )
+
+        for reduction in reductions or ():
+            scorer = str(reduction.get("scorer"))
+            if scorer in edited.changed_scorers:
+                epoch_values = list(_collect_epoch_values(edited.summaries, scorer))
+                _update_reduced_values(reduction, epoch_values)
 
     def _recompute_column(
         self, entry: JsonObject, column: ScoreColumn, edited: EditedSamples
     ) -> None:
-        stored = self._find_stored_column(column)
-        has_all_samples = stored is None or not stored.has_fewer_samples_than_recorded
-        try:
-            reduced = reduce_column(
-                column, list(_collect_epoch_values(edited.summaries, column.scorer))
-            )
-        except NotRecomputable:
-            reduced = None
-        if reduced is not None and has_all_samples:
-            entry["scored_samples"] = sum(each.value is not None for each in reduced)
-            entry["unscored_samples"] = len(reduced) - entry["scored_samples"]
+        """Recompute the metrics in `entry`, the results of a column. Metrics that cannot be
+        recomputed keep their values.
+        """
+        reduced = self._reduce_if_complete(column, edited)
+        if reduced is not None:
+            n_scored = sum(score.value is not None for score in reduced)
+            entry["scored_samples"] = n_scored
+            entry["unscored_samples"] = len(reduced) - n_scored
 
         for key, metric in entry.get("metrics", {}).items():
-            own_name, params = str(metric.get("name") or key), metric.get("params") or {}
             spec = MetricSpec(
-                key, name=own_name, params=params, is_grouped=metric.get("group") == "grouped"
+                key,
+                name=str(metric.get("name") or key),
+                params=metric.get("params") or {},
+                is_grouped=metric.get("group") == "grouped",
             )
-            computed = (
-                None
-                if reduced is None or not has_all_samples
-                else try_compute_metric(spec, reduced)
-            )
+            computed = None
+            if reduced is not None:
+                computed = try_compute_metric(spec, reduced)
             if computed is None or not computed.is_recomputable:
                 self.n_kept_metrics += 1
                 metric["metadata"] = as_object(metric.get("metadata")) | {NOT_RECOMPUTED: True}
             else:
                 metric["value"] = float("nan") if computed.value is None else computed.value
+
+    def _reduce_if_complete(
+        self, column: ScoreColumn, edited: EditedSamples
+    ) -> list[ReducedScore] | None:
+        """Return the reduced scores of a column, or None if the file has fewer samples than the
+        recorded metrics cover, or the reducer is unknown.
+        """
+        stored = self._find_stored_column(column)
+        if stored is not None and stored.has_fewer_samples_than_recorded:
+            return None
+        try:
+            return reduce_column(
+                column, list(_collect_epoch_values(edited.summaries, column.scorer))
+            )
+        except NotRecomputable:
+            return None
 
     def _find_stored_column(self, column: ScoreColumn) -> ScoreColumn | None:
         wanted = (column.scorer, column.name, column.reducer)
@@ -320,87 +336,124 @@ def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) ->
 
     Return whether its value changed.
     """
-    score, verdict = scores.get(planned.score), planned.verdict
-    old = to_json_value(score.get("value")) if score is not None else None
-    value = to_log_value(planned.value)
-    provenance: JsonObject = {
-        "timestamp": verdict.time,
-        "author": verdict.author,
-        "reason": verdict.reason,
-    }
-    provenance["metadata"] = {"fcreview": verdict.details}
-    edit: JsonObject = dict.fromkeys(
-        ("value", "answer", "explanation", "reason", "metadata"), UNCHANGED
-    )
-    edit |= {"value": value, "provenance": provenance}
+    score = scores.get(planned.score)
     if score is None:
-        edit |= {"answer": None, "explanation": None, "reason": None}
-        scores[planned.score] = {"value": value, "history": [edit]}
+        old_value = None
+        edit = _make_edit(planned, unchanged_field=None) | {"metadata": UNCHANGED}
+        scores[planned.score] = {"value": edit["value"], "history": [edit]}
     else:
-        if not score.get("history"):
-            original = {key: score.get(key) for key in ("value", "answer", "explanation", "reason")}
-            score["history"] = [original | {"metadata": score.get("metadata") or {}}]
-        score["history"].append(edit)
-        score["value"] = value
+        old_value = to_json_value(score.get("value"))
+        edit = _make_edit(planned, unchanged_field=UNCHANGED)
+        _add_edit_to_history(score, edit)
     _insert_edit_event(sample, planned.score, edit)
-    return not has_same_type_and_value(planned.value, old)
+    return not has_same_type_and_value(planned.value, old_value)
+
+
+def _make_edit(planned: PlannedEdit, unchanged_field: str | None) -> JsonObject:
+    """Return the entry of a score's history. `unchanged_field` stands for all other fields."""
+    verdict = planned.verdict
+    return {
+        "value": to_log_value(planned.value),
+        "answer": unchanged_field,
+        "explanation": unchanged_field,
+        "reason": unchanged_field,
+        "metadata": unchanged_field,
+        "provenance": {
+            "timestamp": verdict.time,
+            "author": verdict.author,
+            "reason": verdict.reason,
+            "metadata": {"fcreview": verdict.details},
+        },
+    }
+
+
+def _add_edit_to_history(score: JsonObject, edit: JsonObject) -> None:
+    """Set the value of a score, and add the edit to its history, which begins with the official
+    score.
+    """
+    if not score.get("history"):
+        official: JsonObject = {
+            field_name: score.get(field_name)
+            for field_name in ("value", "answer", "explanation", "reason")
+        }
+        official["metadata"] = score.get("metadata") or {}
+        score["history"] = [official]
+    score["history"].append(edit)
+    score["value"] = edit["value"]
 
 
 def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, Any]) -> None:
     """Insert the event of an edit into the events of a sample, before the end of the last span
-    `scorers`.
+    `scorers`. Without this end, the event is the last one.
     """
-    events = sample.get("events")
-    if not isinstance(events, list):
-        events = sample["events"] = []
-    spans = [
-        e
-        for e in events
-        if e.get("event") == "span_begin" and e.get("type") == e.get("name") == "scorers"
-    ]
-    span = spans[-1].get("id") if spans else None
-    ends = [
-        at
-        for at, e in enumerate(events)
-        if span and e.get("event") == "span_end" and e.get("id") == span
-    ]
-    event = {"event": "score_edit", "span_id": span, "timestamp": edit["provenance"]["timestamp"]}
-    event |= {"working_start": 0.0, "score_name": score_name, "edit": edit}
-    events.insert(ends[-1] if ends else len(events), event)
+    if not isinstance(sample.get("events"), list):
+        sample["events"] = []
+    events = sample["events"]
+
+    span_id = None
+    for event in events:
+        is_span = event.get("event") == "span_begin"
+        if is_span and event.get("type") == event.get("name") == "scorers":
+            span_id = event.get("id")
+
+    insert_index = len(events)
+    for index, event in enumerate(events):
+        if span_id and event.get("event") == "span_end" and event.get("id") == span_id:
+            insert_index = index
+
+    edit_event = {
+        "event": "score_edit",
+        "span_id": span_id,
+        "timestamp": edit["provenance"]["timestamp"],
+        "working_start": 0.0,
+        "score_name": score_name,
+        "edit": edit,
+    }
+    events.insert(insert_index, edit_event)
 
 
 def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
-    by_key = {(str(each["id"]), each["epoch"]): each for each in samples}
-    for summary in summaries if isinstance(summaries, list) else ():
-        sample = by_key.get((str(summary.get("id")), summary.get("epoch")))
-        own = summary.get("scores") or {}
-        for name, score in (sample["scores"] or {}).items() if sample else ():
-            own[name] = own.get(name, {}) | {"value": score["value"]}
-        if own:
-            summary["scores"] = own
+    """Set the scores in the summaries of an archive to those of the samples."""
+    if not isinstance(summaries, list):
+        return summaries
+
+    samples_by_key = {(str(sample["id"]), sample["epoch"]): sample for sample in samples}
+    for summary in summaries:
+        key = (str(summary.get("id")), summary.get("epoch"))
+        sample = samples_by_key.get(key)
+        scores = summary.get("scores") or {}
+        if sample is not None:
+            for name, score in (sample["scores"] or {}).items():
+                scores[name] = scores.get(name, {}) | {"value": score["value"]}
+        if scores:
+            summary["scores"] = scores
     return summaries
 
 
 def _collect_epoch_values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
+    """Yield the values of one score in the samples that have it."""
     for sample in samples:
         score = (sample.get("scores") or {}).get(scorer)
-        if isinstance(score, dict):
-            key, metadata = f"{sample['id']}#{sample['epoch']}", as_object(sample.get("metadata"))
-            yield EpochValue(
-                key,
-                sample=str(sample["id"]),
-                value=to_json_value(score.get("value")),
-                metadata=metadata,
-            )
+        if not isinstance(score, dict):
+            continue
+        yield EpochValue(
+            f"{sample['id']}#{sample['epoch']}",
+            sample=str(sample["id"]),
+            value=to_json_value(score.get("value")),
+            metadata=as_object(sample.get("metadata")),
+        )
 
 
 def _update_reduced_values(reduction: JsonObject, values: Sequence[EpochValue]) -> None:
-    by_sample: defaultdict[str, list[Any]] = defaultdict(list)
-    for each in values:
-        by_sample[each.sample].append(each.value)
+    """Set the values in the reductions of a log to the reduced `values` of the samples."""
+    values_by_sample: defaultdict[str, list[Any]] = defaultdict(list)
+    for epoch in values:
+        values_by_sample[epoch.sample].append(epoch.value)
+
     for sample in reduction.get("samples") or ():
-        if str(sample.get("sample_id")) in by_sample:
-            value = reduce_epochs(by_sample[str(sample["sample_id"])], reduction.get("reducer"))
+        sample_id = str(sample.get("sample_id"))
+        if sample_id in values_by_sample:
+            value = reduce_epochs(values_by_sample[sample_id], reduction.get("reducer"))
             sample["value"] = float("nan") if value is None else value
 
 
@@ -422,37 +475,58 @@ def write_reviewed_logs(
     if log_metrics.primary is None:
         yield Unrepresentable("verdicts on samples of a log without scores", len(verdicts))
         return
-    by_item: defaultdict[str, list[ReviewedVerdict]] = defaultdict(list)
-    for verdict in verdicts:
-        by_item[verdict.item_id].append(verdict)
-    edits: dict[SampleKey, list[PlannedEdit]] = {}
-    n_unscored = 0
-    for item in items:
-        if item.id in by_item:
-            planned = list(_plan_edits(item, by_item[item.id], log_metrics))
-            scored = [each for each in planned if each.value is not None]
-            sample = item.metadata.get("sample")
-            edits[str(sample), type(sample), item.metadata.get("epoch")] = scored
-            n_unscored += len(planned) - len(scored)
-    if n_unscored:
-        yield Unrepresentable("reviews of samples without a score", n_unscored)
 
-    def find_edits(sample: Mapping[str, Any]) -> Sequence[PlannedEdit]:
-        return edits.get(
-            (str(sample.get("id")), type(sample.get("id")), sample.get("epoch", 1)), ()
-        )
+    planned = _plan_edits_of_samples(verdicts, items, log_metrics)
+    if planned.n_unscored:
+        yield Unrepresentable("reviews of samples without a score", planned.n_unscored)
 
-    editor = LogEditor(find_edits, log_metrics)
+    editor = LogEditor(planned.find_edits, log_metrics)
     for path in list_log_paths(plan):
         try:
-            yield RewrittenFile(path, editor.make_edited_log(path))
+            content = editor.make_edited_log(path)
         except LogEditError as error:
             yield Unrepresentable(f"verdicts on samples of {error}", len(verdicts))
+        else:
+            yield RewrittenFile(path, content)
     if editor.n_kept_metrics:
         yield Unrepresentable(
             "metrics that fcreview cannot recompute, and that keep their values",
             editor.n_kept_metrics,
         )
+
+
+@dataclass(slots=True)
+class _EditsOfSamples:
+    """The planned edits of all samples of a run."""
+
+    by_sample: dict[SampleKey, list[PlannedEdit]] = field(default_factory=dict)
+    n_unscored: int = 0
+    """Number of reviews without an edit, because the score has no value."""
+
+    def find_edits(self, sample: Mapping[str, Any]) -> Sequence[PlannedEdit]:
+        sample_id = sample.get("id")
+        key = (str(sample_id), type(sample_id), sample.get("epoch", 1))
+        return self.by_sample.get(key, ())
+
+
+def _plan_edits_of_samples(
+    verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem], log_metrics: LogMetrics
+) -> _EditsOfSamples:
+    verdicts_by_item: defaultdict[str, list[ReviewedVerdict]] = defaultdict(list)
+    for verdict in verdicts:
+        verdicts_by_item[verdict.item_id].append(verdict)
+
+    planned = _EditsOfSamples()
+    for item in items:
+        if item.id not in verdicts_by_item:
+            continue
+        edits = list(_plan_edits(item, verdicts_by_item[item.id], log_metrics))
+        edits_with_value = [edit for edit in edits if edit.value is not None]
+        sample_id = item.metadata.get("sample")
+        key = (str(sample_id), type(sample_id), item.metadata.get("epoch"))
+        planned.by_sample[key] = edits_with_value
+        planned.n_unscored += len(edits) - len(edits_with_value)
+    return planned
 
 
 def _plan_edits(
@@ -471,10 +545,15 @@ def _plan_edits(
 
 
 def _choose_score_name(item: ScoredItem, verdict: ReviewedVerdict, log_metrics: LogMetrics) -> str:
+    """Return the name of the score that a verdict edits: the primary one, the one of its
+    criterion, or a new one.
+    """
     if (verdict.target, verdict.criterion) == ITEM_CORRECT:
         return log_metrics.primary or ""
-    scores = as_object(item.metadata.get("scores")) if verdict.target == ITEM else {}
-    for name, value in scores.items():
-        if verdict.criterion in (name, *(f"{name}.{key}" for key in as_object(value))):
-            return str(name)
+
+    if verdict.target == ITEM:
+        for name, value in as_object(item.metadata.get("scores")).items():
+            criteria_of_keys = [f"{name}.{key}" for key in as_object(value)]
+            if verdict.criterion == name or verdict.criterion in criteria_of_keys:
+                return str(name)
     return make_part_score_name(verdict.target, verdict.criterion)

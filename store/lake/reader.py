@@ -79,6 +79,7 @@ _REQUIRED = (
 )
 _SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
 MAX_PROBLEM = 300  # maximum length of the message about a damaged file, in characters
+_SHOWN_REASON_LENGTH = 200  # maximum length of a reason from DuckDB in a message, in characters
 found_problems: list[str] = []  # messages about damaged files, which a command prints at its end
 
 
@@ -519,21 +520,10 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
     """
     assert workspace.lake is not None  # noqa: S101 - for the type checker
     files = open_lake_files(workspace.lake)
-    try:
-        contents = _read_contents(files)
-    except OSError as error:
-        raise StoreError(
-            f"cannot read the lake {workspace.lake}: {error.strerror or error}"
-        ) from error
-    if not contents.is_lake:
-        raise StoreError(
-            f"there is no lake at {workspace.lake}. Check the address, or create the lake with"
-            " fcreview import PATH --lake"
-        )
-    if contents.schema_version != SCHEMA_VERSION:
-        raise StoreError(f"the lake {workspace.lake} {lake_files.OTHER_VERSION}")
+    contents = _read_usable_contents(files, workspace.lake)
     if runs is not None:
         contents.runs = {number: run for number, run in contents.runs.items() if number in runs}
+
     connection = connect_in_memory()
     try:
         if files.file_system is not None:
@@ -543,10 +533,29 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
         lake.update_views()
     except duckdb.Error as error:
         connection.close()
-        raise StoreError(
-            f"cannot read the lake {workspace.lake} ({str(error).splitlines()[0][:200]})"
-        ) from error
+        first_line = str(error).splitlines()[0]
+        reason = first_line[:_SHOWN_REASON_LENGTH]
+        raise StoreError(f"cannot read the lake {workspace.lake} ({reason})") from error
     return lake
+
+
+def _read_usable_contents(files: LakeFiles, address: str) -> LakeContents:
+    """Read what the lake contains.
+
+    Raises StoreError if there is no lake at the address, or if it is of another version.
+    """
+    try:
+        contents = _read_contents(files)
+    except OSError as error:
+        raise StoreError(f"cannot read the lake {address}: {error.strerror or error}") from error
+    if not contents.is_lake:
+        raise StoreError(
+            f"there is no lake at {address}. Check the address, or create the lake with"
+            " fcreview import PATH --lake"
+        )
+    if contents.schema_version != SCHEMA_VERSION:
+        raise StoreError(f"the lake {address} {lake_files.OTHER_VERSION}")
+    return contents
 
 
 def _read_contents(files: LakeFiles) -> LakeContents:

@@ -203,33 +203,39 @@ def write_decision_cache(
     key = load_authentication_key(create=True)
     if key is None:
         return
-    prefixes = {
-        name: [prefix.size, prefix.digest, prefix.is_valid]
-        for name, prefix in journals.prefixes.items()
-    }
-    stated = {"prefixes": prefixes, "warnings": journals.warnings, "root": str(workspace.root)}
-    about = {**inputs, "journals": stated}
-    lines = [
-        row[0]
-        for row in connection.execute(
-            "SELECT CAST(to_json(h) AS VARCHAR) FROM human_labels h"
-        ).fetchall()
-    ]
-    files, folder = workspace.files, workspace.temporary / f"cache-{os.getpid()}"
-    fresh = folder / workspace.decision_cache.name
+    stated_inputs = {**inputs, "journals": _describe_journals(workspace, journals)}
+    inputs_json = orjson.dumps(stated_inputs).decode()
+    decision_lines = _fetch_decision_lines(connection)
+
+    files = workspace.files
+    folder = workspace.temporary / f"cache-{os.getpid()}"
+    new_cache = folder / workspace.decision_cache.name
     try:
         files.remove(folder)
         files.make_folder(folder)  # a new folder, because DuckDB follows links
-        _write_cache_file(fresh, orjson.dumps(about).decode(), lines)
-        files.write(
-            workspace.decision_cache_code, _compute_authentication_code(key, files.read(fresh))
-        )
-        files.rename_file(fresh, workspace.decision_cache)
+        _write_cache_file(new_cache, inputs_json, decision_lines)
+        code = _compute_authentication_code(key, files.read(new_cache))
+        files.write(workspace.decision_cache_code, code)
+        files.rename_file(new_cache, workspace.decision_cache)
         files.remove(workspace.root / OLD_NAME)
     except (duckdb.Error, OSError):
-        pass
+        pass  # The next session computes the decisions from the journals.
     finally:
         files.remove(folder)
+
+
+def _describe_journals(workspace: Workspace, journals: CachedJournals) -> dict[str, Any]:
+    """Return the state of the journals, which the cache is valid for, as JSON values."""
+    prefixes = {}
+    for name, prefix in journals.prefixes.items():
+        prefixes[name] = [prefix.size, prefix.digest, prefix.is_valid]
+    return {"prefixes": prefixes, "warnings": journals.warnings, "root": str(workspace.root)}
+
+
+def _fetch_decision_lines(connection: Connection) -> list[str]:
+    """Return each row of `human_labels` as the text of a JSON object."""
+    query = "SELECT CAST(to_json(h) AS VARCHAR) FROM human_labels h"
+    return [line for (line,) in connection.execute(query).fetchall()]
 
 
 def _write_cache_file(path: Path, inputs_json: str, decision_lines: list[str]) -> None:

@@ -552,39 +552,64 @@ def _validate_event(content: dict[str, Any]) -> None:
 
 
 def _describe_invalid_field(content: dict[str, Any]) -> str | None:
-    get = content.get
+    """Return why a field of an event is invalid, or None if all fields are valid."""
     for name in _REQUIRED_TEXT_FIELDS:
-        if type(get(name)) is not str:
+        if type(content.get(name)) is not str:
             return f"`{name}` is missing or not a string"
     for name in _TEXT_FIELDS:
-        if type(get(name, "")) is not str:
+        if type(content.get(name, "")) is not str:
             return f"`{name}` is not a string"
+
     if not content["event"]:
         return "the event id is empty"
     if content["act"] not in ACTS:
         return "`act` is invalid"
-    key = get("key")
-    if type(key) is not dict or key.keys() != _KEY_FIELDS or {*map(type, key.values())} != _STR:
+    if not _is_item_key(content.get("key")):
         return f"`key` must be an object with the text fields {', '.join(ItemKey._fields)}"
+
+    problem = _describe_invalid_optional_field(content)
+    if problem:
+        return problem
+    if content["act"] == "retract" and not content.get("retracts"):
+        return "the retraction does not name the retracted event"
+    return None
+
+
+def _describe_invalid_optional_field(content: Mapping[str, Any]) -> str | None:
     for name in OPTIONAL_FIELDS:
-        value = get(name)
-        if value is not None and (problem := describe_field_error(name, value)):
+        value = content.get(name)
+        problem = None if value is None else describe_field_error(name, value)
+        if problem:
             return problem
-    is_incomplete = content["act"] == "retract" and not get("retracts")
-    return "the retraction does not name the retracted event" if is_incomplete else None
+    return None
+
+
+def _is_item_key(value: object) -> bool:
+    """Whether a JSON value has exactly the fields of `ItemKey`, all with texts."""
+    if type(value) is not dict or value.keys() != _KEY_FIELDS:
+        return False
+    return {*map(type, value.values())} == _STR
 
 
 def _to_event(content: dict[str, Any]) -> Event:
+    """Convert the valid content of a line. `Event.extra` gets the fields of newer versions."""
+    fields = content
     if not content.keys() <= _KNOWN_FIELDS:
-        extra = {name: content[name] for name in content if name not in _KNOWN_FIELDS}
-        content = {name: content[name] for name in content if name in _KNOWN_FIELDS} | {
-            "extra": extra
-        }
+        fields = {}
+        extra = {}
+        for name, value in content.items():
+            if name in _KNOWN_FIELDS:
+                fields[name] = value
+            else:
+                extra[name] = value
+        fields["extra"] = extra
+
+    # Many events have equal values. Each value needs memory only once.
     for name in _INTERNED_FIELDS:
-        if name in content:
-            content[name] = intern(content[name])
-    key = content["key"]
-    content["key"] = ItemKey(
+        if name in fields:
+            fields[name] = intern(fields[name])
+    key = fields["key"]
+    fields["key"] = ItemKey(
         intern(key["benchmark"]),
         generation=intern(key["generation"]),
         language=intern(key["language"]),
@@ -592,7 +617,7 @@ def _to_event(content: dict[str, Any]) -> Event:
         category=intern(key["category"]),
         id=key["id"],
     )
-    return Event(**content)
+    return Event(**fields)
 
 
 def _replace_surrogates(value: Any) -> Any:
@@ -601,15 +626,13 @@ def _replace_surrogates(value: Any) -> Any:
     A terminal can send them as invalid bytes, and UTF-8 cannot represent them.
     """
     if isinstance(value, str):
-        return (
-            value
-            if value.isascii()
-            else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
+        if value.isascii():
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_replace_surrogates(part) for part in value]
     if isinstance(value, dict):
         return {
             _replace_surrogates(name): _replace_surrogates(part) for name, part in value.items()
         }
-    if isinstance(value, list):
-        return [_replace_surrogates(part) for part in value]
     return value

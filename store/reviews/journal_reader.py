@@ -68,6 +68,7 @@ CHAIN_BROKEN = (
     " missing one"
 )
 _LAST_BYTES = 64
+_SHOWN_NAME_LENGTH = 32  # number of characters of a name in a warning: a name can have any length
 MAX_WARNINGS_PER_FILE = (
     20  # Maximum number of warnings that are kept for one file. Further warnings are only counted.
 )
@@ -160,24 +161,26 @@ class JournalReader:
     def _describe_misnamed_journal(
         self, path: Path, annotator: str, events: Sequence[_ForeignEvent]
     ) -> str:
-        known = self._find_known_events()
-        waiting = [event for event in events if (annotator, event.event) not in known]
-        name = f"{path.name}: "
-        if not waiting:
-            counted = f"all reviews in this file also count in the journal of {annotator[:32]!a}"
-            return f"{name}{counted}, so you can delete the file"
+        """Return the warning about a file with reviews of `annotator` that has another name than
+        their journal: how to merge it, or that it can be deleted.
+        """
+        known_events = self._find_known_events()
+        missing = [event for event in events if (annotator, event.event) not in known_events]
+        shown_annotator = ascii(annotator[:_SHOWN_NAME_LENGTH])
+        if not missing:
+            return (
+                f"{path.name}: all reviews in this file also count in the journal of"
+                f" {shown_annotator}, so you can delete the file"
+            )
 
-        n_reviews = sum(event.is_review for event in waiting)
-        n_undone = len(waiting) - n_reviews
-        counts = [format_count(n_reviews, "review")] if n_reviews else []
-        if n_undone:
-            counts.append(format_count(n_undone, "undo", "undos"))
+        counts = _count_reviews_and_undos(missing)
         command = shlex.join(
             ["fcreview", "merge", os.fspath(self._workspace.parent_folder), os.fspath(path)]
         )
-        what = f"{' and '.join(counts)} by {annotator[:32]!a}"
-        reason = "because the file has another name than the journal"
-        return f"{name}{what} not counted, {reason}. To merge this file, run: {command}"
+        return (
+            f"{path.name}: {counts} by {shown_annotator} not counted, because the file has another"
+            f" name than the journal. To merge this file, run: {command}"
+        )
 
     def _find_known_events(self) -> Container[tuple[str, str]]:
         """Return the events that count in the workspace, as (annotator, event id)."""
@@ -566,7 +569,7 @@ def describe_foreign_events(
     return (
         f"{path.name} line {line_numbers[0]}: fcreview {verb}"
         f" {format_count(len(line_numbers), 'event')} by"
-        f" {annotator[:32]!a}, because only events by {journal_owner(path)!a} count in this file"
+        f" {annotator[:_SHOWN_NAME_LENGTH]!a}, because only events by {journal_owner(path)!a} count in this file"
     )
 
 
@@ -620,3 +623,15 @@ def _check_journal(workspace: Workspace, path: Path) -> JournalReport:
         warnings=reader.warnings,
         torn=reader.torn_lines,
     )
+
+
+def _count_reviews_and_undos(events: Sequence[_ForeignEvent]) -> str:
+    """Return the numbers of events as text: `2 reviews and 1 undo`."""
+    n_reviews = sum(event.is_review for event in events)
+    n_undos = len(events) - n_reviews
+    counts = []
+    if n_reviews:
+        counts.append(format_count(n_reviews, "review"))
+    if n_undos:
+        counts.append(format_count(n_undos, "undo", "undos"))
+    return " and ".join(counts)

@@ -82,27 +82,40 @@ def append_server_places(workspace: Workspace, annotator: str, places: Mapping[s
     Raises OSError.
     """
     path = workspace.team_reviews / f"{annotator}.places"
-    files = workspace.files
-    files.make_folder(path.parent)
-    descriptor = files.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    workspace.files.make_folder(path.parent)
+    descriptor = workspace.files.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         check_file_size(descriptor, str(path), MAX_JOURNAL_BYTES)
-        size = os.fstat(descriptor).st_size
-        content = os.pread(descriptor, size, 0)
-        known = _parse_places(content)
-        new = [
-            _format_line(name, place) for name, place in places.items() if known.get(name) != place
-        ]
-        if not new:
+        content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+        new_lines = _format_missing_places(content, places)
+        if not new_lines:
             return
-        data = b"".join(new)
-        if content and not content.endswith(b"\n"):  # a crash left an incomplete line
-            data = b"\n" + data
-        while data:
-            data = data[os.write(descriptor, data) :]
+
+        # After a crash, the file can end with an incomplete line.
+        if content and not content.endswith(b"\n"):
+            new_lines = b"\n" + new_lines
+        _write_all(descriptor, new_lines)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _format_missing_places(content: bytes, places: Mapping[str, Place]) -> bytes:
+    """Return the lines of the places that the content of a file lacks or states differently."""
+    saved_places = _parse_places(content)
+    lines = []
+    for name, place in places.items():
+        if saved_places.get(name) != place:
+            lines.append(_format_line(name, place))
+    return b"".join(lines)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """Write all bytes. The system may write only some of them in one call."""
+    remaining = data
+    while remaining:
+        n_written = os.write(descriptor, remaining)
+        remaining = remaining[n_written:]
 
 
 def list_places_files(workspace: Workspace) -> list[Path]:

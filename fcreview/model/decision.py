@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from string import ascii_uppercase
 from typing import Any
 
 from fcreview.model.address import ITEM
@@ -85,26 +86,28 @@ def find_disagreements(
     item_key: ItemKey, opinions: Sequence[Opinion], context: RollUpContext
 ) -> list[Disagreement]:
     """Return the open disagreements on an item. A disagreement on `item`/`correct` comes first."""
-    found = []
-    current = group_by_target(o for o in opinions if not o.stale)
+    current_opinions = group_by_target(opinion for opinion in opinions if not opinion.stale)
+    disagreements = []
     for (target, criterion), collected in collect_verdicts(opinions, context).items():
-        about = current.get((target, criterion), [])
-        if _is_disputed(about, collected, criterion):
-            given = collected.verdicts
-            answers = [
-                _build_opinion_with_verdict(name, about, target, criterion, given[name])
-                for name in given
-            ]
-            answers = shuffle_opinions(item_key, answers)
-            found.append(
-                Disagreement(
-                    target,
-                    criterion=criterion,
-                    answers=answers,
-                    majority=find_majority_verdict(given.values()),
-                )
+        opinions_on_target = current_opinions.get((target, criterion), [])
+        if not _is_disputed(opinions_on_target, collected, criterion):
+            continue
+
+        answers = [
+            _build_opinion_with_verdict(
+                annotator, opinions_on_target, target=target, criterion=criterion, verdict=verdict
             )
-    return found
+            for annotator, verdict in collected.verdicts.items()
+        ]
+        disagreements.append(
+            Disagreement(
+                target,
+                criterion=criterion,
+                answers=shuffle_opinions(item_key, answers),
+                majority=find_majority_verdict(collected.verdicts.values()),
+            )
+        )
+    return disagreements
 
 
 def shuffle_opinions(item_key: ItemKey, opinions: Iterable[Opinion]) -> list[Opinion]:
@@ -119,40 +122,55 @@ def shuffle_opinions(item_key: ItemKey, opinions: Iterable[Opinion]) -> list[Opi
 
 def format_answer_letter(index: int) -> str:
     """Return the name of the answer at an index, from 0: A, B ... Z, AA, AB ..."""
-    quotient, last = divmod(index, 26)
-    return (format_answer_letter(quotient - 1) if quotient else "") + chr(ord("A") + last)
+    n_complete_alphabets, place_in_alphabet = divmod(index, len(ascii_uppercase))
+    letter = ascii_uppercase[place_in_alphabet]
+    if n_complete_alphabets == 0:
+        return letter
+    return format_answer_letter(n_complete_alphabets - 1) + letter
 
 
 def _is_disputed(
     opinions: Sequence[Opinion], collected: VerdictsByAnnotator, criterion: str
 ) -> bool:
+    """Whether annotators disagree on the verdict or, if all pass the target, on the fault."""
     if collected.adjudication is not None:
         return False
     agreed = find_agreed_verdict(collected.verdicts.values())
     if agreed == DISPUTED:
         return True
-    if agreed is not True or criterion not in PASS_FAIL_CRITERIA:
+
+    # Only a pass against the golden answer needs a fault on which all agree.
+    is_agreed_pass = agreed is True and criterion in PASS_FAIL_CRITERIA
+    if not is_agreed_pass:
         return False
-    if any(o.is_adjudication and can_resolve_disagreement(o) for o in opinions):
-        return False
-    return len({o.fault for o in opinions if o.verdict is True and not o.is_adjudication}) > 1
+
+    faults = set()
+    for opinion in opinions:
+        if opinion.is_adjudication and can_resolve_disagreement(opinion):
+            return False
+        if opinion.verdict is True and not opinion.is_adjudication:
+            faults.add(opinion.fault)
+    return len(faults) > 1
 
 
 def _build_opinion_with_verdict(
-    annotator: str, opinions: Iterable[Opinion], target: str, criterion: str, verdict: Any
+    annotator: str, opinions: Iterable[Opinion], *, target: str, criterion: str, verdict: Any
 ) -> Opinion:
-    own = next((o for o in opinions if o.annotator == annotator and not o.is_adjudication), None)
-    if own is not None and is_definite(own.verdict):
-        return own
-    tags, note = (own.tags, own.note) if own is not None else (None, None)
-    return Opinion(
-        annotator=annotator,
-        target=target,
-        criterion=criterion,
-        verdict=verdict,
-        tags=tags,
-        note=note,
+    """Return an annotator's own opinion if it decides, else an opinion with the verdict that
+    follows from the annotator's other verdicts.
+    """
+    derived_opinion = Opinion(
+        annotator=annotator, target=target, criterion=criterion, verdict=verdict
     )
+    for opinion in opinions:
+        if opinion.annotator != annotator or opinion.is_adjudication:
+            continue
+        if is_definite(opinion.verdict):
+            return opinion
+        derived_opinion.tags = opinion.tags
+        derived_opinion.note = opinion.note
+        break
+    return derived_opinion
 
 
 @dataclass(slots=True)
@@ -233,8 +251,8 @@ def has_seen_other_verdicts(
     the annotator submits a verdict that decides the item, or records an event outside blind review.
     They stay visible after an undo. `events` contains the annotator's events on the item, in order.
     """
-    decided = {1: False, 2: False}
-    for number, event in enumerate(events, 1):
+    decided = {1: False, 2: False}  # presentation -> whether the annotator decided the item
+    for n_events, event in enumerate(events, start=1):
         if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):
             continue
         shown_as = event.presentation or 1
@@ -242,11 +260,15 @@ def has_seen_other_verdicts(
             continue
         if event.blind is False:
             return True
-        until = events[:number]
+
+        # Only events until then count, so that a later undo does not hide the verdicts again.
+        events_until_then = events[:n_events]
+        retracted = find_retracted_events(events_until_then)
         opinions = fold_events(
-            until, find_retracted_events(until), prediction_hash, golden_hash, shown_as
+            events_until_then, retracted, prediction_hash, golden_hash, presentation=shown_as
         )
-        decided[shown_as] = decide(opinions, context, annotator)[0].mine is not None
+        item_decision = decide(opinions, context, annotator)[0]
+        decided[shown_as] = item_decision.mine is not None
     return decided[presentation]
 
 
@@ -260,26 +282,29 @@ def decide(
     `item`/`correct`. One decision for each other reviewed target and criterion follows.
     `Decision.mine` is the verdict of `annotator`.
     """
-    by_target = group_by_target(opinions)
-    if len(opinions) == 1 and ITEM_CORRECT in by_target and is_current_review(opinions[0]):
-        return _apply_derived_verdicts(
-            [_decide_by_single_opinion(opinions[0], annotator)], {}, context
-        )
+    opinions_by_target = group_by_target(opinions)
+    is_single_opinion = len(opinions) == 1 and ITEM_CORRECT in opinions_by_target
+    if is_single_opinion and is_current_review(opinions[0]):
+        decision = _decide_by_single_opinion(opinions[0], annotator)
+        return _apply_derived_verdicts([decision], {}, context)
+
     collected = collect_verdicts(opinions, context)
-    decisions = [
-        _decide_item(
-            by_target.pop(ITEM_CORRECT, []), opinions, collected[ITEM_CORRECT], annotator, policy
-        )
-    ]
-    for target_criterion, each in collected.items():
+    item_decision = _decide_item(
+        opinions_by_target.get(ITEM_CORRECT, []),
+        opinions,
+        collected[ITEM_CORRECT],
+        annotator,
+        policy,
+    )
+    item_decision.contradicting = find_contradicting_annotators(opinions, context)
+    decisions = [item_decision]
+    for target_criterion, verdicts in collected.items():
         if target_criterion != ITEM_CORRECT:
+            opinions_on_target = opinions_by_target.get(target_criterion, [])
             decisions.append(
-                _decide_target(
-                    target_criterion, by_target.get(target_criterion, []), each, annotator, policy
-                )
+                _decide_target(target_criterion, opinions_on_target, verdicts, annotator, policy)
             )
     _copy_incident_mark(decisions)
-    decisions[0].contradicting = find_contradicting_annotators(opinions, context)
     return _apply_derived_verdicts(decisions, collected, context)
 
 
@@ -290,20 +315,22 @@ def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpCo
     """
     if not derives_verdicts(context.benchmark):
         return []
-    verdicts: dict[str, dict[TargetCriterion, Any]] = {}
+
+    verdicts_by_annotator: dict[str, dict[TargetCriterion, Any]] = {}
     for opinion in opinions:
         if is_current_review(opinion) and is_definite(opinion.verdict):
-            verdicts.setdefault(opinion.annotator, {})[opinion.target, opinion.criterion] = (
-                opinion.verdict
-            )
+            own_verdicts = verdicts_by_annotator.setdefault(opinion.annotator, {})
+            own_verdicts[opinion.target, opinion.criterion] = opinion.verdict
 
-    found = []
-    for annotator, own in verdicts.items():
-        on_item = own.pop(ITEM_CORRECT, None)
-        implied = derive_item_verdict_from_reviews_alone(context.benchmark, own, context.metadata)
+    contradicting = []
+    for annotator, own_verdicts in verdicts_by_annotator.items():
+        on_item = own_verdicts.pop(ITEM_CORRECT, None)
+        implied = derive_item_verdict_from_reviews_alone(
+            context.benchmark, own_verdicts, context.metadata
+        )
         if isinstance(on_item, bool) and implied is not None and on_item is not implied:
-            found.append(annotator)
-    return sorted(found)
+            contradicting.append(annotator)
+    return sorted(contradicting)
 
 
 def _apply_derived_verdicts(
@@ -348,15 +375,16 @@ def _find_overriding_decisions(
     decisions: Iterable[Decision], context: RollUpContext
 ) -> dict[TargetCriterion, Decision]:
     """Return the decisions that contradict automatic verdicts."""
-    found = {}
+    overriding = {}
     for decision in decisions:
-        target_criterion = decision.target, decision.criterion
-        is_decided = decision.decided_by in RESOLUTIONS and decision.criterion != INCIDENT
-        if is_decided and not is_same_verdict(
-            decision.human, context.automatic.get(target_criterion)
-        ):
-            found[target_criterion] = decision
-    return found
+        target_criterion = (decision.target, decision.criterion)
+        is_decided = decision.decided_by in RESOLUTIONS
+        # A mark of an incident is no verdict on the answer.
+        if not is_decided or decision.criterion == INCIDENT:
+            continue
+        if not is_same_verdict(decision.human, context.automatic.get(target_criterion)):
+            overriding[target_criterion] = decision
+    return overriding
 
 
 def _can_derive(
@@ -381,27 +409,42 @@ def _set_derived_verdict(decision: Decision, verdict: Any, deciding: Sequence[De
     decision.derived = verdict
     if decision.decided_by == DISPUTED:
         return
-    ways = {each.decided_by for each in deciding}
-    # The weakest way counts, because the verdict needs all of them.
-    decided_by = next((way for way in reversed(RESOLUTIONS) if way in ways), None)
-    decision.human = decision.individual = verdict
-    decision.decided_by = decision.individual_by = decided_by
-    annotators = {name for each in deciding for name in each.annotators}
-    decision.annotators = sorted(annotators.union(decision.annotators))
+
+    decided_by = _find_weakest_way(deciding)
+    decision.human = verdict
+    decision.decided_by = decided_by
+    decision.individual = verdict
+    decision.individual_by = decided_by
+
+    annotators = set(decision.annotators)
+    for source in deciding:
+        annotators.update(source.annotators)
+    decision.annotators = sorted(annotators)
+
+
+def _find_weakest_way(decisions: Iterable[Decision]) -> DecidedBy | None:
+    """Return the weakest way of deciding, because a verdict that follows from all decisions needs
+    each of them.
+    """
+    ways = {decision.decided_by for decision in decisions}
+    for way in reversed(RESOLUTIONS):
+        if way in ways:
+            return way
+    return None
 
 
 def _copy_incident_mark(decisions: Sequence[Decision]) -> None:
     """Copy the decision on the criterion `incident` to the first decision, which is on
     `item`/`correct`.
     """
-    about_item = decisions[0]
-    for decision in decisions:
+    item_decision, *other_decisions = decisions
+    for decision in other_decisions:
         if (decision.target, decision.criterion) != (ITEM, INCIDENT):
             continue
         if decision.decided_by in RESOLUTIONS and isinstance(decision.human, bool):
-            about_item.incident_mark = decision.human
+            item_decision.incident_mark = decision.human
         if isinstance(decision.mine, bool):
-            about_item.my_incident_mark = decision.mine
+            item_decision.my_incident_mark = decision.mine
 
 
 def set_verdicts_without_bulk(
@@ -504,15 +547,8 @@ def _decide_target(
     """Combine the opinions on one target and criterion."""
     current = [opinion for opinion in opinions if not opinion.stale]
     adjudications = [opinion for opinion in current if opinion.is_adjudication]
-    tags = [tag for opinion in current for tag in opinion.tags or ()]
-    voters = set(collected.verdicts)
-    voters.update(each.annotator for each in adjudications if each.verdict is not None)
-
+    stale_annotators = {opinion.annotator for opinion in opinions if opinion.stale}
     outcome = _find_outcome(collected, policy)
-    decided_fault = _find_decided_fault(adjudications, current)
-    if outcome.decided_by == "majority":
-        # The reasons of the outvoted annotators do not count.
-        decided_fault = _find_common_fault(_select_agreeing(current, outcome.verdict))
     return Decision(
         *target_criterion,
         human=outcome.verdict,
@@ -520,15 +556,32 @@ def _decide_target(
         individual=outcome.verdict,
         individual_by=outcome.decided_by,
         mine=collected.independent.get(annotator) if annotator else None,
-        fault=decided_fault,
+        fault=_find_decided_fault(outcome, adjudications, current),
         golden_fix=_find_common_golden_fix(adjudications) or _find_common_golden_fix(current),
-        tags=list(dict.fromkeys(tags)),
+        tags=_list_tags(current),
         notes=[opinion.note for opinion in current if opinion.note],
         annotators=sorted({opinion.annotator for opinion in current}),
-        n_verdicts=len(voters),
-        stale=any(opinion.stale for opinion in opinions),
-        mine_stale=any(opinion.stale for opinion in opinions if opinion.annotator == annotator),
+        n_verdicts=_count_voters(collected, adjudications),
+        stale=bool(stale_annotators),
+        mine_stale=annotator in stale_annotators,
     )
+
+
+def _list_tags(opinions: Iterable[Opinion]) -> list[str]:
+    """List the tags without duplicates, in the order in which they were given."""
+    tags: dict[str, None] = {}
+    for opinion in opinions:
+        tags.update(dict.fromkeys(opinion.tags or ()))
+    return list(tags)
+
+
+def _count_voters(collected: VerdictsByAnnotator, adjudications: Iterable[Opinion]) -> int:
+    """Count the annotators and adjudicators with a verdict."""
+    voters = set(collected.verdicts)
+    for adjudication in adjudications:
+        if adjudication.verdict is not None:
+            voters.add(adjudication.annotator)
+    return len(voters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -562,7 +615,9 @@ def _find_common_abstention(verdicts: Iterable[Any]) -> Any:
     abstentions = set(verdicts)
     if not abstentions:
         return None
-    return abstentions.pop() if len(abstentions) == 1 else UNSURE
+    if len(abstentions) > 1:
+        return UNSURE
+    return abstentions.pop()
 
 
 def _select_agreeing(opinions: Iterable[Opinion], verdict: Any) -> list[Opinion]:
@@ -577,25 +632,41 @@ def _select_agreeing(opinions: Iterable[Opinion], verdict: Any) -> list[Opinion]
 
 
 def _find_common_fault(opinions: Iterable[Opinion]) -> str | None:
+    """Return the fault that all opinions with a fault give, "disputed" if these differ, or None."""
     faults = {opinion.fault for opinion in opinions if opinion.fault}
     if not faults:
         return None
-    return faults.pop() if len(faults) == 1 else DISPUTED
+    if len(faults) > 1:
+        return DISPUTED
+    return faults.pop()
 
 
-def _find_decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
+def _find_decided_fault(
+    outcome: _Outcome, adjudications: Sequence[Opinion], current: Sequence[Opinion]
+) -> str | None:
     """Return the fault with which an adjudicator passed the target. Otherwise, return the common
     fault of all opinions whose verdict agrees with the decision, or "disputed" if they have
     different faults.
     """
-    last = find_latest_adjudication(adjudications)
-    if last is not None and last.verdict is True:
-        return last.fault
-    if last is not None and is_definite(last.verdict):
-        current = _select_agreeing(current, last.verdict)
-    return _find_common_fault(adjudications) or _find_common_fault(current)
+    if outcome.decided_by == "majority":
+        # The reasons of the outvoted annotators do not count.
+        return _find_common_fault(_select_agreeing(current, outcome.verdict))
+
+    last_adjudication = find_latest_adjudication(adjudications)
+    if last_adjudication is None:
+        return _find_common_fault(adjudications) or _find_common_fault(current)
+    if last_adjudication.verdict is True:
+        return last_adjudication.fault
+    agreeing = _select_agreeing(current, last_adjudication.verdict)
+    return _find_common_fault(adjudications) or _find_common_fault(agreeing)
 
 
 def _find_common_golden_fix(opinions: Iterable[Opinion]) -> dict[str, Any] | None:
+    """Return the golden fix of the opinions that have one; None if they differ."""
     fixes = [opinion.golden_fix for opinion in opinions if opinion.golden_fix]
-    return fixes[0] if fixes and all(fix == fixes[0] for fix in fixes) else None
+    if not fixes:
+        return None
+    first_fix, *other_fixes = fixes
+    if any(fix != first_fix for fix in other_fixes):
+        return None
+    return first_fix

@@ -7,9 +7,9 @@ only data that people write (reviews and the generic format).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass
-from itertools import groupby
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, get_args
 
@@ -91,6 +91,19 @@ class RecordedReview:
 
 def _dataclass_to_dict(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
+def _convert_extra_value(name: str, value: Any) -> Any:
+    """Return the value of a field of `Extra` as JSON."""
+    if name == "state_differences":
+        return {
+            attribute: _dataclass_to_dict(difference) for attribute, difference in value.items()
+        }
+    if name == "recorded_reviews":
+        return [_dataclass_to_dict(review) for review in value]
+    if is_dataclass(value):
+        return _dataclass_to_dict(value)
+    return value
 
 
 _JSON_KEYS = {"compared_with": "held_against", "metadata": "more"}
@@ -177,41 +190,45 @@ class Extra:
         """Return the fields that are set: `{"failing_turn": 1, "more": {"path": ["a.b"]}}`. The
         JSON keys are the names of the fields, except for `_JSON_KEYS`.
         """
-        found: dict[str, Any] = {}
+        json_object: dict[str, Any] = {}
         for name, value in zip(self.__slots__, _extra_values(self), strict=True):
-            if value is None or value is False or (not value and name in _OMITTED_IF_EMPTY):
+            is_unset = value is None or value is False
+            if is_unset or (not value and name in _OMITTED_IF_EMPTY):
                 continue
-            if name == "state_differences":
-                value = {attribute: _dataclass_to_dict(one) for attribute, one in value.items()}
-            elif name == "recorded_reviews":
-                value = [_dataclass_to_dict(one) for one in value]
-            elif is_dataclass(value):
-                value = _dataclass_to_dict(value)
-            found[_JSON_KEYS.get(name, name)] = value
-        return found
+            key = _JSON_KEYS.get(name, name)
+            json_object[key] = _convert_extra_value(name, value)
+        return json_object
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> Extra:
         """Build an `Extra` from the result of `as_json`. Raises TypeError for an unknown key."""
-        given: dict[str, Any] = dict(value or {})
+        values: dict[str, Any] = dict(value or {})
         for name, key in _JSON_KEYS.items():
-            if key in given:
-                given[name] = given.pop(key)
-        if "state_differences" in given:
-            differences = given["state_differences"].items()
-            given["state_differences"] = {name: StateDifference(**one) for name, one in differences}
-        if "recorded_reviews" in given:
-            given["recorded_reviews"] = [RecordedReview(**one) for one in given["recorded_reviews"]]
-        nested = {
-            "score_record": RecordLocation,
-            "without_errata": RecomputedVerdict,
-            "erratum": Erratum,
-        }
-        given |= {name: kind(**given[name]) for name, kind in nested.items() if name in given}
-        return cls(**given)
+            if key in values:
+                values[name] = values.pop(key)
+
+        for name, record_class in _EXTRA_RECORDS.items():
+            if name in values:
+                values[name] = record_class(**values[name])
+        if "state_differences" in values:
+            values["state_differences"] = {
+                attribute: StateDifference(**difference)
+                for attribute, difference in values["state_differences"].items()
+            }
+        if "recorded_reviews" in values:
+            values["recorded_reviews"] = [
+                RecordedReview(**review) for review in values["recorded_reviews"]
+            ]
+        return cls(**values)
 
 
 _extra_values = attrgetter(*Extra.__slots__)
+_EXTRA_RECORDS: dict[str, type[Any]] = {
+    "score_record": RecordLocation,
+    "without_errata": RecomputedVerdict,
+    "erratum": Erratum,
+}
+"""Field of `Extra` -> class of its value, for the fields with a single dataclass."""
 
 
 Side = Literal["golden", "predicted"]
@@ -628,7 +645,9 @@ class Run:
         items may have one.
         """
         fact = self.facts.get("verdict_from")
-        return fact.reason if fact is not None and fact.value is None else ""
+        if fact is None or fact.value is not None:
+            return ""
+        return fact.reason
 
     @property
     def full_title(self) -> str:
@@ -637,9 +656,13 @@ class Run:
         English is omitted.
         """
         title = self.title or self.benchmark
-        version = "" if self.generation.lstrip("vV") in title else self.generation
-        language = self.language if self.language != "en" else ""
-        return " ".join(word for word in (title, version, language) if word)
+        words = [title]
+        is_version_in_title = self.generation.lstrip("vV") in title
+        if not is_version_in_title:
+            words.append(self.generation)
+        if self.language != "en":
+            words.append(self.language)
+        return " ".join(word for word in words if word)
 
 
 ReadRecord = Item | ImportIssue | RunFact | MissingItem
@@ -653,9 +676,15 @@ def assign_step_numbers(item: Item) -> dict[TurnStep, int]:
     """Map turns and steps, without openings (step -1), to the step numbers on the screens: 1, 2,
     3 in each turn.
     """
-    used = {(message.turn, message.step) for message in item.messages if message.step >= 0}
-    used |= {(call.turn, call.step) for call in item.predicted}
+    steps = {(call.turn, call.step) for call in item.predicted}
+    for message in item.messages:
+        is_opening = message.step < 0
+        if not is_opening:
+            steps.add((message.turn, message.step))
+
     numbers: dict[TurnStep, int] = {}
-    for _, steps in groupby(sorted(used), key=lambda step: step[0]):
-        numbers |= {step: number for number, step in enumerate(steps, 1)}
+    n_steps_in_turn: Counter[int] = Counter()
+    for turn, step in sorted(steps):
+        n_steps_in_turn[turn] += 1
+        numbers[turn, step] = n_steps_in_turn[turn]
     return numbers

@@ -172,11 +172,14 @@ def describe_field_error(name: str, value: Any) -> str | None:
     """Describe why a value of one of `OPTIONAL_FIELDS` is invalid: `fault must be one of model,
     golden`; else None.
     """
-    kind, allowed = _OPTIONAL[name]["kind"], _OPTIONAL[name]["allowed"]
-    if not _IS_KIND[kind](value):
+    metadata = _OPTIONAL[name]
+    is_kind = _IS_KIND[metadata["kind"]]
+    if not is_kind(value):
         return f"{name} has the wrong type"
-    if allowed and value not in allowed:
-        return f"{name} must be one of {', '.join(allowed)}"
+
+    allowed_values = metadata["allowed"]
+    if allowed_values and value not in allowed_values:
+        return f"{name} must be one of {', '.join(allowed_values)}"
     return None
 
 
@@ -199,20 +202,26 @@ def find_last_event(
     """Return the latest event of an annotator that is neither retracted nor a retraction, or
     None.
     """
-    own = (
-        event
-        for event in reversed(events)
-        if event.annotator == annotator and event.act != "retract"
-    )
-    return next((event for event in own if (event.event, annotator) not in retracted), None)
+    for event in reversed(events):
+        if event.annotator != annotator or event.act == "retract":
+            continue
+        if (event.event, annotator) not in retracted:
+            return event
+    return None
 
 
 def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
     """Whether the prediction or the golden answer changed after the annotator recorded the event.
     An empty hash means that the answer is unknown. An unknown answer never makes an event stale.
     """
-    hashes = ((event.prediction_hash, prediction_hash), (event.golden_hash, golden_hash))
-    return any(recorded and current and recorded != current for recorded, current in hashes)
+    return _is_changed(event.prediction_hash, prediction_hash) or _is_changed(
+        event.golden_hash, golden_hash
+    )
+
+
+def _is_changed(recorded_hash: str, current_hash: str) -> bool:
+    is_known = recorded_hash != "" and current_hash != ""
+    return is_known and recorded_hash != current_hash
 
 
 def fold_events(
@@ -236,30 +245,45 @@ def fold_events(
             continue
         if (event.presentation or 1) != presentation:
             continue
-        stale = is_stale(event, prediction_hash, golden_hash)
+
+        is_event_stale = is_stale(event, prediction_hash, golden_hash)
         subject = (event.annotator, event.target, event.criterion, event.act)
         opinion = opinions.get(subject)
-        if opinion is None or (opinion.stale and not stale):
-            opinion = opinions[subject] = Opinion(
-                annotator=event.annotator,
-                target=event.target,
-                criterion=event.criterion,
-                act=event.act,
-                stale=stale,
-            )
-        elif stale and not opinion.stale:
+        if opinion is not None and is_event_stale and not opinion.stale:
+            # A review of the current answer is not changed by one of an earlier answer.
             continue
+        if opinion is None or (opinion.stale and not is_event_stale):
+            opinion = _start_opinion(event, is_stale=is_event_stale)
+            opinions[subject] = opinion
         _update_opinion(opinion, event)
     return list(opinions.values())
 
 
+def _start_opinion(event: Event, *, is_stale: bool) -> Opinion:
+    return Opinion(
+        annotator=event.annotator,
+        target=event.target,
+        criterion=event.criterion,
+        act=event.act,
+        stale=is_stale,
+    )
+
+
 def _update_opinion(opinion: Opinion, event: Event) -> None:
+    """Apply an event to the opinion of its annotator."""
     opinion.time = event.time
-    opinion.prediction_hash, opinion.golden_hash = event.prediction_hash, event.golden_hash
+    opinion.prediction_hash = event.prediction_hash
+    opinion.golden_hash = event.golden_hash
     if event.verdict is not None:
-        opinion.fault = opinion.overrules = None
-        opinion.blind, opinion.bulk = event.blind, event.bulk
+        # The fault and the reason were about the earlier verdict.
+        opinion.fault = None
+        opinion.overrules = None
+        opinion.blind = event.blind
+        opinion.bulk = event.bulk
+
     for name in ANNOTATION_FIELDS:
         value = getattr(event, name)
-        if value is not None:
-            setattr(opinion, name, None if value == "" else value)
+        if value == "":  # An empty text removes the earlier one.
+            setattr(opinion, name, None)
+        elif value is not None:
+            setattr(opinion, name, value)

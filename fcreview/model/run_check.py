@@ -242,20 +242,22 @@ def check_run(run: CheckedRun, limits: CheckLimits = DEFAULT_LIMITS) -> RunCheck
 def _check_items(run: CheckedRun) -> CheckLine:
     counts = run.counts
     if counts.n_expected is None:
-        return CheckLine(
-            "items",
-            state="unknown",
-            detail=f"{format_count(counts.n_items, 'item')}; the expected number is unknown",
-        )
+        n_items = format_count(counts.n_items, "item")
+        detail = f"{n_items}; the expected number is unknown"
+        return CheckLine("items", state="unknown", detail=detail)
 
     fact = run.facts.get("expected_items")
-    scope = f" ({fact.reason})" if fact is not None and fact.reason else ""
+    scope = ""
+    if fact is not None and fact.reason:
+        scope = f" ({fact.reason})"
+
     if not counts.n_not_run:
         detail = f"{counts.n_items:,} of {counts.n_expected:,}{scope}"
         return CheckLine("items", state="ok", detail=detail, count=0, expected=counts.n_expected)
-
-    missing = f"{counts.n_not_run:,} of {counts.n_expected:,} items not run{scope}"
-    detail = f"{missing}. List them with fcreview items --not-run"
+    detail = (
+        f"{counts.n_not_run:,} of {counts.n_expected:,} items not run{scope}. List them with"
+        " fcreview items --not-run"
+    )
     return CheckLine(
         "items", state="problem", detail=detail, count=counts.n_not_run, expected=counts.n_expected
     )
@@ -292,9 +294,11 @@ def _check_differences(counts: RunCounts, limits: CheckLimits) -> CheckLine:
     if counts.differences:
         largest = counts.differences[0]
         detail += f"; largest group: {largest.count:,} × {largest.description}"
+
+    max_different = limits.max_difference * counts.n_compared
     return CheckLine(
         "differences",
-        state="problem" if n_different > limits.max_difference * counts.n_compared else "ok",
+        state="problem" if n_different > max_different else "ok",
         detail=detail,
         count=n_different,
         expected=counts.n_compared,
@@ -313,20 +317,27 @@ def _explain_no_comparison(counts: RunCounts) -> str:
 def _check_undecoded(counts: RunCounts, limits: CheckLimits) -> CheckLine:
     if not counts.n_undecoded and not counts.n_predicted:
         return CheckLine("undecoded", state="unknown", detail="no calls")
-    detail = f"{counts.n_undecoded:,} of {counts.n_items:,}" if counts.n_undecoded else "none"
-    if counts.n_undecoded and counts.n_compared:
-        detail += (
-            "; official and recomputed verdict are equal for"
-            f" {counts.n_undecoded_with_equal_verdicts:,} of them"
-        )
+
+    max_undecoded = limits.max_difference * counts.n_items
     return CheckLine(
         "undecoded",
-        state="problem" if counts.n_undecoded > limits.max_difference * counts.n_items else "ok",
-        detail=detail,
+        state="problem" if counts.n_undecoded > max_undecoded else "ok",
+        detail=_describe_undecoded(counts),
         count=counts.n_undecoded,
         expected=counts.n_items,
         where=UNDECODED_FILTER if counts.n_undecoded else "",
     )
+
+
+def _describe_undecoded(counts: RunCounts) -> str:
+    if not counts.n_undecoded:
+        return "none"
+    detail = f"{counts.n_undecoded:,} of {counts.n_items:,}"
+    if not counts.n_compared:
+        return detail
+    # Equal verdicts suggest that the benchmark could not decode these replies either.
+    n_equal = counts.n_undecoded_with_equal_verdicts
+    return f"{detail}; official and recomputed verdict are equal for {n_equal:,} of them"
 
 
 def _check_other_replies(run: CheckedRun) -> CheckLine:
@@ -381,19 +392,19 @@ def _check_scored_twice(counts: RunCounts) -> CheckLine:
 
 
 def _describe_dataset(run: CheckedRun) -> CheckLine:
-    fact = run.facts.get("dataset_version")
     if run.dataset is None:
-        detail = (
-            "no dataset. Pass --data DIR"
-            if run.needs_dataset
-            else "the results contain the questions"
-        )
+        detail = "the results contain the questions"
+        if run.needs_dataset:
+            detail = "no dataset. Pass --data DIR"
         return CheckLine("dataset", state="unknown", detail=detail)
-    if fact is None:
-        return CheckLine("dataset", state="ok", detail=run.dataset)
-    version = f"{fact.value}, " if fact.value else ""
-    reason = f" ({fact.reason})" if fact.reason else ""
-    return CheckLine("dataset", state="ok", detail=f"{version}{run.dataset}{reason}")
+
+    detail = run.dataset
+    fact = run.facts.get("dataset_version")
+    if fact is not None and fact.value:
+        detail = f"{fact.value}, {detail}"
+    if fact is not None and fact.reason:
+        detail = f"{detail} ({fact.reason})"
+    return CheckLine("dataset", state="ok", detail=detail)
 
 
 def _describe_rules(run: CheckedRun) -> CheckLine:
@@ -402,8 +413,11 @@ def _describe_rules(run: CheckedRun) -> CheckLine:
         return CheckLine("rules", state="ok", detail=_describe_choice(fact))
     if run.counts.n_rule:
         return CheckLine("rules", state="ok", detail=f"rules of {run.title}")
-    reason = f": {run.counts.reason_without_rule}" if run.counts.reason_without_rule else ""
-    return CheckLine("rules", state="unknown", detail=f"no recomputed verdicts{reason}")
+
+    detail = "no recomputed verdicts"
+    if run.counts.reason_without_rule:
+        detail = f"{detail}: {run.counts.reason_without_rule}"
+    return CheckLine("rules", state="unknown", detail=detail)
 
 
 def _describe_decoder(run: CheckedRun) -> CheckLine:
@@ -421,13 +435,11 @@ def _describe_choice(fact: RunFact) -> str:
 
 def _check_judge(counts: RunCounts) -> CheckLine:
     if counts.n_judge_failed:
+        n_items = format_count(counts.n_judge_failed, "item")
         return CheckLine(
             "judge_failed",
             state="problem",
-            detail=(
-                "a judge or scorer gave no verdict on"
-                f" {format_count(counts.n_judge_failed, 'item')}"
-            ),
+            detail=f"a judge or scorer gave no verdict on {n_items}",
             count=counts.n_judge_failed,
             expected=counts.n_items,
             where=JUDGE_FAILED_FILTER,

@@ -53,39 +53,47 @@ def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
     """Return the unique name of each run, by run number. The names are safe to draw in one line."""
     runs_by_model: dict[str, dict[int, Run]] = {}
     for number, run in runs.items():
-        runs_by_model.setdefault(_clean_text(run.name or run.model) or UNNAMED, {})[number] = run
+        model = _clean_text(run.name or run.model) or UNNAMED
+        runs_by_model.setdefault(model, {})[number] = run
 
-    models = _cut_wide_texts(runs_by_model, MAX_MODEL_CELLS)
-    names = {}
+    short_models = _cut_wide_texts(runs_by_model, MAX_MODEL_CELLS)
+    name_by_number = {}
     for model, runs_of_model in runs_by_model.items():
-        group = _make_group(models[model], runs_of_model)
-        _add_distinguishing_parts(group)
-        names.update({run.number: run.name for run in group})
+        named_runs = _make_group(short_models[model], runs_of_model)
+        _add_distinguishing_parts(named_runs)
+        for named_run in named_runs:
+            name_by_number[named_run.number] = named_run.name
 
-    _number_equal_names(names)
-    return {number: names[number] for number in runs}
+    _number_equal_names(name_by_number)
+    return {number: name_by_number[number] for number in runs}
 
 
 def _make_group(name: str, runs: Mapping[int, Run]) -> list[_NamedRun]:
+    """Give all runs the same name, and list what can distinguish them. A single run needs none."""
     if len(runs) == 1:
         return [_NamedRun(number, name=name, parts=[]) for number in runs]
 
-    has_several_benchmarks = len({_get_title(run) for run in runs.values()}) > 1
-    return [
-        _NamedRun(
-            number, name=name, parts=_list_parts(run, has_several_benchmarks=has_several_benchmarks)
-        )
-        for number, run in runs.items()
-    ]
+    titles = {_get_title(run) for run in runs.values()}
+    group = []
+    for number, run in runs.items():
+        parts = _list_parts(run, has_several_benchmarks=len(titles) > 1)
+        group.append(_NamedRun(number, name=name, parts=parts))
+    return group
 
 
 def _list_parts(run: Run, *, has_several_benchmarks: bool) -> list[str]:
     """List what can distinguish a run from other runs of the same model, most telling first."""
-    version = f"{_get_title(run)} {run.generation}" if has_several_benchmarks else run.generation
-    texts = [version, run.language, *run.name_parts, *_list_path_parts(run.path)]
+    version = run.generation
+    if has_several_benchmarks:
+        version = f"{_get_title(run)} {run.generation}"
+
+    parts: dict[str, None] = {}  # a set that keeps the order
     model = _clean_text(run.model)
-    parts = [text for text in map(_clean_text, texts) if text and text != model]
-    return list(dict.fromkeys(parts))[:MAX_PARTS]
+    for text in [version, run.language, *run.name_parts, *_list_path_parts(run.path)]:
+        part = _clean_text(text)
+        if part and part != model:
+            parts[part] = None
+    return list(parts)[:MAX_PARTS]
 
 
 def _get_title(run: Run) -> str:
@@ -95,10 +103,12 @@ def _get_title(run: Run) -> str:
 def _list_path_parts(path: str) -> list[str]:
     """List the names of the file or folder of a run and of the folders above it, nearest first."""
     names = [name for name in re.split(r"[\\/]+", path) if name]
-    names.reverse()
-    if names:
-        names[0] = _FILE_SUFFIX.sub("", names[0])
-    return [name for name in names if name not in COMMON_FOLDERS]
+    if not names:
+        return []
+
+    *outer_folders, own_name = names
+    nearest_first = [_FILE_SUFFIX.sub("", own_name), *reversed(outer_folders)]
+    return [name for name in nearest_first if name not in COMMON_FOLDERS]
 
 
 def _add_distinguishing_parts(group: Sequence[_NamedRun]) -> None:
@@ -110,22 +120,37 @@ def _add_distinguishing_parts(group: Sequence[_NamedRun]) -> None:
     """
     if len(group) < 2:
         return
-
-    common = set.intersection(*(set(run.parts) for run in group))
-    for run in group:
-        run.parts = [part for part in run.parts if part not in common]
+    _remove_common_parts(group)
     if not any(run.parts for run in group):
         return
 
-    labels = _shorten_parts({run.parts[0] for run in group if run.parts})
-    groups: dict[str, list[_NamedRun]] = {}
+    # Runs without another part stay together, under an empty text.
+    runs_by_part: dict[str, list[_NamedRun]] = {}
     for run in group:
-        part = run.parts.pop(0) if run.parts else ""
+        runs_by_part.setdefault(_take_first_part(run), []).append(run)
+
+    labels = _shorten_parts([part for part in runs_by_part if part])
+    for part, runs_with_part in runs_by_part.items():
         if part:
-            run.name += NAME_SEPARATOR + labels[part]
-        groups.setdefault(part, []).append(run)
-    for runs_with_part in groups.values():
+            for run in runs_with_part:
+                run.name += NAME_SEPARATOR + labels[part]
         _add_distinguishing_parts(runs_with_part)
+
+
+def _remove_common_parts(group: Sequence[_NamedRun]) -> None:
+    """Remove the parts that all runs of a group have."""
+    parts_of_runs = [set(run.parts) for run in group]
+    common_parts = set.intersection(*parts_of_runs)
+    for run in group:
+        run.parts = [part for part in run.parts if part not in common_parts]
+
+
+def _take_first_part(run: _NamedRun) -> str:
+    """Remove and return the most telling part of a run; an empty text if it has none."""
+    if not run.parts:
+        return ""
+    first_part, *run.parts = run.parts
+    return first_part
 
 
 def _number_equal_names(names: dict[int, str]) -> None:
@@ -150,12 +175,13 @@ def _shorten_parts(parts: Collection[str]) -> dict[str, str]:
 
     If one is too wide, all lose the words at the start that they share.
     """
-    if max(map(display_width, parts), default=0) <= MAX_PART_CELLS:
+    is_any_too_wide = any(display_width(part) > MAX_PART_CELLS for part in parts)
+    if not is_any_too_wide:
         return {part: part for part in parts}
 
     without_start = _remove_common_words(parts)
-    cut = _cut_wide_texts(without_start.values(), MAX_PART_CELLS)
-    return {part: cut[text] for part, text in without_start.items()}
+    cut_texts = _cut_wide_texts(without_start.values(), MAX_PART_CELLS)
+    return {part: cut_texts[text] for part, text in without_start.items()}
 
 
 def _cut_wide_texts(texts: Iterable[str], max_cells: int) -> dict[str, str]:
@@ -176,10 +202,11 @@ def _cut_wide_texts(texts: Iterable[str], max_cells: int) -> dict[str, str]:
 
 def _remove_common_words(texts: Iterable[str]) -> dict[str, str]:
     """Remove the leading words that all texts have. The last word of a text always stays."""
-    words = {text: _WORD.findall(text) for text in texts}
-    removable = [found[:-1] for found in words.values()]
-    n_common = _count_common(removable) if len(words) > 1 else 0
-    return {text: "".join(found[n_common:]) for text, found in words.items()}
+    words_by_text = {text: _WORD.findall(text) for text in texts}
+    n_common = 0
+    if len(words_by_text) > 1:
+        n_common = _count_common([words[:-1] for words in words_by_text.values()])
+    return {text: "".join(words[n_common:]) for text, words in words_by_text.items()}
 
 
 def _count_common(sequences: Sequence[Sequence[str]]) -> int:
@@ -196,10 +223,16 @@ def _cut_before_difference(texts: Sequence[str], max_cells: int) -> dict[str, st
     """Cut texts so that the place at which they begin to differ stays: `the first wor…ngs that
     differ`.
     """
-    n_equal = _count_common(texts)
-    head = _take_start(texts[0][:n_equal], _HEAD_CELLS)
-    room = max_cells - display_width(head) - 1
-    return {text: f"{head}{_ELLIPSIS}{clip(text[n_equal:], room)}" for text in texts}
+    n_equal_chars = _count_common(texts)
+    common_start = texts[0][:n_equal_chars]
+    head = _take_start(common_start, _HEAD_CELLS)
+    room = max_cells - display_width(head) - display_width(_ELLIPSIS)
+
+    cut_texts = {}
+    for text in texts:
+        difference = clip(text[n_equal_chars:], room)
+        cut_texts[text] = f"{head}{_ELLIPSIS}{difference}"
+    return cut_texts
 
 
 def _cut_middle(text: str, max_cells: int) -> str:

@@ -45,9 +45,13 @@ class Scale:
         """Describe the allowed answers: `pass, fail or unsure`, `a number from 0 to 1 or
         unsure`.
         """
-        kinds = (self._describe_range(), "labels separated by commas" * self.labels, *self.words)
-        *first, last = filter(None, kinds)
-        return f"{', '.join(first)} or {last}"
+        kinds = []
+        if self.numbers is not None:
+            kinds.append(self._describe_range())
+        if self.labels:
+            kinds.append("labels separated by commas")
+        kinds.extend(self.words)
+        return f"{', '.join(kinds[:-1])} or {kinds[-1]}"
 
     def parse_typed_answer(self, text: str) -> Any:
         """Return the verdict for a typed answer.
@@ -57,25 +61,35 @@ class Scale:
         if text in self.words:
             return self.words[text]
         if self.labels:
-            return list(dict.fromkeys(label for part in text.split(",") if (label := part.strip())))
-        if self.is_number_allowed(number := _parse_number(text)):
-            return number
-        raise ValueError(self.describe_answers())
+            labels = [label.strip() for label in text.split(",")]
+            return [label for label in dict.fromkeys(labels) if label]
+
+        number = _parse_number(text)
+        if not self.is_number_allowed(number):
+            raise ValueError(self.describe_answers())
+        return number
 
     def is_number_allowed(self, value: Any) -> bool:
-        types = (int,) if self.whole_numbers else (int, float)
-        return (
-            self.numbers is not None
-            and type(value) in types
-            and self.numbers[0] <= value <= self.numbers[1]
-        )
+        if self.numbers is None:
+            return False
+        # The exact type is compared, because a boolean is an integer in Python.
+        is_number = type(value) is int or (type(value) is float and not self.whole_numbers)
+        if not is_number:
+            return False
+        low, high = self.numbers
+        return bool(low <= value <= high)
 
     def _describe_range(self) -> str:
+        """Describe the range of the numbers: `a number from 0 to 1`, `a whole number from 1`."""
+        description = "a whole number" if self.whole_numbers else "a number"
         if self.numbers is None:
-            return ""
-        low, high = (f"{bound:g}" if math.isfinite(bound) else "" for bound in self.numbers)
-        kind = "a whole number" if self.whole_numbers else "a number"
-        return kind + (f" from {low}" if low else "") + (f" to {high}" if high else "")
+            return description
+        low, high = self.numbers
+        if math.isfinite(low):
+            description += f" from {low:g}"
+        if math.isfinite(high):
+            description += f" to {high:g}"
+        return description
 
 
 _SHARE = Scale(numbers=(0.0, 1.0))
@@ -129,19 +143,26 @@ def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | 
         return Scale(labels=True)
     if criterion in SCALES or not values:
         return SCALES.get(criterion)
+
     if all(isinstance(value, bool) for value in values):
         return Scale({**YES_NO, **PASS_FAIL})
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-        are_shares = all(0 <= value <= 1 for value in values) and any(
-            isinstance(value, float) for value in values
-        )
-        return _SHARE if are_shares else _ANY_NUMBER
-    return Scale(labels=True)
+    if not all(_is_number(value) for value in values):
+        return Scale(labels=True)
+    # Whole numbers from 0 to 1 could also be counts.
+    has_fraction = any(isinstance(value, float) for value in values)
+    are_in_range = all(0 <= value <= 1 for value in values)
+    return _SHARE if has_fraction and are_in_range else _ANY_NUMBER
+
+
+_MAX_INTEGER_LENGTH = 15
+"""Number of characters of a whole number that a float represents exactly."""
 
 
 def _parse_number(text: str) -> int | float | None:
+    """Parse a finite number; return None for any other text."""
+    is_whole = text.lstrip("+-").isdecimal() and len(text) <= _MAX_INTEGER_LENGTH
     try:
-        number = int(text) if text.lstrip("+-").isdecimal() and len(text) < 16 else float(text)
+        number = int(text) if is_whole else float(text)
     except ValueError:
         return None
     return number if math.isfinite(number) else None
@@ -192,31 +213,44 @@ verdict, kind].
 
 
 def _derive_arguments_verdict(item_verdict: Any, metadata: Metadata) -> bool | None:
-    return item_verdict if isinstance(item_verdict, bool) and DECLINE_KEY not in metadata else None
+    """The verdict on the item is also that on its arguments, unless no call is expected."""
+    if not isinstance(item_verdict, bool) or DECLINE_KEY in metadata:
+        return None
+    return item_verdict
 
 
 def _derive_verdict_if_same_names(verdict: Any, metadata: Metadata) -> bool | None:
-    return verdict and bool(metadata.get(SAME_NAMES_KEY)) if isinstance(verdict, bool) else None
+    """The arguments are right only if the names of the function and the arguments are."""
+    if not isinstance(verdict, bool):
+        return None
+    return verdict and bool(metadata.get(SAME_NAMES_KEY))
 
 
 def _derive_function_verdict(item_verdict: Any, metadata: Metadata) -> bool | None:
-    return True if item_verdict is True and DECLINE_KEY not in metadata else None
+    """If the item passes, so does its function, unless no call is expected. A failure may be due
+    to the arguments.
+    """
+    if item_verdict is not True or DECLINE_KEY in metadata:
+        return None
+    return True
 
 
 def _derive_process_accuracy(item_verdict: Any, metadata: Metadata) -> float | None:
+    """A passing item has reached all milestones, a failing one those in the metadata."""
+    if item_verdict is True:
+        return 1.0
     share = metadata.get(MILESTONES_MET)
-    return (
-        1.0 if item_verdict is True else float(share) if isinstance(share, (int, float)) else None
-    )
+    if not isinstance(share, (int, float)):
+        return None
+    return float(share)
 
 
 def _has_golden_act(labels: Any, metadata: Metadata) -> bool | None:
-    golden = metadata.get(GOLDEN_ACTS_KEY)
-    return (
-        bool(set(labels) & set(golden))
-        if isinstance(labels, list) and isinstance(golden, list)
-        else None
-    )
+    """Whether one of the labels is a golden dialog act. One is enough."""
+    golden_acts = metadata.get(GOLDEN_ACTS_KEY)
+    if not isinstance(labels, list) or not isinstance(golden_acts, list):
+        return None
+    return not set(labels).isdisjoint(golden_acts)
 
 
 def _is_full_reward(reward: Any, metadata: Metadata) -> bool | None:  # noqa: ARG001
@@ -321,24 +355,45 @@ def _derive_reward_or_item_verdict(
     """Derive the reward or the item verdict from the other, else from the parts of the reward
     and their checks.
     """
-    if target_criterion == _REWARD and isinstance(verdicts.get(_ITEM_VERDICT), bool):
-        return float(verdicts[_ITEM_VERDICT])
-    if target_criterion == _ITEM_VERDICT and _is_number(verdicts.get(_REWARD)):
-        return _is_full_reward(verdicts[_REWARD], metadata)
     if target_criterion not in (_REWARD, _ITEM_VERDICT):
         return None
-    parts, checks = metadata.get(REWARD_PARTS), metadata.get(REWARD_CHECKS)
-    if not isinstance(parts, dict):
+
+    item_verdict = verdicts.get(_ITEM_VERDICT)
+    if target_criterion == _REWARD and isinstance(item_verdict, bool):
+        return float(item_verdict)
+    reward = verdicts.get(_REWARD)
+    if target_criterion == _ITEM_VERDICT and _is_number(reward):
+        return _is_full_reward(reward, metadata)
+
+    product = _derive_reward_from_parts(verdicts, metadata)
+    if product is None or target_criterion == _REWARD:
+        return product
+    return _is_full_reward(product, metadata)
+
+
+def _derive_reward_from_parts(
+    verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
+) -> float | None:
+    """Return the product of the parts of the reward. Returns None if no verdict overrides a part,
+    or if it depends on an unknown part.
+    """
+    values = metadata.get(REWARD_PARTS)
+    checks = metadata.get(REWARD_CHECKS)
+    if not isinstance(values, dict):
         return None
-    values = [derive_reward_part(part, value, checks, verdicts) for part, value in parts.items()]
-    if not any(is_overridden for _, is_overridden in values):
+    parts = [derive_reward_part(part, value, checks, verdicts) for part, value in values.items()]
+    if not any(part.is_overridden for part in parts):
         return None
-    product = 0.0 if any(value == 0 for value, _ in values) else 1.0
-    for value, _ in values if product else ():
-        if value is None:
+
+    # One part with 0 decides, even if others are unknown.
+    if any(part.value == 0 for part in parts):
+        return 0.0
+    product = 1.0
+    for part in parts:
+        if part.value is None:
             return None
-        product *= value
-    return product if target_criterion == _REWARD else abs(product - 1) <= 1e-6
+        product *= part.value
+    return product
 
 
 class RewardPart(NamedTuple):
@@ -354,21 +409,35 @@ def derive_reward_part(
 
     Without them, the part keeps its value.
     """
-    own = verdicts.get((ITEM, part.lower()))
-    if isinstance(own, (bool, int, float)):
-        return RewardPart(float(own), is_overridden=True)
-    listed = checks.get(part) if isinstance(checks, dict) else None
-    keys = {
-        (str(each[0]), str(each[1])): each[2]
-        for each in listed or ()
-        if isinstance(each, list) and len(each) > 2
-    }
-    if not any(isinstance(verdicts.get(key), bool) for key in keys):
-        return RewardPart(
-            float(value) if isinstance(value, (int, float)) else None, is_overridden=False
-        )
-    passes = all(verdicts.get(key, verdict) is True for key, verdict in keys.items())
+    own_verdict = verdicts.get((ITEM, part.lower()))
+    if isinstance(own_verdict, (bool, int, float)):
+        return RewardPart(float(own_verdict), is_overridden=True)
+
+    recorded_checks = _read_checks(checks, part)
+    has_reviewed_check = any(
+        isinstance(verdicts.get(target_criterion), bool) for target_criterion in recorded_checks
+    )
+    if not has_reviewed_check:
+        known_value = float(value) if isinstance(value, (int, float)) else None
+        return RewardPart(known_value, is_overridden=False)
+
+    # All checks of a part must pass. Checks without a review keep the recorded verdict.
+    passes = all(
+        verdicts.get(target_criterion, recorded_verdict) is True
+        for target_criterion, recorded_verdict in recorded_checks.items()
+    )
     return RewardPart(float(passes), is_overridden=True)
+
+
+def _read_checks(checks: Any, part: str) -> dict[TargetCriterion, Any]:
+    """Return the target and criterion of each check of a part, with its recorded verdict."""
+    listed_checks = checks.get(part) if isinstance(checks, dict) else None
+    recorded: dict[TargetCriterion, Any] = {}
+    for check in listed_checks or ():
+        if isinstance(check, list) and len(check) >= 3:
+            target, criterion, verdict, *_ = check
+            recorded[str(target), str(criterion)] = verdict
+    return recorded
 
 
 def _is_number(value: Any) -> bool:
@@ -391,20 +460,20 @@ def derive_verdict(
     """
     if benchmark == _PRODUCT_BENCHMARK:
         return _derive_reward_or_item_verdict(target_criterion, verdicts, metadata)
-    if (
-        benchmark == SNAPSHOT_BENCHMARK
-        and target_criterion == _ITEM_VERDICT
-        and DECLINE_KEY not in metadata
-    ):
-        return _derive_snapshot_verdict(verdicts, metadata, automatic)
+    if benchmark == SNAPSHOT_BENCHMARK and target_criterion == _ITEM_VERDICT:
+        expects_call = DECLINE_KEY not in metadata
+        if expects_call:
+            return _derive_snapshot_verdict(verdicts, metadata, automatic)
     if benchmark == _SOFT_SCORE_BENCHMARK and target_criterion == _ITEM_SOFT_SCORE:
         return _derive_soft_score(verdicts, metadata, automatic)
     if benchmark == _SOFT_SCORE_BENCHMARK and _is_on_part(target_criterion, "hallucinated"):
         return _is_listed_as_hallucinated(target_criterion, verdicts)
-    rules = _find_derivation_rules(benchmark, target_criterion)
-    return next(
-        (derive(verdicts[source], metadata) for source, derive in rules if source in verdicts), None
-    )
+
+    # Only the first rule whose source has a verdict counts.
+    for source, derive in _find_derivation_rules(benchmark, target_criterion):
+        if source in verdicts:
+            return derive(verdicts[source], metadata)
+    return None
 
 
 def _derive_snapshot_verdict(
@@ -441,16 +510,21 @@ def _derive_soft_score(
     """The soft score of a call follows from the scores of its arguments if an annotator
     overrides one of these.
     """
-    scores = {key: value for key, value in automatic.items() if _is_on_part(key, "soft_score")}
-    overrides = {key: value for key, value in verdicts.items() if _is_on_part(key, "soft_score")}
-    if (
-        not overrides
-        or FIXED_SOFT_SCORE_KEY in metadata
-        or not _is_number(automatic.get(_ITEM_SOFT_SCORE))
-    ):
+    overrides = _select_argument_scores(verdicts)
+    has_automatic_score = _is_number(automatic.get(_ITEM_SOFT_SCORE))
+    if not overrides or FIXED_SOFT_SCORE_KEY in metadata or not has_automatic_score:
         return None
-    scores |= overrides
-    return combine_soft_scores(scores.values()) if all(map(_is_number, scores.values())) else None
+
+    scores = {**_select_argument_scores(automatic), **overrides}
+    if not all(_is_number(score) for score in scores.values()):
+        return None
+    return combine_soft_scores(scores.values())
+
+
+def _select_argument_scores(
+    verdicts: Mapping[TargetCriterion, Any],
+) -> dict[TargetCriterion, Any]:
+    return {key: value for key, value in verdicts.items() if _is_on_part(key, "soft_score")}
 
 
 def combine_soft_scores(argument_scores: Iterable[float]) -> float:
@@ -458,18 +532,24 @@ def combine_soft_scores(argument_scores: Iterable[float]) -> float:
     arguments, 0 if one of them is 0, and 1 if there are no arguments.
     """
     scores = list(argument_scores)
+    if not scores:
+        return 1.0
     if any(score == 0 for score in scores):
         return 0.0
-    return round(sum(scores) / len(scores), SOFT_SCORE_DECIMALS) if scores else 1.0
+    mean = sum(scores) / len(scores)
+    return round(mean, SOFT_SCORE_DECIMALS)
 
 
 def _is_listed_as_hallucinated(
     target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any]
 ) -> bool | None:
     """A list of names for a CONFETTI item covers the arguments of all its calls."""
-    names = verdicts.get(_HALLUCINATED_ARGUMENTS)
-    address = parse_address(target_criterion[0])
-    return address.argument in names if isinstance(names, list) and address is not None else None
+    target, _ = target_criterion
+    address = parse_address(target)
+    hallucinated_names = verdicts.get(_HALLUCINATED_ARGUMENTS)
+    if address is None or not isinstance(hallucinated_names, list):
+        return None
+    return address.argument in hallucinated_names
 
 
 def derive_item_verdict_from_reviews_alone(
@@ -516,30 +596,36 @@ def list_derivable_targets(
     """
     if benchmark == _PRODUCT_BENCHMARK:
         return [_REWARD, _ITEM_VERDICT]
-    found: dict[TargetCriterion, None] = {}
+
+    targets: list[TargetCriterion] = []
     for target, criterion in _RULES.get(benchmark, {}):
-        if target != _PART:
-            found[target, criterion] = None
-            continue
-        for part, _ in overrides:
-            if part not in WHOLE_TARGETS:
-                found[part, criterion] = None
+        if target == _PART:
+            reviewed_parts = [part for part, _ in overrides if part not in WHOLE_TARGETS]
+            targets.extend((part, criterion) for part in reviewed_parts)
+        else:
+            targets.append((target, criterion))
+
     if benchmark == _SOFT_SCORE_BENCHMARK:
-        found[_ITEM_SOFT_SCORE] = None
-        found |= {each: None for each in automatic if _is_on_part(each, "hallucinated")}
-    return list(found)
+        targets.append(_ITEM_SOFT_SCORE)
+        targets.extend(each for each in automatic if _is_on_part(each, "hallucinated"))
+    return list(dict.fromkeys(targets))
 
 
 def _find_derivation_rules(
     benchmark: str, target_criterion: TargetCriterion
 ) -> list[DerivationRule]:
+    """Return the rules for a target, with its address in place of `_PART`."""
     target, criterion = target_criterion
-    rules = _RULES.get(benchmark, {}).get(
-        (target if target in WHOLE_TARGETS else _PART, criterion), ()
-    )
-    return [
-        ((target if place == _PART else place, source), derive) for (place, source), derive in rules
-    ]
+    rules_of_benchmark = _RULES.get(benchmark, {})
+    rule_target = target if target in WHOLE_TARGETS else _PART
+
+    rules = []
+    for source, derive in rules_of_benchmark.get((rule_target, criterion), ()):
+        source_target, source_criterion = source
+        if source_target == _PART:
+            source_target = target
+        rules.append(((source_target, source_criterion), derive))
+    return rules
 
 
 def find_derived_targets(
@@ -548,14 +634,16 @@ def find_derived_targets(
     """Return the targets and criteria without a review whose verdict follows from at least two
     reviewed criteria.
     """
-    given = set(reviewed)
-    return [
-        each
-        for each in (
-            (_REWARD, _ITEM_VERDICT)
-            if benchmark == _PRODUCT_BENCHMARK
-            else _RULES.get(benchmark, {})
-        )
-        if each not in given
-        and len(given.intersection(find_derivation_sources(benchmark, each, given))) > 1
-    ]
+    candidates: Iterable[TargetCriterion] = _RULES.get(benchmark, {})
+    if benchmark == _PRODUCT_BENCHMARK:
+        candidates = (_REWARD, _ITEM_VERDICT)
+
+    reviewed_targets = set(reviewed)
+    derived_targets = []
+    for candidate in candidates:
+        if candidate in reviewed_targets:
+            continue
+        sources = find_derivation_sources(benchmark, candidate, reviewed_targets)
+        if len(reviewed_targets.intersection(sources)) > 1:
+            derived_targets.append(candidate)
+    return derived_targets

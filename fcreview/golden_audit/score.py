@@ -17,7 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -55,6 +55,8 @@ MIN_FAMILIES = 2
 
 Models of one family are not independent.
 """
+FULL_STRENGTH_FAMILIES = 3
+"""Number of model families on each side from which a reversed ranking has its full strength."""
 MAX_CONFLICT_RATE = 0.02
 """Maximum share of a run's items on which official and recomputed verdict differ. Conflicts of a
 run with a larger share are ignored, because fcreview may read such a run incorrectly.
@@ -78,82 +80,89 @@ def find_reasons_from_runs(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
-    failing = [run for answer, _ in evidence.differences for run in answer.runs]
-    share = evidence.run_weights.compute_weight_share(failing)
+    """Find out whether good runs fail. The strength is their share of the weight of all runs."""
+    weights = evidence.run_weights
+    failing: list[int] = []
+    for answer, _ in evidence.differences:
+        failing += answer.runs
+    share = weights.compute_weight_share(failing)
     if not share:
         return []
-    profiles = evidence.run_weights.run_profiles
-    best = profiles[
-        max(failing, key=lambda run: profiles[run].pass_rate if run in profiles else 0.0)
-    ]
-    answers = format_count(len(evidence.run_weights.bits), "decoded answer")
+
+    def get_pass_rate(run: int) -> float:
+        profile = weights.run_profiles.get(run)
+        return 0.0 if profile is None else profile.pass_rate
+
+    best = weights.run_profiles[max(failing, key=get_pass_rate)]
     verb = "fails" if len(failing) == 1 else "fail"
+    answers = format_count(len(weights.bits), "decoded answer")
     items = format_count(best.n_verdicts, "item")
-    text = f"models fail: {len(failing)} of {answers} {verb}, including {best.model},"
-    return [
-        Reason("failing", strength=share, text=f"{text} which passes {best.n_passed:,} of {items}")
-    ]
+    text = (
+        f"models fail: {len(failing)} of {answers} {verb}, including {best.model},"
+        f" which passes {best.n_passed:,} of {items}"
+    )
+    return [Reason("failing", strength=share, text=text)]
 
 
 def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
+    """Find the answer that the runs with most weight agree on, if it is not the golden answer."""
     weights = evidence.run_weights
-    several = [
-        each
-        for each in evidence.shared_differences
-        if len(weights.list_families(each.runs)) >= MIN_FAMILIES
-    ]
-    if not several:
+    candidates = []
+    for shared in evidence.shared_differences:
+        if len(weights.list_families(shared.runs)) >= MIN_FAMILIES:
+            candidates.append(shared)
+    if not candidates:
         return []
-    best = max(several, key=lambda each: weights.compute_weight_share(each.runs))
+
+    best = max(candidates, key=lambda shared: weights.compute_weight_share(shared.runs))
     alternative = evidence.build_alternative_answer(best.difference, best.runs)
-    families = (
-        f"{len(alternative.families)} of"
-        f" {format_count(weights.n_families, 'model family', 'model families')}"
-    )
     golden = f", golden {best.difference.golden_label}" if best.difference.path else ""
+    all_families = format_count(weights.n_families, "model family", "model families")
     models = format_count(len(alternative.models), "model")
-    text = f"models agree: {alternative.answer}{golden} ({families}, {models})"
-    return [
-        Reason(
-            "agreement",
-            strength=weights.compute_weight_share(best.runs),
-            text=text,
-            alternative=alternative,
-        )
-    ]
+    text = (
+        f"models agree: {alternative.answer}{golden}"
+        f" ({len(alternative.families)} of {all_families}, {models})"
+    )
+    strength = weights.compute_weight_share(best.runs)
+    return [Reason("agreement", strength=strength, text=text, alternative=alternative)]
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Find questions that better runs fail and weaker runs pass. The strength is 2 p - 1, where p
-    is the probability that a failing run is better than a passing run. It is lower if one side has
-    fewer than three model families.
-    """
+    """Find questions that better runs fail and weaker runs pass."""
     weights = evidence.run_weights
     profiles = weights.run_profiles
     failed: set[int] = set()
     for answer, _ in evidence.differences:
         failed.update(run for run in answer.runs if run in weights.bits)
     passed = weights.bits.keys() - failed
+
+    strength = _compute_reversal_strength(failed, passed, profiles)
+    if strength <= 0:
+        return []
+    best = profiles[max(failed, key=lambda run: profiles[run].pass_rate)]
+    worst = profiles[min(passed, key=lambda run: profiles[run].pass_rate)]
+    text = f"stronger models fail: {best.model} fails, but the weaker model {worst.model} passes"
+    return [Reason("reversed", strength=strength, text=text)]
+
+
+def _compute_reversal_strength(
+    failed: Collection[int], passed: Collection[int], profiles: Mapping[int, RunProfile]
+) -> float:
+    """Return 2 p - 1, where p is the probability that a failing run is better than a passing run.
+    The strength is lower if one side has fewer than three model families, and 0 if one side has
+    fewer than `MIN_FAMILIES`.
+    """
     n_failed_families = len({profiles[run].family for run in failed})
     n_passed_families = len({profiles[run].family for run in passed})
     fewest = min(n_failed_families, n_passed_families)
     if fewest < MIN_FAMILIES:
-        return []
+        return 0.0
 
-    better = sum_win_weights(
-        _weight_by_family(failed, profiles), _weight_by_family(passed, profiles)
-    )
-    probability = better / (n_failed_families * n_passed_families)
-    strength = (2 * probability - 1) * min(1.0, fewest / 3)
-    if strength <= 0:
-        return []
-    best = max(failed, key=lambda run: profiles[run].pass_rate)
-    worst = min(passed, key=lambda run: profiles[run].pass_rate)
-    text = (
-        f"stronger models fail: {profiles[best].model} fails, but the weaker model"
-        f" {profiles[worst].model} passes"
-    )
-    return [Reason("reversed", strength=strength, text=text)]
+    failed_rates = _weight_by_family(failed, profiles)
+    passed_rates = _weight_by_family(passed, profiles)
+    n_pairs = n_failed_families * n_passed_families
+    probability = sum_win_weights(failed_rates, passed_rates) / n_pairs
+    return (2 * probability - 1) * min(1.0, fewest / FULL_STRENGTH_FAMILIES)
 
 
 def _weight_by_family(
@@ -173,32 +182,43 @@ def sum_win_weights(runs: Sequence[RateAndWeight], other_runs: Sequence[RateAndW
     rates = [rate for rate, _ in ordered]
     weight_below = [0.0, *accumulate(weight for _, weight in ordered)]
     """Element n is the total weight of the n other runs with the lowest rates."""
-    return sum(
-        weight
-        * (weight_below[bisect_left(rates, rate)] + weight_below[bisect_right(rates, rate)])
-        / 2
-        for rate, weight in runs
-    )
+
+    won = []
+    for rate, weight in runs:
+        lower = weight_below[bisect_left(rates, rate)]
+        lower_or_equal = weight_below[bisect_right(rates, rate)]
+        won.append(weight * (lower + lower_or_equal) / 2)
+    return sum(won)
 
 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    runs = [
-        run
-        for answer in evidence.question.answers
-        if answer.has_verdict_conflict
-        for run in answer.runs
-    ]
+    """Find answers on which official and recomputed verdict differ, in runs in which this is
+    rare.
+    """
     profiles = evidence.run_weights.run_profiles
-    rare = [
-        run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE
-    ]
-    if not rare:
+    runs: list[int] = []
+    for answer in evidence.question.answers:
+        if answer.has_verdict_conflict:
+            runs += [run for run in answer.runs if _has_few_conflicts(profiles.get(run))]
+    if not runs:
         return []
-    text = (
-        "verdicts differ: official and recomputed verdict disagree on"
-        f" {format_count(len(rare), 'answer')}"
-    )
-    return [Reason("contradiction", strength=len(rare) / len(evidence.question.runs), text=text)]
+
+    answers = format_count(len(runs), "answer")
+    text = f"verdicts differ: official and recomputed verdict disagree on {answers}"
+    return [Reason("contradiction", strength=len(runs) / len(evidence.question.runs), text=text)]
+
+
+def _has_few_conflicts(profile: RunProfile | None) -> bool:
+    return profile is not None and profile.conflict_rate <= MAX_CONFLICT_RATE
+
+
+@dataclass(slots=True)
+class _Explanation:
+    """A reason why differences may not matter, with the runs that have such a difference."""
+
+    text: str
+    example: AnswerDifference
+    runs: list[int] = field(default_factory=list)
 
 
 EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
@@ -208,41 +228,65 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     """Find failing answers that may be right, because every difference from the golden answer
     may not matter. The reason names the explanation that holds for most answers.
     """
-    # Several answers can share one list of differences, which is explained once.
-    explanations_by_list: dict[int, list[str]] = {}
-    runs_by_explanation: defaultdict[str, list[int]] = defaultdict(list)
-    example_by_explanation: dict[str, AnswerDifference] = {}
-    explained_runs: list[int] = []
-    for answer, differences in evidence.differences:
-        if id(differences) not in explanations_by_list:
-            explained = _explain_differences(evidence, index, differences)
-            explanations_by_list[id(differences)] = explained
-        explanations = explanations_by_list[id(differences)]
-        if not explanations:
-            continue
-        explained_runs += answer.runs
-        for explanation, difference in zip(explanations, differences, strict=True):
-            runs_by_explanation[explanation] += answer.runs
-            example_by_explanation.setdefault(explanation, difference)
-    if not explained_runs:
+    explained_answers = _list_explained_answers(evidence, index)
+    if not explained_answers:
         return []
 
     weights = evidence.run_weights
-    main_explanation = max(
-        runs_by_explanation,
-        key=lambda each: weights.compute_weight_share(set(runs_by_explanation[each])),
-    )
-    runs = sorted(set(runs_by_explanation[main_explanation]))
-    example = example_by_explanation[main_explanation]
+    explained_runs: list[int] = []
+    for answer in explained_answers:
+        explained_runs += answer.runs
+    explanations = _merge_explanations(explained_answers)
+    main = max(explanations, key=lambda each: weights.compute_weight_share(set(each.runs)))
+
+    runs = sorted(set(main.runs))
     count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
     return [
         Reason(
             "explained",
             strength=weights.compute_weight_share(explained_runs),
-            text=f"answer may be right: {example.label}; {main_explanation}{count}",
-            alternative=evidence.build_alternative_answer(example, runs),
+            text=f"answer may be right: {main.example.label}; {main.text}{count}",
+            alternative=evidence.build_alternative_answer(main.example, runs),
         )
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _ExplainedAnswer:
+    """A failing answer of which every difference has an explanation."""
+
+    runs: Sequence[int]
+    differences: Sequence[AnswerDifference]
+    explanations: Sequence[str]
+    """Explanation of each difference."""
+
+
+def _list_explained_answers(
+    evidence: QuestionEvidence, index: GoldenAnswerIndex
+) -> list[_ExplainedAnswer]:
+    explained_answers = []
+    # Several answers can share one list of differences, which is explained once.
+    explanations_by_list: dict[int, list[str]] = {}
+    for answer, differences in evidence.differences:
+        list_id = id(differences)
+        if list_id not in explanations_by_list:
+            explanations_by_list[list_id] = _explain_differences(evidence, index, differences)
+        explanations = explanations_by_list[list_id]
+        if explanations:
+            explained_answers.append(
+                _ExplainedAnswer(answer.runs, differences=differences, explanations=explanations)
+            )
+    return explained_answers
+
+
+def _merge_explanations(answers: Iterable[_ExplainedAnswer]) -> list[_Explanation]:
+    """Return each explanation once, with the runs of all answers for which it holds."""
+    explanations: dict[str, _Explanation] = {}
+    for answer in answers:
+        for text, difference in zip(answer.explanations, answer.differences, strict=True):
+            explanation = explanations.setdefault(text, _Explanation(text, difference))
+            explanation.runs += answer.runs
+    return list(explanations.values())
 
 
 def _explain_differences(
@@ -264,30 +308,53 @@ def explain_difference(
     """Explain why a difference may not matter, or return None."""
     if not difference.path:
         return None
-    name, *inside = split_path(difference.path)
-    parameter = evidence.find_parameter(difference.function, str(name))
-    default = parameter.default if parameter and not inside else NO_DEFAULT
-    golden = difference.golden
-    accepted = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
+
+    argument, *inner_path = split_path(difference.path)
+    default = NO_DEFAULT
+    parameter = evidence.find_parameter(difference.function, str(argument))
+    if parameter is not None and not inner_path:
+        default = parameter.default
 
     if difference.predicted is NO_VALUE:
+        accepted = _list_accepted(difference.golden)
         if any(_is_default(value, default) for value in accepted):
             return "the golden value is the documented default"
         return None
-    if golden is NO_VALUE:
-        if _is_default(difference.predicted, default):
-            return "the golden answer omits this value, which is the documented default"
-        if difference.predicted in EMPTY_VALUES:
-            return "the golden answer omits this value, which is empty"
-        return None
+    if difference.golden is NO_VALUE:
+        return _explain_additional_value(difference.predicted, default)
+    return _explain_other_value(evidence, index, difference, argument=str(argument))
 
+
+def _list_accepted(golden: Any) -> list[Any]:
+    return golden.any_of if isinstance(golden, AcceptedValues) else [golden]
+
+
+def _explain_additional_value(predicted: Any, default: Any) -> str | None:
+    """Explain why a value that the golden answer omits may not matter."""
+    if _is_default(predicted, default):
+        return "the golden answer omits this value, which is the documented default"
+    if predicted in EMPTY_VALUES:
+        return "the golden answer omits this value, which is empty"
+    return None
+
+
+def _explain_other_value(
+    evidence: QuestionEvidence,
+    index: GoldenAnswerIndex,
+    difference: AnswerDifference,
+    *,
+    argument: str,
+) -> str | None:
+    """Explain why a predicted value may mean the same as one of the accepted values."""
+    accepted = _list_accepted(difference.golden)
     for value in accepted:
         equivalence = describe_equivalence(value, difference.predicted)
         if equivalence:
             return f"the golden value is {difference.golden_label} ({equivalence})"
-    item = index.find_item_id_accepting_both(str(name), accepted, difference.predicted)
-    if item and item != evidence.question.key.id:
-        return f"{item} accepts this value as well as {difference.golden_label}"
+
+    item_id = index.find_item_id_accepting_both(argument, accepted, difference.predicted)
+    if item_id and item_id != evidence.question.key.id:
+        return f"{item_id} accepts this value as well as {difference.golden_label}"
     return None
 
 
@@ -310,14 +377,18 @@ def update_reason_chances(
     confirmed: Counter[str] = Counter()
     refuted: Counter[str] = Counter()
     for question, reasons in question_reasons:
-        at_fault = is_benchmark_at_fault(question)
-        if at_fault is not None:
-            (confirmed if at_fault else refuted).update({reason.kind for reason in reasons})
-    return {
-        kind: (PRIOR_REVIEWS * chance + confirmed[kind])
-        / (PRIOR_REVIEWS + confirmed[kind] + refuted[kind])
-        for kind, chance in chances.items()
-    }
+        kinds = {reason.kind for reason in reasons}
+        benchmark_at_fault = is_benchmark_at_fault(question)
+        if benchmark_at_fault is True:
+            confirmed.update(kinds)
+        elif benchmark_at_fault is False:
+            refuted.update(kinds)
+
+    updated = {}
+    for kind, chance in chances.items():
+        n_reviews = confirmed[kind] + refuted[kind]
+        updated[kind] = (PRIOR_REVIEWS * chance + confirmed[kind]) / (PRIOR_REVIEWS + n_reviews)
+    return updated
 
 
 def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
@@ -383,10 +454,10 @@ class Suspect:
         models gave.
         """
         alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
-        return next(
-            (each for each in alternatives if each.models),
-            alternatives[0] if alternatives else None,
-        )
+        for alternative in alternatives:
+            if alternative.models:
+                return alternative
+        return alternatives[0] if alternatives else None
 
 
 def count_questions(suspects: Iterable[Suspect]) -> int:
@@ -417,57 +488,80 @@ def rank_suspects(
     `on_progress` with the numbers of checked and of all questions. It can raise an exception to
     cancel.
     """
-    datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
-    for question in questions:
-        datasets.setdefault(question.key[:3], []).append(question)
     read_schema = create_cached_schema_reader()
     weigher = RunWeigher(run_profiles)
-    found: QuestionReasons = []
-    for dataset in datasets.values():
+    question_reasons: QuestionReasons = []
+    for dataset in _group_by_dataset(questions):
         index = GoldenAnswerIndex(dataset)
         for question in dataset:
-            on_progress(len(found), len(questions))
+            on_progress(len(question_reasons), len(questions))
             evidence = collect_evidence(question, weigher, read_schema)
-            reasons = [
-                *find_function_doc_conflicts(evidence),
-                *find_format_conflicts(evidence),
-                *find_deviations_from_other_items(evidence, index),
-                *find_ungrounded_values(evidence),
-                *find_reasons_from_runs(evidence),
-                *find_explained_failures(evidence, index),
-            ]
-            found.append((question, reasons))
-    found = _weaken_conventions(found)
-    chances = update_reason_chances(REASON_CHANCES, found)
-    suspects = (score_suspect(question, reasons, chances) for question, reasons in found)
+            question_reasons.append((question, _find_reasons(evidence, index)))
+
+    question_reasons = _weaken_conventions(question_reasons)
+    chances = update_reason_chances(REASON_CHANCES, question_reasons)
+    suspects = [score_suspect(question, reasons, chances) for question, reasons in question_reasons]
     # The last digits of equal scores can differ, because they depend on the order of the factors.
     return sorted(suspects, key=lambda suspect: -round(suspect.score, 12))
 
 
+def _get_dataset(question: AuditedQuestion) -> tuple[str, str, str]:
+    """Return the benchmark, its version and the language of a question."""
+    key = question.key
+    return key.benchmark, key.generation, key.language
+
+
+def _group_by_dataset(questions: Iterable[AuditedQuestion]) -> list[list[AuditedQuestion]]:
+    datasets: defaultdict[tuple[str, str, str], list[AuditedQuestion]] = defaultdict(list)
+    for question in questions:
+        datasets[_get_dataset(question)].append(question)
+    return list(datasets.values())
+
+
+def _find_reasons(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
+    reasons = find_function_doc_conflicts(evidence)
+    reasons += find_format_conflicts(evidence)
+    reasons += find_deviations_from_other_items(evidence, index)
+    reasons += find_ungrounded_values(evidence)
+    reasons += find_reasons_from_runs(evidence)
+    reasons += find_explained_failures(evidence, index)
+    return reasons
+
+
 def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
-    counts: Counter[tuple[tuple[str, ...], str]] = Counter()
-    sizes: Counter[tuple[str, ...]] = Counter()
+    """Weaken the reasons of a kind that more than `CONVENTION_SHARE` of a dataset's questions
+    have, so that together they weigh as much as the reasons of this share.
+    """
+    factors = _compute_convention_factors(question_reasons)
+    weakened: QuestionReasons = []
     for question, reasons in question_reasons:
-        dataset = question.key[:3]
-        sizes[dataset] += 1
-        counts.update(
-            (dataset, kind) for kind in {reason.kind for reason in reasons} & GOLDEN_ONLY_KINDS
-        )
-    factors = {
-        (dataset, kind): CONVENTION_SHARE * sizes[dataset] / count
-        for (dataset, kind), count in counts.items()
-        if count >= MIN_CONVENTION_ITEMS and count > CONVENTION_SHARE * sizes[dataset]
-    }
+        dataset = _get_dataset(question)
+        new_reasons = []
+        for reason in reasons:
+            factor = factors.get((dataset, reason.kind), 1.0)
+            new_reasons.append(replace(reason, strength=reason.strength * factor))
+        weakened.append((question, new_reasons))
+    return weakened
 
-    def weaken_if_convention(question: AuditedQuestion, reason: Reason) -> Reason:
-        return replace(
-            reason, strength=reason.strength * factors.get((question.key[:3], reason.kind), 1.0)
-        )
 
-    return [
-        (question, [weaken_if_convention(question, reason) for reason in reasons])
-        for question, reasons in question_reasons
-    ]
+def _compute_convention_factors(
+    question_reasons: QuestionReasons,
+) -> dict[tuple[tuple[str, str, str], str], float]:
+    """Return the factor, from 0 to 1, of each dataset and kind of reason that is a convention."""
+    n_questions: Counter[tuple[str, str, str]] = Counter()
+    counts: Counter[tuple[tuple[str, str, str], str]] = Counter()
+    for question, reasons in question_reasons:
+        dataset = _get_dataset(question)
+        n_questions[dataset] += 1
+        kinds = {reason.kind for reason in reasons} & GOLDEN_ONLY_KINDS
+        counts.update((dataset, kind) for kind in kinds)
+
+    factors = {}
+    for (dataset, kind), count in counts.items():
+        usual_count = CONVENTION_SHARE * n_questions[dataset]
+        if count >= MIN_CONVENTION_ITEMS and count > usual_count:
+            factors[dataset, kind] = usual_count / count
+    return factors
 
 
 def score_suspect(
@@ -477,14 +571,20 @@ def score_suspect(
     kinds are wrong. If annotators decided on a fault, move the score halfway to 1 (benchmark) or to
     0 (model).
     """
-    ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
-    strongest: dict[str, float] = {}
-    for reason in ordered:
-        strongest.setdefault(reason.kind, chances[reason.kind] * reason.strength)
-    score = 1 - prod(1 - chance for chance in strongest.values())
+
+    def compute_chance(reason: Reason) -> float:
+        return chances[reason.kind] * reason.strength
+
+    ordered = sorted(reasons, key=compute_chance, reverse=True)
     shown = [reason for reason in ordered if reason.strength >= MIN_SHOWN_STRENGTH]
-    at_fault = is_benchmark_at_fault(question)
-    if at_fault is not None:
-        shown.insert(0, Reason("settled", strength=1.0, text=FAULT_TEXTS[at_fault]))
-        score = 1 - (1 - score) / 2 if at_fault else score / 2
-    return Suspect(question, score=score, reasons=shown)
+    strongest_chances: dict[str, float] = {}
+    for reason in ordered:
+        strongest_chances.setdefault(reason.kind, compute_chance(reason))
+    score = 1 - prod(1 - chance for chance in strongest_chances.values())
+
+    benchmark_at_fault = is_benchmark_at_fault(question)
+    if benchmark_at_fault is None:
+        return Suspect(question, score=score, reasons=shown)
+    settled = Reason("settled", strength=1.0, text=FAULT_TEXTS[benchmark_at_fault])
+    settled_score = 1 - (1 - score) / 2 if benchmark_at_fault else score / 2
+    return Suspect(question, score=settled_score, reasons=[settled, *shown])

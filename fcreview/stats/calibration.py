@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from fcreview.model.metric import MetricUnit
@@ -185,24 +184,36 @@ def group_verdict_pairs(
     such as the error type. Pairs without this value are omitted. Numbers become floats, so that 1
     and 1.0 are the same label.
     """
-    comparable = []
-    for pair in pairs:
-        if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
-            pair = replace(pair, automatic=float(pair.automatic), human=float(pair.human))
-        comparable.append(pair)
+    comparable = [_convert_numbers(pair) for pair in pairs]
     for scope in scopes:
         groups: dict[tuple[str, str | None, str, str | None], list[VerdictPair]] = {}
         for pair in comparable:
             name = None if scope == "overall" else getattr(pair, scope)
             if scope == "overall" or name is not None:
-                groups.setdefault((pair.source, pair.judge, pair.criterion, name), []).append(pair)
-        for source, judge, criterion, name in sorted(
-            groups, key=lambda names: [each or "" for each in names]
-        ):
-            group = tuple(groups[source, judge, criterion, name])
+                key = (pair.source, pair.judge, pair.criterion, name)
+                groups.setdefault(key, []).append(pair)
+
+        for key in sorted(groups, key=_to_sortable_names):
+            source, judge, criterion, name = key
             yield VerdictPairGroup(
-                scope, name=name, source=source, judge=judge, criterion=criterion, pairs=group
+                scope,
+                name=name,
+                source=source,
+                judge=judge,
+                criterion=criterion,
+                pairs=tuple(groups[key]),
             )
+
+
+def _convert_numbers(pair: VerdictPair) -> VerdictPair:
+    """Convert the verdicts of a pair to floats if they are numbers."""
+    if infer_measurement_level((pair.automatic, pair.human)) != "ordinal":
+        return pair
+    return replace(pair, automatic=float(pair.automatic), human=float(pair.human))
+
+
+def _to_sortable_names(names: Iterable[str | None]) -> list[str]:
+    return [name or "" for name in names]
 
 
 MEASURE_LABELS: dict[MeasureName, str] = {
@@ -436,18 +447,20 @@ def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
 
 
 def _group_errors(group: VerdictPairGroup, grouping: ErrorGrouping) -> Iterator[ErrorGroup]:
+    """Group the pairs with different verdicts by the value of `grouping` and by the verdicts."""
     totals: Counter[tuple[str, Any]] = Counter()
-    wrong: dict[tuple[str, Any, Any], list[VerdictPair]] = {}
+    wrong_pairs: dict[tuple[str, Any, Any], list[VerdictPair]] = {}
     for pair in group.pairs:
         name = getattr(pair, grouping)
         if name is None:
             continue
-        totals[name, to_label_key(pair.automatic)] += 1
+        automatic = to_label_key(pair.automatic)
+        totals[name, automatic] += 1
         if not pair.is_correct:
-            wrong.setdefault(
-                (name, to_label_key(pair.automatic), to_label_key(pair.human)), []
-            ).append(pair)
-    for (name, automatic, _), errors in wrong.items():
+            key = (name, automatic, to_label_key(pair.human))
+            wrong_pairs.setdefault(key, []).append(pair)
+
+    for (name, automatic, _), errors in wrong_pairs.items():
         yield ErrorGroup(
             group.source,
             judge=group.judge,
@@ -488,18 +501,34 @@ def _list_item_numbers(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
 
 
 def _compute_measures(group: VerdictPairGroup) -> list[CalibrationMeasure]:
-    pairs = group.measured_pairs
     if group.is_binary:
-        has_both_verdicts = len({pair.automatic for pair in pairs}) == 2
-        if not (has_both_verdicts and group.has_equal_weights):
-            return _compute_weighted_measures(pairs)
-        counts = Counter((pair.automatic, pair.human) for pair in pairs)
-        order = ((True, True), (True, False), (False, True), (False, False))
-        return compute_binary_measures([counts[verdicts] for verdicts in order])
+        return _compute_measures_of_binary_group(group)
+
+    pairs = group.measured_pairs
     if not group.has_equal_weights:
         return [_compute_weighted_agreement(pairs)]
-    keys = [(to_label_key(pair.automatic), to_label_key(pair.human)) for pair in pairs]
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(chain.from_iterable(keys)))}
-    return compute_multiclass_measures(
-        [(numbers[automatic], numbers[human]) for automatic, human in keys]
+    number_by_label: dict[Any, int] = {}
+    numbers = []
+    for pair in pairs:
+        automatic = to_label_key(pair.automatic)
+        human = to_label_key(pair.human)
+        automatic_number = number_by_label.setdefault(automatic, len(number_by_label))
+        human_number = number_by_label.setdefault(human, len(number_by_label))
+        numbers.append((automatic_number, human_number))
+    return compute_multiclass_measures(numbers)
+
+
+def _compute_measures_of_binary_group(group: VerdictPairGroup) -> list[CalibrationMeasure]:
+    pairs = group.measured_pairs
+    has_both_verdicts = len({pair.automatic for pair in pairs}) == 2
+    if not has_both_verdicts or not group.has_equal_weights:
+        return _compute_weighted_measures(pairs)
+
+    counts = Counter((pair.automatic, pair.human) for pair in pairs)
+    true_positives = counts[True, True]
+    false_positives = counts[True, False]
+    false_negatives = counts[False, True]
+    true_negatives = counts[False, False]
+    return compute_binary_measures(
+        [true_positives, false_positives, false_negatives, true_negatives]
     )

@@ -152,12 +152,12 @@ class GroupMetrics:
             return None
         counted = [index for index, metrics in enumerate(self._automatic) if metric.key in metrics]
         automatic = [self._automatic[index][metric.key] for index in counted]
-        values = np.array([each.value for each in automatic], dtype=np.float64)
+        values = np.array([group_metric.value for group_metric in automatic], dtype=np.float64)
         for weights in self._list_possible_weights(counted, automatic):
-            if (
-                weights.sum() > 0
-                and abs(np.average(values, weights=weights) - metric.value) < _TOLERANCE
-            ):
+            if weights.sum() <= 0:
+                continue
+            mean = np.average(values, weights=weights)
+            if abs(mean - metric.value) < _TOLERANCE:
                 return self._build_values(metric, counted, values, weights)
         return None
 
@@ -173,23 +173,28 @@ class GroupMetrics:
 
     def _build_values(
         self, metric: Metric, counted: Sequence[int], automatic: FloatArray, weights: FloatArray
-    ) -> GroupValues | None:
-        groups = [self._groups[index] for index in counted]
+    ) -> GroupValues:
+        """Return the values of a metric in the counted groups, with NaN for a group that has no
+        value from human verdicts.
+        """
         human = np.full(len(counted), np.nan)
         for place, index in enumerate(counted):
-            if metric.key in self._human[index]:
-                human[place] = self._human[index][metric.key].value
+            human_metrics = self._human[index]
+            if metric.key in human_metrics:
+                human[place] = human_metrics[metric.key].value
 
+        groups = [self._groups[index] for index in counted]
+        is_sampled = np.array([group.is_sampled for group in groups])
+        is_known = np.array([group.is_known_before_sample for group in groups])
         has_value = ~np.isnan(human)
-        is_sampled = np.array([group.is_sampled for group in groups]) & has_value
-        is_known = np.array([group.is_known_before_sample for group in groups]) & has_value
-        lowest, highest = _find_scale(metric, np.concatenate([automatic, human[has_value]]))
+        all_values = np.concatenate([automatic, human[has_value]])
+        lowest, highest = _find_scale(metric, all_values)
         return GroupValues(
             automatic=automatic,
             human=human,
             weight=weights,
-            is_sampled=is_sampled,
-            is_known=is_known,
+            is_sampled=is_sampled & has_value,
+            is_known=is_known & has_value,
             stratum=[group.stratum for group in groups],
             lowest=lowest,
             highest=highest,
@@ -305,32 +310,45 @@ def draw_metric_values(values: GroupValues, n_draws: int, seed: int) -> FloatArr
 def _draw_mean_corrections(
     values: GroupValues, stratum: _Stratum, n_draws: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw the weighted mean correction of the estimated groups of a stratum."""
+    """Draw the weighted mean correction of the estimated groups of a stratum: each estimated group
+    gets the correction of a random sampled group, or one of the two extreme corrections, which
+    count as `JEFFREYS` groups each.
+    """
     sampled = stratum.sampled
-    estimated = stratum.estimated
-    mean_automatic = float(
-        np.average(values.automatic[estimated], weights=values.weight[estimated] + _TOLERANCE)
-    )
-    largest = _find_largest_correction(values)
-    prior = np.array(
-        [
-            max(values.lowest - mean_automatic, -largest),
-            min(values.highest - mean_automatic, largest),
-        ]
-    )
-    corrections = np.concatenate([values.human[sampled] - values.automatic[sampled], prior])
+    sampled_corrections = values.human[sampled] - values.automatic[sampled]
     sampled_weights = values.weight[sampled]
+    extreme_corrections = _find_extreme_corrections(values, stratum)
+    n_extremes = len(extreme_corrections)
     mean_weight = float(sampled_weights.mean()) if len(sampled_weights) else 1.0
-    weights = np.concatenate([sampled_weights, np.full(len(prior), mean_weight)])
+    corrections = np.concatenate([sampled_corrections, extreme_corrections])
+    weights = np.concatenate([sampled_weights, np.full(n_extremes, mean_weight)])
 
-    parameters = np.concatenate([np.ones(len(sampled_weights)), np.full(len(prior), JEFFREYS)])
+    # Draw the share of each correction, then the number of estimated groups that get it.
+    sampled_parameters = np.ones(len(sampled_weights))
+    extreme_parameters = np.full(n_extremes, JEFFREYS)
+    parameters = np.concatenate([sampled_parameters, extreme_parameters])
     shares = generator.dirichlet(parameters, n_draws)
-    counts = generator.multinomial(int(estimated.sum()), shares)
+    n_estimated = int(stratum.estimated.sum())
+    counts = generator.multinomial(n_estimated, shares)
+
     counted_weights = counts * weights
     # Group weights can be 0 if a metric counts nothing in a group.
     totals = np.maximum(counted_weights.sum(axis=1), _TOLERANCE)
     mean: FloatArray = (counted_weights @ corrections) / totals
     return mean
+
+
+def _find_extreme_corrections(values: GroupValues, stratum: _Stratum) -> FloatArray:
+    """Return the lowest and the highest correction that the estimated groups may need. They keep
+    the mean on the scale, and are not larger than the largest correction of a sampled group.
+    """
+    estimated = stratum.estimated
+    weights = values.weight[estimated] + _TOLERANCE
+    mean_automatic = float(np.average(values.automatic[estimated], weights=weights))
+    largest = _find_largest_correction(values)
+    lowest_correction = max(values.lowest - mean_automatic, -largest)
+    highest_correction = min(values.highest - mean_automatic, largest)
+    return np.array([lowest_correction, highest_correction])
 
 
 def _find_largest_correction(values: GroupValues) -> float:
@@ -359,6 +377,7 @@ def find_group_metrics(
 def _find_metrics_of_group(
     positions: Sequence[int], calculator: MetricCalculator
 ) -> set[MetricKey]:
+    """Find the metrics on which the first two items of a group have no independent effects."""
     passing = dict.fromkeys(positions, True)
     first, second = positions[:2]
     all_pass = calculator.compute_with_verdicts(passing.items())
@@ -366,10 +385,10 @@ def _find_metrics_of_group(
     second_fails = calculator.compute_with_verdicts({**passing, second: False}.items())
     both_fail = calculator.compute_with_verdicts({**passing, first: False, second: False}.items())
 
-    keys = all_pass.keys() & first_fails.keys() & second_fails.keys() & both_fail.keys()
-    found = set()
-    for key in keys:
-        interaction = all_pass[key] - first_fails[key] - second_fails[key] + both_fail[key]
-        if abs(interaction) > _TOLERANCE:
-            found.add(key)
-    return found
+    metrics = set()
+    for key in all_pass.keys() & first_fails.keys() & second_fails.keys() & both_fail.keys():
+        effect_of_first = first_fails[key] - all_pass[key]
+        effect_after_second = both_fail[key] - second_fails[key]
+        if abs(effect_after_second - effect_of_first) > _TOLERANCE:
+            metrics.add(key)
+    return metrics

@@ -180,21 +180,40 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
     """Compute accuracy, pass^k and pass@k by each convention. The first row of each figure shows
     the convention of the run's own tool. Conventions with the same value share a row.
     """
-    names = [table.own, *(name for name in CONVENTIONS if name != table.own)]
-    names = [
-        name for name in names if name == table.own or _is_applicable(CONVENTIONS[name], table)
-    ]
-    merged: dict[tuple[str, str], ConventionRow] = {}
-    for row in (row for name in names for row in _compute_rows(table, CONVENTIONS[name])):
-        key = (row.figure, "" if row.value is None else f"{row.value:.12f}")
-        merged[key] = _merge_rows(merged[key], row) if key in merged else row
-    everyone = ", ".join(names)
-    for key, row in merged.items():
-        if row.convention == everyone and len(names) > 1:
-            merged[key] = replace(row, convention=f"{table.own} and all other conventions")
-    return sorted(
-        merged.values(), key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own)
-    )
+    names = [table.own]
+    for name, convention in CONVENTIONS.items():
+        if name != table.own and _is_applicable(convention, table):
+            names.append(name)
+
+    row_by_value: dict[tuple[str, str], ConventionRow] = {}
+    for name in names:
+        for row in _compute_rows(table, CONVENTIONS[name]):
+            value = "" if row.value is None else f"{row.value:.12f}"
+            key = (row.figure, value)
+            if key in row_by_value:
+                row_by_value[key] = _merge_rows(row_by_value[key], row)
+            else:
+                row_by_value[key] = row
+
+    rows = []
+    all_names = ", ".join(names)
+    for row in row_by_value.values():
+        if row.convention == all_names and len(names) > 1:
+            row = replace(row, convention=f"{table.own} and all other conventions")
+        rows.append(row)
+    return sorted(rows, key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own))
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A figure by one convention."""
+
+    name: str
+    value: float | None
+    trials_per_task: int | None
+    """Number of trials that is assumed for every task; None to use each task's own number."""
+    no_value_reason: str = ""
+    """Why the figure has no value; empty if it has one."""
 
 
 def add_values_without_incidents(
@@ -276,64 +295,94 @@ def find_spreads(rows: Iterable[ConventionRow]) -> list[Spread]:
 
 
 def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[ConventionRow]:
-    counted = [trial for trial in table.trials if _is_counted(trial, convention)]
+    """Yield the row of each figure by one convention."""
     tasks: Tasks = {}
-    for trial in counted:
-        tasks.setdefault(trial.task, []).append(trial.passed)
-    n_all_tasks = len({trial.task for trial in table.trials})
+    for trial in table.trials:
+        if _is_counted(trial, convention):
+            tasks.setdefault(trial.task, []).append(trial.passed)
+
+    for figure in _compute_figures(table, tasks, convention):
+        yield _build_row(table, tasks, convention=convention, figure=figure)
+
+
+def _compute_figures(table: TrialTable, tasks: Tasks, convention: Convention) -> Iterator[_Figure]:
     n_trials, max_k = _find_trials_per_task(table, tasks, convention)
-    notes = []
-    if len(tasks) < n_all_tasks:
-        vanished = n_all_tasks - len(tasks)
-        notes.append(
-            f"{vanished} of {n_all_tasks} tasks {'has' if vanished == 1 else 'have'} no counted"
-            " trial"
-        )
-    is_own = convention.name == table.own
 
-    def build_row(
-        figure: str, value: float | None, trials_per_task: int | None, note: str = ""
-    ) -> ConventionRow:
-        text = "; ".join([*notes, *([note] if note else [])])
-        n = trials_per_task * len(tasks) if trials_per_task is not None else len(counted)
-        items = tuple(_find_differently_counted_items(table, convention, figure))
-        if is_own and text:
-            items = tuple(
-                trial.item
-                for trial in table.trials
-                if trial.task in _find_incomplete_tasks(table, tasks, note)
-            )
-        return ConventionRow(
-            figure,
-            convention=convention.name,
-            rule=convention.rule,
-            value=value,
-            n=n,
-            n_tasks=len(tasks),
-            is_own=is_own,
-            note=text,
-            items=items,
-        )
-
+    # Missing trials change the accuracy only if they are planned, and then they are failures.
     planned = n_trials if convention.trials == "planned" else None
-    yield build_row("accuracy", _compute_accuracy(tasks, convention, planned), planned)
-    highest = _find_highest_k(table)
-    for k in range(1, highest + 1) if highest > 1 else ():
-        too_high = "" if k <= max_k else _explain_missing_trials(tasks, highest)
-        pass_hat_k = None if too_high else _compute_pass_hat_k(tasks, k, n_trials)
-        yield build_row(f"pass^{k}", pass_hat_k, n_trials, too_high)
+    accuracy = _compute_accuracy(tasks, convention, planned)
+    yield _Figure("accuracy", value=accuracy, trials_per_task=planned)
+
+    highest_k = _find_highest_k(table)
+    if highest_k <= 1:
+        return
+    for k in range(1, highest_k + 1):
+        reason = ""
+        pass_hat_k = None
+        pass_at_k = None
+        if k <= max_k:
+            pass_hat_k = _compute_pass_hat_k(tasks, k, n_trials)
+            pass_at_k = _compute_pass_at_k(tasks, k, n_trials)
+        else:
+            reason = _explain_missing_trials(tasks, highest_k)
+
+        yield _Figure(
+            f"pass^{k}", value=pass_hat_k, trials_per_task=n_trials, no_value_reason=reason
+        )
+        # pass@1 is the same as pass^1.
         if k > 1:
-            pass_at_k = None if too_high else _compute_pass_at_k(tasks, k, n_trials)
-            yield build_row(f"pass@{k}", pass_at_k, n_trials, too_high)
+            yield _Figure(
+                f"pass@{k}", value=pass_at_k, trials_per_task=n_trials, no_value_reason=reason
+            )
+
+
+def _build_row(
+    table: TrialTable, tasks: Tasks, *, convention: Convention, figure: _Figure
+) -> ConventionRow:
+    """Return the row of a figure. `tasks` contains the trials that the convention counts."""
+    notes = []
+    n_all_tasks = len({trial.task for trial in table.trials})
+    n_vanished = n_all_tasks - len(tasks)
+    if n_vanished:
+        verb = "has" if n_vanished == 1 else "have"
+        notes.append(f"{n_vanished} of {n_all_tasks} tasks {verb} no counted trial")
+    if figure.no_value_reason:
+        notes.append(figure.no_value_reason)
+
+    # The own convention has no difference from itself, so its row lists what its note is about.
+    is_own = convention.name == table.own
+    if is_own and notes:
+        incomplete = _find_incomplete_tasks(table, tasks, figure.no_value_reason)
+        items = [trial.item for trial in table.trials if trial.task in incomplete]
+    else:
+        items = list(_find_differently_counted_items(table, convention, figure.name))
+
+    if figure.trials_per_task is None:
+        n = sum(len(passes) for passes in tasks.values())
+    else:
+        n = figure.trials_per_task * len(tasks)
+    return ConventionRow(
+        figure.name,
+        convention=convention.name,
+        rule=convention.rule,
+        value=figure.value,
+        n=n,
+        n_tasks=len(tasks),
+        is_own=is_own,
+        note="; ".join(notes),
+        items=tuple(items),
+    )
 
 
 def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
     """Find the tasks without counted trials and, if there is a `note`, the tasks with the fewest
     trials.
     """
-    vanished = {trial.task for trial in table.trials if trial.task not in tasks}
-    fewest = min(map(len, tasks.values()), default=0)
-    return vanished | {task for task, passes in tasks.items() if note and len(passes) == fewest}
+    incomplete = {trial.task for trial in table.trials if trial.task not in tasks}
+    if note:
+        fewest = min((len(passes) for passes in tasks.values()), default=0)
+        incomplete |= {task for task, passes in tasks.items() if len(passes) == fewest}
+    return incomplete
 
 
 def _explain_missing_trials(tasks: Tasks, highest_k: int) -> str:
@@ -372,15 +421,17 @@ class _TrialsPerTask(NamedTuple):
 def _find_trials_per_task(
     table: TrialTable, tasks: Tasks, convention: Convention
 ) -> _TrialsPerTask:
-    most, fewest = (
-        choose((len(each) for each in tasks.values()), default=0) for choose in (max, min)
-    )
+    counts = [len(passes) for passes in tasks.values()]
+    most = max(counts, default=0)
+    fewest = min(counts, default=0)
     if convention.trials == "file":
-        return _TrialsPerTask(most, most)
+        return _TrialsPerTask(most, max_k=most)
     if convention.trials == "planned" and table.planned:
         planned = max(table.planned, most)
-        return _TrialsPerTask(planned, planned)
-    return _TrialsPerTask(None, min(fewest, table.planned or fewest))
+        return _TrialsPerTask(planned, max_k=planned)
+    if table.planned:
+        return _TrialsPerTask(None, max_k=min(fewest, table.planned))
+    return _TrialsPerTask(None, max_k=fewest)
 
 
 def _compute_accuracy(tasks: Tasks, convention: Convention, n_trials: int | None) -> float | None:
@@ -420,15 +471,18 @@ def _find_differently_counted_items(
     own = CONVENTIONS[table.own]
     if convention == own:
         return
+
     counts: defaultdict[str, int] = defaultdict(int)
     for trial in table.trials:
         counts[trial.task] += _is_counted(trial, convention)
-    full = max(*counts.values(), table.planned or 0) if counts else 0
+    full_count = max([table.planned or 0, *counts.values()])
+
+    # Averaging has an effect only on tasks that have fewer trials than others.
     is_averaged_differently = _get_averaging(convention, figure) != _get_averaging(own, figure)
     for trial in table.trials:
-        if _is_counted(trial, convention) != _is_counted(trial, own) or (
-            is_averaged_differently and counts[trial.task] < full
-        ):
+        is_counted_differently = _is_counted(trial, convention) != _is_counted(trial, own)
+        is_incomplete = counts[trial.task] < full_count
+        if is_counted_differently or (is_averaged_differently and is_incomplete):
             yield trial.item
 
 

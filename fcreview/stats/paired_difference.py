@@ -131,16 +131,24 @@ def estimate_design_effect(pairs: ClusteredPairs) -> float:
         return float(pairs.n)  # One cluster counts as one pair.
 
     value = pairs.value
-    clusters = zip(pairs.differences, pairs.sizes, strict=True)
-    squares = sum((float(difference) - value * size) ** 2 for difference, size in clusters)
+    squares = _sum_squared_deviations(pairs.differences, pairs.sizes, value)
     clustered_variance = squares * n_clusters / (n_clusters - 1)
     independent_variance = pairs.only_a + pairs.only_b - pairs.n * value**2
+
     # If all items of each cluster flip together, the design effect is the mean cluster size of an
     # item.
     largest = sum(size**2 for size in pairs.sizes) / pairs.n
     ratio = (clustered_variance + _PRIOR_FLIPS * largest) / (independent_variance + _PRIOR_FLIPS)
     quantile = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
     return max(ratio, 1.0) * quantile**2
+
+
+def _sum_squared_deviations(totals: Sequence[Number], sizes: Sequence[int], mean: float) -> float:
+    """Sum the squared differences between the total of each cluster and its expectation, if each
+    item has this mean.
+    """
+    clusters = zip(totals, sizes, strict=True)
+    return sum((float(total) - mean * size) ** 2 for total, size in clusters)
 
 
 def compute_t_quantile(degrees_of_freedom: int) -> float:
@@ -172,23 +180,39 @@ def compute_clustered_p_value(pairs: ClusteredPairs) -> tuple[float, TestMethod]
     """Compute the two-sided p value of the hypothesis that the difference of each cluster has a
     random sign.
     """
-    differences = _scale_to_integers([each for each in pairs.differences if each])
-    observed = abs(sum(differences))
-    sizes = Counter(abs(each) for each in differences)
-    if _count_sign_steps(sizes) > _MAX_SIGN_STEPS:
+    nonzero = [difference for difference in pairs.differences if difference]
+    differences = _scale_to_integers(nonzero)
+    count_by_size = Counter(abs(difference) for difference in differences)
+    if _count_sign_steps(count_by_size) > _MAX_SIGN_STEPS:
         # The integers may be too large for floating-point numbers, so the differences before
         # scaling are used.
-        sums = [float(each) for each in pairs.differences]
-        deviation = abs(fsum(sums)) / sqrt(fsum(each**2 for each in sums))
-        return erfc(deviation / sqrt(2)), "clustered normal"
+        return _compute_normal_p_value(pairs.differences), "clustered normal"
 
+    p = _compute_mid_p_value(differences, count_by_size)
+    if pairs.is_clustered:
+        return p, "clustered mid-p"
+    return p, "mcnemar mid-p"
+
+
+def _compute_normal_p_value(differences: Sequence[Number]) -> float:
+    """Compute the p value by the normal distribution that the sum approximates."""
+    values = [float(difference) for difference in differences]
+    standard_deviation = sqrt(fsum(value**2 for value in values))
+    deviation = abs(fsum(values)) / standard_deviation
+    return erfc(deviation / sqrt(2))
+
+
+def _compute_mid_p_value(differences: Sequence[int], count_by_size: Counter[int]) -> float:
+    """Compute the p value exactly. Half of the probability of the observed sum counts (mid-p)."""
     # The sum of all differences is twice the sum of the positive ones, minus the sum of all
     # absolute values.
-    total = sum(abs(each) for each in differences)
-    chances = _distribute_positive_sum(sizes)
-    at_least = (total + observed) // 2
-    p = 2 * sum(chances[at_least + 1 :]) + chances[at_least]
-    return min(1.0, p), "clustered mid-p" if pairs.is_clustered else "mcnemar mid-p"
+    observed = abs(sum(differences))
+    total = sum(abs(difference) for difference in differences)
+    positive_sum = (total + observed) // 2
+
+    chances = _distribute_positive_sum(count_by_size)
+    p = 2 * sum(chances[positive_sum + 1 :]) + chances[positive_sum]
+    return min(1.0, p)
 
 
 def _scale_to_integers(differences: Sequence[Number]) -> list[int]:
@@ -311,14 +335,13 @@ def compute_clustered_rate(sizes: Sequence[int], passed: Sequence[Number]) -> Cl
     n = sum(sizes)
     if not n:
         return None
+
     value = float(sum(passed)) / n
-    n_clusters = len(sizes)
     low, high = _compute_clustered_wilson_interval(sizes, passed)
+    n_clusters = len(sizes)
     if n_clusters < 2:
         return ClusteredRate(value, standard_error=None, low=low, high=high)
-    squares = sum(
-        (float(count) - value * size) ** 2 for count, size in zip(passed, sizes, strict=True)
-    )
+    squares = _sum_squared_deviations(passed, sizes, value)
     variance = squares * n_clusters / (n_clusters - 1) / n**2
     return ClusteredRate(value, standard_error=sqrt(variance), low=low, high=high)
 

@@ -125,37 +125,36 @@ def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
     occurrences are matched in order. The benchmark and its version are ignored if they differ
     between the runs.
     """
-    generations = tuple(
-        dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run)
-    )
+    generations = _list_generations(runs)
     match_keys = _build_match_keys(runs, ignores_generation=len(generations) > 1)
     questions = _collect_questions(runs, match_keys)
     tasks = _find_tasks(runs, match_keys)
 
     matched: dict[Cluster, list[list[ItemOutcome]]] = {}
-    task_names: set[Cluster] = set()
-    for number, run in enumerate(runs):
+    for run_index, run in enumerate(runs):
         for outcome in run:
             match_key = match_keys[outcome.question_key]
             identity = _name_task(outcome, match_key)
-            if identity in tasks:
-                task_names.add(identity)
-            else:
+            if identity not in tasks:
                 identity = (*match_key, _find_question(outcome, questions[match_key]))
-            rows = matched.get(identity)
-            if rows is None:
-                rows = matched[identity] = [[] for _ in runs]
-            rows[number].append(outcome)
+            if identity not in matched:
+                matched[identity] = [[] for _ in runs]
+            matched[identity][run_index].append(outcome)
 
     items = []
     for identity, outcomes_by_run in matched.items():
-        is_task = identity in task_names
-        items += _align_outcomes(identity, outcomes_by_run, is_task=is_task)
-    return AlignedRuns(
-        items,
-        generations=generations,
-        n_other_question=sum(len(each) > 1 for each in questions.values()),
-    )
+        items += _align_outcomes(identity, outcomes_by_run, is_task=identity in tasks)
+    n_other_question = sum(len(texts) > 1 for texts in questions.values())
+    return AlignedRuns(items, generations=generations, n_other_question=n_other_question)
+
+
+def _list_generations(runs: Sequence[Sequence[ItemOutcome]]) -> tuple[str, ...]:
+    """Return the benchmark versions of the runs, in order of first appearance."""
+    generations: dict[str, None] = {}
+    for run in runs:
+        for outcome in run:
+            generations[outcome.question_key.generation] = None
+    return tuple(generations)
 
 
 def _build_match_keys(
@@ -249,21 +248,36 @@ def _order_trials(outcomes_by_run: Sequence[Sequence[ItemOutcome]]) -> list[list
     depend on their numbers. If a run has more trials than another, trials that represent all of
     them come first.
     """
-    with_verdict = [
-        [each for each in outcomes if each.verdict is not None] for outcomes in outcomes_by_run
-    ]
-    n_pairs = min((len(outcomes) for outcomes in with_verdict if outcomes), default=0)
-    ordered = []
-    for outcomes, decided in zip(outcomes_by_run, with_verdict, strict=True):
-        sorted_trials = sorted(decided, key=lambda trial: not trial.verdict)
-        chosen = {
-            (2 * pair + 1) * len(decided) // (2 * n_pairs) for pair in range(n_pairs) if decided
-        }
-        paired = [trial for position, trial in enumerate(sorted_trials) if position in chosen]
-        others = [trial for position, trial in enumerate(sorted_trials) if position not in chosen]
-        undecided = [trial for trial in outcomes if trial.verdict is None]
-        ordered.append([*paired, *others, *undecided])
-    return ordered
+    counts = []
+    for outcomes in outcomes_by_run:
+        n_verdicts = sum(trial.verdict is not None for trial in outcomes)
+        if n_verdicts:
+            counts.append(n_verdicts)
+    n_pairs = min(counts, default=0)
+    return [_order_trials_of_run(outcomes, n_pairs) for outcomes in outcomes_by_run]
+
+
+def _order_trials_of_run(outcomes: Sequence[ItemOutcome], n_pairs: int) -> list[ItemOutcome]:
+    """Sort trials: first `n_pairs` with a verdict that represent all, then all others with a
+    verdict, then those without one.
+    """
+    undecided = [trial for trial in outcomes if trial.verdict is None]
+    decided = [trial for trial in outcomes if trial.verdict is not None]
+    if not decided:
+        return undecided
+    passing_first = sorted(decided, key=lambda trial: not trial.verdict)
+
+    # Of as many equal parts of the sorted trials as there are pairs, the middle of each is chosen.
+    n_trials = len(decided)
+    chosen = {(2 * pair + 1) * n_trials // (2 * n_pairs) for pair in range(n_pairs)}
+    paired = []
+    others = []
+    for position, trial in enumerate(passing_first):
+        if position in chosen:
+            paired.append(trial)
+        else:
+            others.append(trial)
+    return paired + others + undecided
 
 
 TASK_BENCHMARKS = frozenset({"tau", "inspect", "atif"})
@@ -323,27 +337,39 @@ class Flip:
         """
         # The two sides differ only in their verdicts.
         if self.same_prediction and not self.golden_differs:
-            name, failing = ("B", self.b) if self.passing_side == "a" else ("A", self.a)
-            reasons = ", ".join(filter(None, (failing.error_type, failing.first_difference)))
-            return f"same prediction; {name}: {reasons or UNKNOWN_FAILURE}"
-        sides = [
-            f"{name}: {text}"
-            for name, side in (("A", self.a), ("B", self.b))
-            if (text := explain_outcome(side))
-        ]
+            if self.passing_side == "a":
+                return f"same prediction; B: {_describe_failure(self.b)}"
+            return f"same prediction; A: {_describe_failure(self.a)}"
+
+        parts = []
         if self.same_prediction:
-            sides.insert(0, "same prediction, different golden answer")
+            parts.append("same prediction, different golden answer")
         elif self.golden_differs:
-            sides.insert(0, "different golden answer")
-        return "; ".join(sides)
+            parts.append("different golden answer")
+        for name, outcome in (("A", self.a), ("B", self.b)):
+            explanation = explain_outcome(outcome)
+            if explanation:
+                parts.append(f"{name}: {explanation}")
+        return "; ".join(parts)
+
+
+def _describe_failure(outcome: ItemOutcome) -> str:
+    """Describe a failing item by its error type and its first difference."""
+    reasons = [text for text in (outcome.error_type, outcome.first_difference) if text]
+    return ", ".join(reasons) or UNKNOWN_FAILURE
 
 
 def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
     """Find the flips between two runs: first the items that A passes, then the items that B
     passes.
     """
-    pairs = (item.outcomes for item in items)
-    flips = (Flip(a, b) for a, b in pairs if a and b and {a.verdict, b.verdict} == {True, False})
+    flips = []
+    for item in items:
+        a, b = item.outcomes
+        if a is None or b is None or a.verdict is None or b.verdict is None:
+            continue
+        if a.verdict != b.verdict:
+            flips.append(Flip(a, b))
     return sorted(flips, key=lambda flip: flip.passing_side)
 
 
@@ -544,8 +570,18 @@ def _has_unequally_reviewed_golden(question: Sequence[AlignedItem]) -> bool:
 
 
 def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> ComparisonGroup:
-    pairs = [item.outcomes for item in items if None not in item.outcomes]
-    verdicts = [[outcome.verdict if outcome else None for outcome in pair] for pair in pairs]
+    verdicts_a: list[bool | None] = []
+    verdicts_b: list[bool | None] = []
+    for item in items:
+        a, b = item.outcomes
+        if a is not None and b is not None:
+            verdicts_a.append(a.verdict)
+            verdicts_b.append(b.verdict)
+    pairs = zip(verdicts_a, verdicts_b, strict=True)
+    counts = count_verdict_pairs((a, b) for a, b in pairs if a is not None and b is not None)
+    n_verdicts_a = sum(verdict is not None for verdict in verdicts_a)
+    n_verdicts_b = sum(verdict is not None for verdict in verdicts_b)
+
     questions = _group_by_question(items)
     clusters = _sum_clusters(questions)
     reviews = _count_reviews(questions)
@@ -554,13 +590,10 @@ def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> Compar
         difference = replace(difference, low=None, high=None, p=None, test=None)
     return ComparisonGroup(
         category=category,
-        counts=count_verdict_pairs((a, b) for a, b in verdicts if a is not None and b is not None),
+        counts=counts,
         difference=difference,
-        n_pairs=len(pairs),
-        n_verdicts=(
-            sum(a is not None for a, _ in verdicts),
-            sum(b is not None for _, b in verdicts),
-        ),
+        n_pairs=len(verdicts_a),
+        n_verdicts=(n_verdicts_a, n_verdicts_b),
         clustered_rates=clusters.rates,
         reviews=reviews,
     )
@@ -583,43 +616,57 @@ class _ClusterSums:
 
 def _sum_clusters(questions: Iterable[Sequence[AlignedItem]]) -> _ClusterSums:
     """Add up the verdicts of A and B in each cluster."""
-    sums: dict[Cluster, _ClusterSum] = {}
+    sums: defaultdict[Cluster, _ClusterSum] = defaultdict(_ClusterSum)
     only_a: Number = 0
     only_b: Number = 0
     for question in questions:
-        verdicts_a = _list_verdicts(question, side=0)
-        verdicts_b = _list_verdicts(question, side=1)
-        size = min(len(verdicts_a), len(verdicts_b))
-        if not size:
+        passes = _count_passes(question)
+        if not passes.size:
             continue
         # With equally many trials in both runs, these are the numbers of passing trials.
-        passed_a = _scale_passes(verdicts_a, size)
-        passed_b = _scale_passes(verdicts_b, size)
-        only_a += max(passed_a - passed_b, 0)
-        only_b += max(passed_b - passed_a, 0)
-        cluster = sums.setdefault(question[0].cluster, _ClusterSum())
-        cluster.size += size
-        cluster.passed_a += passed_a
-        cluster.passed_b += passed_b
+        only_a += max(passes.passed_a - passes.passed_b, 0)
+        only_b += max(passes.passed_b - passes.passed_a, 0)
+        cluster_sum = sums[question[0].cluster]
+        cluster_sum.size += passes.size
+        cluster_sum.passed_a += passes.passed_a
+        cluster_sum.passed_b += passes.passed_b
 
-    sizes = [each.size for each in sums.values()]
-    differences = [each.passed_a - each.passed_b for each in sums.values()]
+    sizes = [cluster_sum.size for cluster_sum in sums.values()]
+    passed_a = [cluster_sum.passed_a for cluster_sum in sums.values()]
+    passed_b = [cluster_sum.passed_b for cluster_sum in sums.values()]
+    differences = [a - b for a, b in zip(passed_a, passed_b, strict=True)]
+    rate_a = compute_clustered_rate(sizes, passed_a)
+    rate_b = compute_clustered_rate(sizes, passed_b)
     return _ClusterSums(
         pairs=ClusteredPairs(sizes, differences, only_a=float(only_a), only_b=float(only_b)),
-        rates=(
-            compute_clustered_rate(sizes, [each.passed_a for each in sums.values()]),
-            compute_clustered_rate(sizes, [each.passed_b for each in sums.values()]),
-        ),
+        rates=(rate_a, rate_b),
     )
 
 
-def _list_verdicts(question: Sequence[AlignedItem], *, side: int) -> list[bool]:
+def _count_passes(question: Sequence[AlignedItem]) -> _ClusterSum:
+    """Count the passes of one question. If a run has more trials than the other, its passes are
+    those of as many trials as the other has.
+    """
+    verdicts_a = _list_verdicts(question, side=0)
+    verdicts_b = _list_verdicts(question, side=1)
+    size = min(len(verdicts_a), len(verdicts_b))
+    if not size:
+        return _ClusterSum()
+    return _ClusterSum(
+        size,
+        passed_a=_scale_passes(verdicts_a, size),
+        passed_b=_scale_passes(verdicts_b, size),
+    )
+
+
+def _list_outcomes(question: Sequence[AlignedItem], *, side: int) -> list[ItemOutcome]:
     outcomes = [item.outcomes[side] for item in question]
-    return [
-        outcome.verdict
-        for outcome in outcomes
-        if outcome is not None and outcome.verdict is not None
-    ]
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _list_verdicts(question: Sequence[AlignedItem], *, side: int) -> list[bool]:
+    verdicts = [outcome.verdict for outcome in _list_outcomes(question, side=side)]
+    return [verdict for verdict in verdicts if verdict is not None]
 
 
 def _scale_passes(verdicts: Sequence[bool], size: int) -> Number:
@@ -629,25 +676,30 @@ def _scale_passes(verdicts: Sequence[bool], size: int) -> Number:
 
 
 def _count_reviews(questions: Iterable[Sequence[AlignedItem]]) -> ReviewBalance:
-    reviewed = [0, 0]
-    one_sided = [0, 0]
+    """Count the reviews of the questions that both A and B have."""
+    reviewed_a = 0
+    reviewed_b = 0
+    one_sided_a = 0
+    one_sided_b = 0
     for question in questions:
-        sides = [
-            [item.outcomes[side] for item in question if item.outcomes[side] is not None]
-            for side in (0, 1)
-        ]
-        if not all(sides):
+        outcomes_a = _list_outcomes(question, side=0)
+        outcomes_b = _list_outcomes(question, side=1)
+        if not outcomes_a or not outcomes_b:
             continue
-        for side, outcomes in enumerate(sides):
-            others = sides[1 - side]
-            reviewed[side] += sum(
-                outcome is not None and outcome.is_reviewed for outcome in outcomes
-            )
-            if not all(outcome is not None and outcome.is_reviewed for outcome in others):
-                one_sided[side] += sum(
-                    outcome is not None and outcome.is_override for outcome in outcomes
-                )
-    return ReviewBalance((reviewed[0], reviewed[1]), (one_sided[0], one_sided[1]))
+        reviewed_a += sum(outcome.is_reviewed for outcome in outcomes_a)
+        reviewed_b += sum(outcome.is_reviewed for outcome in outcomes_b)
+        one_sided_a += _count_one_sided_overrides(outcomes_a, outcomes_b)
+        one_sided_b += _count_one_sided_overrides(outcomes_b, outcomes_a)
+    return ReviewBalance((reviewed_a, reviewed_b), (one_sided_a, one_sided_b))
+
+
+def _count_one_sided_overrides(
+    outcomes: Sequence[ItemOutcome], others: Sequence[ItemOutcome]
+) -> int:
+    """Count the overrides of a question, unless it is reviewed in all trials of the other run."""
+    if all(other.is_reviewed for other in others):
+        return 0
+    return sum(outcome.is_override for outcome in outcomes)
 
 
 def has_grouped_items(aligned: AlignedRuns) -> bool:
@@ -712,52 +764,68 @@ def list_table_groups(
 def list_caveats(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
 ) -> list[str]:
-    lines = []
-    unmatched_a, unmatched_b = comparison.n_unmatched
-    if unmatched_a or unmatched_b:
-        items_a = format_count(unmatched_a, "item")
-        lines.append(
-            f"{items_a} of A and {unmatched_b:,} of B have no matching item in the other run"
-        )
-        if comparison.n_other_question:
-            ids = format_count(comparison.n_other_question, "item id")
-            lines.append(
-                f"A and B have different questions under {ids}, so these items do not match"
-            )
+    """List what limits the meaning of a comparison, one line each."""
+    lines = _describe_unmatched_items(comparison)
     if len(comparison.generations) > 1:
         generations = ", ".join(comparison.generations)
         lines.append(
             f"the benchmark versions differ ({generations}), so items are matched without the"
             " version"
         )
-    overall = comparison.overall
-    if overall.counts.n < overall.n_pairs:
-        incomplete = [
-            f"{name} ({source}) has {format_count(n_verdicts, 'verdict')}"
-            for name, source, n_verdicts in zip(
-                ("A", "B"), (source_a, source_b), overall.n_verdicts, strict=True
-            )
-            if n_verdicts < overall.n_pairs
-        ]
-        pairs = format_count(overall.n_pairs, "pair")
-        lines.append(
-            f"only {overall.counts.n:,} of {pairs} have a verdict on both sides:"
-            f" {', '.join(incomplete)}"
-        )
-    if not overall.is_comparable(source_a, source_b):
-        names = [
-            group.category or ""
-            for group in comparison.categories
-            if not group.is_comparable(source_a, source_b)
-        ]
-        count = format_count(len(names), "category", "categories")
-        lines.append(
-            f"no pass rates for all items and for {count} ({', '.join(names)}),"
-            " because the items with a recomputed verdict are not a random sample"
-        )
+    lines += _describe_missing_verdicts(comparison.overall, source_a, source_b)
+    lines += _describe_missing_pass_rates(comparison, source_a, source_b)
     lines += _describe_clusters(comparison)
     lines += describe_reviews(comparison, source_a, source_b)
     return lines
+
+
+def _describe_unmatched_items(comparison: RunComparison) -> list[str]:
+    unmatched_a, unmatched_b = comparison.n_unmatched
+    if not unmatched_a and not unmatched_b:
+        return []
+
+    items_a = format_count(unmatched_a, "item")
+    lines = [f"{items_a} of A and {unmatched_b:,} of B have no matching item in the other run"]
+    if comparison.n_other_question:
+        ids = format_count(comparison.n_other_question, "item id")
+        lines.append(f"A and B have different questions under {ids}, so these items do not match")
+    return lines
+
+
+def _describe_missing_verdicts(
+    overall: ComparisonGroup, source_a: VerdictSource, source_b: VerdictSource
+) -> list[str]:
+    if overall.counts.n >= overall.n_pairs:
+        return []
+
+    incomplete = []
+    n_verdicts_a, n_verdicts_b = overall.n_verdicts
+    if n_verdicts_a < overall.n_pairs:
+        incomplete.append(f"A ({source_a}) has {format_count(n_verdicts_a, 'verdict')}")
+    if n_verdicts_b < overall.n_pairs:
+        incomplete.append(f"B ({source_b}) has {format_count(n_verdicts_b, 'verdict')}")
+    pairs = format_count(overall.n_pairs, "pair")
+    return [
+        f"only {overall.counts.n:,} of {pairs} have a verdict on both sides:"
+        f" {', '.join(incomplete)}"
+    ]
+
+
+def _describe_missing_pass_rates(
+    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
+) -> list[str]:
+    if comparison.overall.is_comparable(source_a, source_b):
+        return []
+
+    names = []
+    for group in comparison.categories:
+        if not group.is_comparable(source_a, source_b):
+            names.append(group.category or "")
+    count = format_count(len(names), "category", "categories")
+    return [
+        f"no pass rates for all items and for {count} ({', '.join(names)}),"
+        " because the items with a recomputed verdict are not a random sample"
+    ]
 
 
 def _describe_clusters(comparison: RunComparison) -> list[str]:
@@ -894,25 +962,30 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
     """Match the items of all runs, and rank the runs and the items."""
     aligned = align_runs(runs)
     kept, n_wrong_golden = leave_out_wrong_golden_answers(aligned.items)
-    verdicts = [tuple(each.verdict if each else None for each in item.outcomes) for item in kept]
-    shared = [item for item, row in zip(kept, verdicts, strict=True) if None not in row]
+    shared = [item for item in kept if _has_all_verdicts(item)]
     ranking = rank_runs(shared or kept, len(runs))
 
     # `_build_matrix_item` needs the order of the ranking.
-    strength = {each.run: each.rate or 0.0 for each in ranking}
-    items = [
-        _build_matrix_item(item, row, strength) for item, row in zip(kept, verdicts, strict=True)
-    ]
-    known = [item for item in items if item.known]
-    hardest = sorted(known, key=lambda item: (item.passing / item.known, -item.known))
+    rate_by_run = {ranked.run: ranked.rate or 0.0 for ranked in ranking}
+    items = []
+    for aligned_item in kept:
+        item = _build_matrix_item(aligned_item, rate_by_run)
+        if item.known:
+            items.append(item)
+    hardest_first = sorted(items, key=lambda item: (item.passing / item.known, -item.known))
     return RunMatrix(
         ranking=ranking,
-        items=hardest,
+        items=hardest_first,
         n_shared=len(shared),
         n_other_question=aligned.n_other_question,
         generations=aligned.generations,
         n_wrong_golden=n_wrong_golden,
     )
+
+
+def _has_all_verdicts(item: AlignedItem) -> bool:
+    """Whether each run has a verdict on an item."""
+    return all(outcome is not None and outcome.verdict is not None for outcome in item.outcomes)
 
 
 def rank_runs(items: Sequence[AlignedItem], n_runs: int) -> list[RankedRun]:
@@ -989,15 +1062,14 @@ def _has_one_sided_override(a: ItemOutcome, b: ItemOutcome) -> bool:
     return (a.is_override and not b.is_reviewed) or (b.is_override and not a.is_reviewed)
 
 
-def _build_matrix_item(
-    item: AlignedItem, verdicts: Sequence[bool | None], strength: dict[int, float]
-) -> MatrixItem:
-    passing = sorted(strength[run] for run, verdict in enumerate(verdicts) if verdict is True)
-    failing = [strength[run] for run, verdict in enumerate(verdicts) if verdict is False]
-    by_rank = tuple(verdicts[run] for run in strength)
+def _build_matrix_item(item: AlignedItem, rate_by_run: Mapping[int, float]) -> MatrixItem:
+    """Return an item with the verdicts of the runs in the order of `rate_by_run`."""
+    verdicts = [None if outcome is None else outcome.verdict for outcome in item.outcomes]
+    passing = sorted(rate for run, rate in rate_by_run.items() if verdicts[run] is True)
+    failing = [rate for run, rate in rate_by_run.items() if verdicts[run] is False]
     return MatrixItem(
         item,
-        verdicts=by_rank,
+        verdicts=tuple(verdicts[run] for run in rate_by_run),
         passing=len(passing),
         known=len(passing) + len(failing),
         upset_score=compute_upset_score(passing, failing),

@@ -81,7 +81,29 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
     remainders get the items left after rounding down. Raises SamplingError if `total` is too small
     or too large.
     """
-    sizes = {name: size for name, size in sorted(sizes.items()) if size}
+    size_by_name = {name: size for name, size in sorted(sizes.items()) if size}
+    _check_sample_size(size_by_name, total)
+
+    proportional = _find_strata_above_minimum(size_by_name, total)
+    # All other strata get one item.
+    remaining = total - (len(size_by_name) - len(proportional))
+    size_sum = sum(size_by_name[name] for name in proportional)
+    drawn = dict.fromkeys(size_by_name, 1)
+    remainders: dict[str, int] = {}
+    for name in proportional:
+        drawn[name], remainders[name] = divmod(size_by_name[name] * remaining, size_sum)
+
+    largest_remainder_first = sorted(proportional, key=lambda name: (-remainders[name], name))
+    n_left = total - sum(drawn.values())
+    for name in largest_remainder_first[:n_left]:
+        drawn[name] += 1
+    return [Stratum(name, size=size, drawn=drawn[name]) for name, size in size_by_name.items()]
+
+
+def _check_sample_size(sizes: Mapping[str, int], total: int) -> None:
+    """Raise SamplingError if the strata have fewer items, or the sample is smaller than one item of
+    each.
+    """
     population = sum(sizes.values())
     if not 1 <= total <= population:
         raise SamplingError(f"cannot draw {total:,} items, because {population:,} items match")
@@ -90,20 +112,6 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
             f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least {len(sizes):,}"
             " items."
         )
-    proportional = _find_strata_above_minimum(sizes, total)
-    # All other strata get one item.
-    remaining = total - (len(sizes) - len(proportional))
-    size_sum = sum(sizes[name] for name in proportional)
-    drawn = dict.fromkeys(sizes, 1)
-    remainders: dict[str, int] = {}
-    for name in proportional:
-        drawn[name], remainders[name] = divmod(sizes[name] * remaining, size_sum)
-
-    by_remainder = sorted(proportional, key=lambda name: (-remainders[name], name))
-    n_left = total - sum(drawn.values())
-    for name in by_remainder[:n_left]:
-        drawn[name] += 1
-    return [Stratum(name, size=size, drawn=drawn[name]) for name, size in sizes.items()]
 
 
 def _find_strata_above_minimum(sizes: Mapping[str, int], total: int) -> list[str]:
@@ -154,13 +162,11 @@ def draw_stratified_sample(
     members: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
     for content, name in stratum_by_content.items():
         members[name].append(content)
-    items = [
-        content
-        for stratum in strata
-        for content in shuffle_by_content(members[stratum.name], str, seed, "sample")[
-            : stratum.drawn
-        ]
-    ]
+
+    items: list[str] = []
+    for stratum in strata:
+        shuffled = shuffle_by_content(members[stratum.name], str, seed, "sample")
+        items += shuffled[: stratum.drawn]
     return StratifiedSample(strata, items=sorted(items), stratum_by_item=stratum_by_content)
 
 
@@ -225,20 +231,29 @@ def assign_shares(
 def _add_repeats(
     annotator: str, contents: Sequence[str], order: list[int], options: ShareOptions
 ) -> AnnotatorShare:
-    first, last = len(order) // _SEGMENTS, len(order) - len(order) // _SEGMENTS
-    if options.repeats > first:
+    """Repeat random items of the first segment in the last segment."""
+    segment_size = len(order) // _SEGMENTS
+    if options.repeats > segment_size:
         raise SamplingError(
             f"{annotator}'s {len(order):,} items are too few for {options.repeats:,} repeats. Use"
-            f" at most {first:,}."
+            f" at most {segment_size:,}."
         )
-    repeated = _shuffle_indexes(contents, order[:first], options.seed, f"repeats {annotator}")[
-        : options.repeats
-    ]
+
+    seed = options.seed
+    first_segment = order[:segment_size]
+    shuffled = _shuffle_indexes(contents, first_segment, seed, f"repeats {annotator}")
+    repeated = shuffled[: options.repeats]
+
+    last_start = len(order) - segment_size
     last_segment = _shuffle_indexes(
-        contents, [*order[last:], *repeated], options.seed, f"again {annotator}"
+        contents, order[last_start:] + repeated, seed, f"again {annotator}"
     )
-    positions = [last + at for at, item in enumerate(last_segment) if item in set(repeated)]
-    return AnnotatorShare(annotator, order=[*order[:last], *last_segment], repeats=positions)
+    repeated_indexes = set(repeated)
+    positions = []
+    for position, item in enumerate(last_segment, last_start):
+        if item in repeated_indexes:
+            positions.append(position)
+    return AnnotatorShare(annotator, order=order[:last_start] + last_segment, repeats=positions)
 
 
 def _shuffle_indexes(

@@ -252,7 +252,8 @@ def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = (
     """
     counts: Counter[str] = Counter()
     for item in items:
-        counts.update(item.tags)
+        if item.tags:  # hardly any item has tags, and `update` takes a while without them, too
+            counts.update(item.tags)
 
     used_first_tags = [tag for tag in dict.fromkeys(first_tags) if tag in counts]
     # Sorting only as many as can be listed is faster than sorting all.

@@ -222,7 +222,7 @@ class QueueMenus:
         )
 
     async def _load_suspect_reasons(self) -> ChoiceTable[Sequence[int]]:
-        view = self._view_all_items()
+        view = replace(self._view_all_items(), queue="suspects")
         suspicions = await self._session.query(lambda store: store.fetch_suspicions(view))
         return build_suspect_reason_choices(suspicions)
 

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -112,39 +112,78 @@ def import_(
     started = time.perf_counter()
     options = replace(options, forget_data=forget_data, name=name)
     config = load_config()
-    is_on_cluster = dask is not None
     if lake is not None:
-        _check_lake_options(options, is_on_cluster=is_on_cluster)
-        location = resolve_lake_location(lake)
-        if dask is not None:
-            summary, scores = _import_on_cluster(options, location, dask, _parse_part_count(part))
-        else:
-            summary, scores = _import_to_lake(options, config, location, _parse_part(part))
-        _use_names_of_lake(summary, location)
-        command = f"fcreview check {location}"
-    elif part is not None or is_on_cluster:
-        raise UsageError(f"{'--part' if part else '--dask'} needs --lake DIR")
+        outcome = _import_to_lake(options, config, lake, part=part, dask=dask)
+    elif part is not None:
+        raise UsageError("--part needs --lake DIR")
+    elif dask is not None:
+        raise UsageError("--dask needs --lake DIR")
     else:
-        home, summary = import_discovered_runs(options, _discover_runs(options, config), config)
-        location = str(home.root)
-        scores = _fetch_score_counts(home) if home.store.exists() else {}
-        command = format_check_command(options)
+        outcome = _import_to_workspace(options, config)
 
-    rows = _build_run_rows(summary, scores)
+    summary = outcome.summary
+    rows = _build_run_rows(summary, outcome.scores)
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
     issues.sort(key=lambda issue: SEVERITIES.index(issue["severity"]))
     if as_json:
         emit_json(*rows, *issues)
     elif rows or issues:
-        _print_import_summary(rows, issues, location, time.perf_counter() - started)
-        _print_problems(rows, sanitize(command))
+        _print_import_summary(rows, issues, outcome.location, time.perf_counter() - started)
+        _print_problems(rows, sanitize(outcome.check_command))
 
     # One part of several may have no runs.
-    if not rows and (part is None or is_on_cluster):
+    is_single_part = part is not None and dask is None
+    if not rows and not is_single_part:
         raise CommandError(explain_no_runs(options, summary))
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):
         raise typer.Exit(EXIT_FAILURE)
+
+
+@dataclass(frozen=True)
+class _ImportOutcome:
+    summary: ImportSummary
+    scores: ScoresByRun
+    location: str
+    """Folder of the workspace, or folder or address of the lake."""
+    check_command: str
+    """Command that shows the problems of the imported runs."""
+
+
+def _import_to_workspace(options: WorkspaceOptions, config: Config) -> _ImportOutcome:
+    workspace, summary = import_discovered_runs(options, _discover_runs(options, config), config)
+    scores: ScoresByRun = {}
+    if workspace.store.exists():
+        scores = _fetch_score_counts(workspace)
+    return _ImportOutcome(
+        summary,
+        scores=scores,
+        location=str(workspace.root),
+        check_command=format_check_command(options),
+    )
+
+
+def _import_to_lake(
+    options: WorkspaceOptions, config: Config, lake: str, *, part: str | None, dask: str | None
+) -> _ImportOutcome:
+    """Import into a lake: on this machine one part, or with the workers of `dask` all parts.
+
+    The parameters from `lake` on are the values of the command's options.
+    """
+    _check_lake_options(options, is_on_cluster=dask is not None)
+    location = resolve_lake_location(lake)
+    if dask is not None:
+        n_parts = _parse_part_count(part)
+        summary, scores = _import_on_cluster(options, location, dask, n_parts)
+    else:
+        summary, scores = _import_part(options, config, location, _parse_part(part))
+    _use_names_of_lake(summary, location)
+    return _ImportOutcome(
+        summary,
+        scores=scores,
+        location=location,
+        check_command=f"fcreview check {location}",
+    )
 
 
 def _check_lake_options(options: WorkspaceOptions, *, is_on_cluster: bool) -> None:
@@ -415,7 +454,7 @@ def _parse_part_count(text: str | None) -> int | None:
     raise UsageError(f"--part {text} is invalid. With --dask, pass the number of parts, such as 16")
 
 
-def _import_to_lake(
+def _import_part(
     options: WorkspaceOptions,
     config: Config,
     location: str,
@@ -561,7 +600,7 @@ def import_part_on_worker(
 ) -> tuple[ImportSummary, ScoresByRun]:
     """Import one part of the runs in a worker of a Dask cluster, in a single process."""
     with _import_lock:
-        return _import_to_lake(options, load_config(), location, part, n_workers=1)
+        return _import_part(options, load_config(), location, part, n_workers=1)
 
 
 def schema() -> None:

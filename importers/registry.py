@@ -7,7 +7,7 @@ docs/new-benchmark.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,25 +142,15 @@ def discover(
     importers = IMPORTERS if format is None else (get_importer(format),)
     gathered = gather_files(paths)
     copies = find_copies(gathered.files, paths)
-    originals = [path for path in gathered.files if path not in copies]
-    found = DiscoveredRuns(issues=list(gathered.issues))
-
     named_folders = _make_absolute([*data, *list_environment_folders()])
-    found.issues += _report_unusable_folders(named_folders)
     dataset_folders = _select_usable_folders(named_folders)
 
-    plans: list[RunPlan] = []
-    for importer in importers:
-        files = originals if importer.ignores_copies else gathered.files
-        claims = _search_runs(importer, files, dataset_folders, search)
-        plans += [
-            plan for plan in claims.plans if not _is_guess_about_claimed_files(plan, found.claimed)
-        ]
-        found.issues += claims.issues
-        found.claimed |= claims.claimed
-
-    conflicts = _find_file_conflicts(plans)
-    found.plans = _omit_losers(plans, conflicts)
+    claims = _collect_claims(importers, gathered.files, copies, dataset_folders, search)
+    conflicts = _find_file_conflicts(claims.plans)
+    found = DiscoveredRuns(plans=_omit_losers(claims.plans, conflicts), claimed=claims.claimed)
+    found.issues += gathered.issues
+    found.issues += _report_unusable_folders(named_folders)
+    found.issues += claims.issues
     found.issues += _report_file_conflicts(conflicts)
 
     ignored_copies = _find_ignored_copies(copies, found)
@@ -175,6 +165,27 @@ def discover(
     if not found.plans and not has_error:
         found.issues.append(_explain_no_runs(paths, gathered.files))
     return found
+
+
+def _collect_claims(
+    importers: Sequence[Importer],
+    files: Sequence[Path],
+    copies: Collection[Path],
+    dataset_folders: Sequence[Path],
+    search: SearchOptions,
+) -> DiscoveredRuns:
+    """Find the runs of all importers. Several runs can claim the same file."""
+    originals = [path for path in files if path not in copies]
+    collected = DiscoveredRuns()
+    for importer in importers:
+        searched_files = originals if importer.ignores_copies else files
+        claims = _search_runs(importer, searched_files, dataset_folders, search)
+        for plan in claims.plans:
+            if not _is_guess_about_claimed_files(plan, collected.claimed):
+                collected.plans.append(plan)
+        collected.issues += claims.issues
+        collected.claimed |= claims.claimed
+    return collected
 
 
 def _search_runs(

@@ -311,36 +311,59 @@ def _draw_hierarchical_rates(
     prior Beta(a, a), where a is the parameter of `prior`.
     """
     grid = _make_pool_grid()
-    independent_parameter = np.array([prior.parameter])
-    # The first axis of these arrays is the probability of an independent cell, then follow the grid
-    # points and the cells.
+    evidence = _compute_evidence(grid, reviewed, passed, prior)
+
+    # Draw the probability of an independent cell and a grid point by their evidence.
+    log_weight = evidence.total.sum(axis=2).ravel()
+    weight = np.exp(log_weight - log_weight.max())
+    chosen = generator.choice(weight.size, n_draws, p=weight / weight.sum())
+
+    # Draw which cells are independent.
+    log_chance = (evidence.independent - evidence.total).reshape(weight.size, -1)[chosen]
+    is_independent = np.log(generator.random((n_draws, len(reviewed)))) < log_chance
+
+    point = chosen % len(grid.mean)
+    mean = _draw_means(grid, point, generator)[:, np.newaxis]
+    strength = grid.strength[point][:, np.newaxis]
+    prior_passes = np.where(is_independent, prior.parameter, mean * strength)
+    prior_failures = np.where(is_independent, prior.parameter, (1 - mean) * strength)
+    rates: FloatArray = generator.beta(prior_passes + passed, prior_failures + (reviewed - passed))
+    return rates
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """Logarithms of the probability of each cell's reviews together with the kind of the cell.
+
+    The axes are the probability that a cell is independent, the grid points and the cells.
+    """
+
+    independent: FloatArray
+    """For a cell that is independent of its pool."""
+    total: FloatArray
+    """For a cell of either kind."""
+
+
+def _compute_evidence(
+    grid: _PoolGrid, reviewed: IntArray, passed: IntArray, prior: IndependentCellPrior
+) -> _Evidence:
     probability = np.array(prior.probabilities)[:, np.newaxis, np.newaxis]
     similar = np.log1p(-probability) + _compute_log_evidence(
         grid.mean * grid.strength, (1 - grid.mean) * grid.strength, reviewed, passed=passed
     )
+    parameter = np.array([prior.parameter])
     independent = np.log(probability) + _compute_log_evidence(
-        independent_parameter, independent_parameter, reviewed, passed=passed
+        parameter, parameter, reviewed, passed=passed
     )
-    mixture = np.logaddexp(similar, independent)
+    return _Evidence(independent, total=np.logaddexp(similar, independent))
 
-    # Draw probabilities and grid points by their evidence, then which cells are independent.
-    log_weight = mixture.sum(axis=2).ravel()
-    weight = np.exp(log_weight - log_weight.max())
-    chosen = generator.choice(weight.size, n_draws, p=weight / weight.sum())
-    log_chance = (independent - mixture).reshape(weight.size, -1)[chosen]
-    is_independent = np.log(generator.random((n_draws, len(reviewed)))) < log_chance
 
-    # Draw the mean between the points of the grid.
-    point = chosen % len(grid.mean)
-    offset = grid.angle_step * (generator.random(n_draws) - 0.5)
-    angle = grid.angles[point // len(POOL_STRENGTHS)] + offset
-    mean = np.clip(np.sin(angle) ** 2, _MIN_RATE, 1 - _MIN_RATE)[:, np.newaxis]
-    strength = grid.strength[point][:, np.newaxis]
-
-    prior_passes = np.where(is_independent, independent_parameter, mean * strength)
-    prior_failures = np.where(is_independent, independent_parameter, (1 - mean) * strength)
-    rates: FloatArray = generator.beta(prior_passes + passed, prior_failures + (reviewed - passed))
-    return rates
+def _draw_means(grid: _PoolGrid, point: IntArray, generator: np.random.Generator) -> FloatArray:
+    """Draw a pool's mean around each grid point, so that means between the points occur too."""
+    angle = grid.angles[point // len(POOL_STRENGTHS)]
+    offset = grid.angle_step * (generator.random(len(point)) - 0.5)
+    means: FloatArray = np.clip(np.sin(angle + offset) ** 2, _MIN_RATE, 1 - _MIN_RATE)
+    return means
 
 
 def _compute_log_evidence(

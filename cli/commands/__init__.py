@@ -180,18 +180,28 @@ def load_command(
 
 def _add_command(program: typer.Typer, name: str) -> None:
     module, command = load_command(name)
-    if not isinstance(command, dict):
+    if isinstance(command, dict):
+        _add_subcommands(program, name, module, command)
+    else:
         help_, example = split_help_and_example(command.__doc__)
         program.command(name, help=help_, epilog=example)(command)
-        return
-    aliases: dict[str, str] = getattr(module, "ALIASES", {})
+
+
+def _add_subcommands(
+    program: typer.Typer, name: str, module: ModuleType, functions: dict[str, Callable[..., None]]
+) -> None:
+    """Add a command with subcommands. Old names of subcommands work, but the help omits them."""
     subcommands = typer.Typer(no_args_is_help=True)
-    for each, function in [
-        *command.items(),
-        *((old, command[new]) for old, new in aliases.items()),
-    ]:
+    for subcommand, function in functions.items():
         help_, example = split_help_and_example(function.__doc__)
-        subcommands.command(each, help=help_, epilog=example, hidden=each in aliases)(function)
+        subcommands.command(subcommand, help=help_, epilog=example)(function)
+
+    aliases: dict[str, str] = getattr(module, "ALIASES", {})
+    for old_name, new_name in aliases.items():
+        function = functions[new_name]
+        help_, example = split_help_and_example(function.__doc__)
+        subcommands.command(old_name, help=help_, epilog=example, hidden=True)(function)
+
     help_, example = split_help_and_example(module.__doc__)
     program.add_typer(subcommands, name=name, help=help_, epilog=example)
 

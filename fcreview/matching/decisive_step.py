@@ -572,7 +572,7 @@ class _UserMessages:
 
     def find_retraction(self, omitted_values: Sequence[str]) -> DecisiveStep | None:
         """Return a step at the last message that withdraws one of the omitted values."""
-        for number, text in self.turns:
+        for number, text in self.turns:  # the latest message first
             if not _RETRACTION.search(text):
                 continue
             words = extract_words(text)

@@ -210,7 +210,7 @@ def _choose_functions(
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     """Read the items of a run, category by category, in dataset order.
 
-    Also sets `plan.run.official_metrics`.
+    Each category that is read adds its accuracy to `plan.run.official_metrics`.
     """
     categories: FilesByCategory = plan.importer_data
     decoder = select_run_decoder(plan)

@@ -452,22 +452,31 @@ def _assign_fixes_to_files(
     The first file that has the question of a fix gets it.
     """
     first, *others = _list_all_files([files])
+    if not others:
+        return {_get_golden_file(first): fixes} if fixes else {}
+
     remaining = dict(fixes)
     fixes_by_file: dict[Path, FixesByRecord] = {}
-    known_ids: set[str] = set()
-    if others:
-        known_ids |= _read_question_records(first.questions, category).keys()
+    earlier_ids = set(_read_question_records(first.questions, category))
     for other in others:
-        new_ids = _read_question_records(other.questions, category).keys() - known_ids
-        own_fixes = {
-            record_id: remaining.pop(record_id) for record_id in new_ids & remaining.keys()
-        }
+        new_ids = _read_question_records(other.questions, category).keys() - earlier_ids
+        own_fixes = {}
+        for record_id in list(remaining):
+            if record_id in new_ids:
+                own_fixes[record_id] = remaining.pop(record_id)
         if own_fixes:
-            fixes_by_file[other.answers or other.questions] = own_fixes
-        known_ids |= new_ids
+            fixes_by_file[_get_golden_file(other)] = own_fixes
+        earlier_ids |= new_ids
+
+    # The first file also gets the fixes whose question is in no file.
     if remaining:
-        fixes_by_file[first.answers or first.questions] = remaining
+        fixes_by_file[_get_golden_file(first)] = remaining
     return fixes_by_file
+
+
+def _get_golden_file(files: DatasetFiles) -> Path:
+    """Return the file with the golden answers. Without one, they stand in the questions."""
+    return files.answers or files.questions
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:

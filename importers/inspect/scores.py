@@ -580,16 +580,9 @@ def _convert_edit_to_review(
     if part is None:
         part = ScoredPart(ITEM, CORRECT if decides else score_name)
 
-    value: Any = None
+    value = None
     if edit.changes_value:
-        value = edit.state.value
-        if decides:
-            value = verdict
-        elif verdict is not None and not _is_partial_credit(value):
-            # If the criterion allows partial credit, verdicts on it are numbers.
-            has_partial_credit = official is not None and _is_partial_credit(official.value)
-            value = to_metric_number(value) if has_partial_credit else verdict
-
+        value = _find_reviewed_value(edit, verdict, official, decides=decides)
     events = as_object(as_object(edit.metadata).get("fcreview")).get("events")
     return RecordedReview(
         "inspect",
@@ -601,3 +594,21 @@ def _convert_edit_to_review(
         time=edit.time,
         events=[str(event) for event in as_list(events)],
     )
+
+
+def _find_reviewed_value(
+    edit: ScoreEdit, verdict: bool | None, official: ScoreState | None, *, decides: bool
+) -> Any:
+    """Return the value of a review.
+
+    It is the verdict that the edited value means, if it means one. Partial credit and values
+    without a meaning stay as they are, and where the criterion allows partial credit, verdicts are
+    numbers, too.
+    """
+    if decides:
+        return verdict
+    value = edit.state.value
+    if verdict is None or _is_partial_credit(value):
+        return value
+    allows_partial_credit = official is not None and _is_partial_credit(official.value)
+    return to_metric_number(value) if allows_partial_credit else verdict

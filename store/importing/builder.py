@@ -188,9 +188,10 @@ class StoreBuilder:
             return
         try:
             load = partial(self._load_items_and_issues, staged_runs, omit_invalid_values)
-            if len(staged_runs) == 1:
+            is_single_run = len(staged_runs) == 1
+            if is_single_run:
                 self._retry_with_more_memory(load)
-            else:
+            else:  # the caller loads the runs one by one if all together need too much memory
                 load()
         except duckdb.Error as error:
             raise LoadError(error) from error

@@ -511,6 +511,7 @@ def open_lake(
     except BaseException:
         lake.close()
         raise
+    # A lake has all methods of a connection that `store` calls.
     return cast("Connection", lake)
 
 

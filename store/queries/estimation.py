@@ -147,14 +147,16 @@ def load_random_samples(
     connection: Connection, workspace: Workspace, cache: FrameCache
 ) -> LoadedSamples:
     """Read the queue files of a workspace, and join each queue with the queues that extend it."""
-    queues_and_errors = list(read_queues(workspace))
-    queues = {queue.name: queue for queue in queues_and_errors if not isinstance(queue, QueueError)}
-    samples: list[QueueSample] = []
+    queues: dict[str, QueueFile] = {}
     problems: list[str] = []
-    for queue in queues_and_errors:
+    for queue in read_queues(workspace):
         if isinstance(queue, QueueError):
             problems.append(str(queue))
-            continue
+        else:
+            queues[queue.name] = queue
+
+    samples: list[QueueSample] = []
+    for queue in queues.values():
         if queue.design.extends:
             continue
         loaded = _load_sample(connection, queue, queues, cache)
@@ -162,18 +164,24 @@ def load_random_samples(
             samples.append(loaded)
         else:
             problems.append(loaded)
+    problems.extend(_add_extensions(samples, queues.values()))
+    return LoadedSamples(samples, problems)
 
-    extensions = [queue for queue in queues.values() if queue.design.extends]
+
+def _add_extensions(samples: list[QueueSample], queues: Iterable[QueueFile]) -> Iterator[str]:
+    """Add each queue that extends another one to its sample, the oldest first. Yield a problem for
+    each queue whose sample cannot be used.
+    """
+    extensions = [queue for queue in queues if queue.design.extends]
     for queue in sorted(extensions, key=lambda extension: extension.created):
         extended = _find_extended_sample(queue, samples)
         if extended is not None:
             extended.add_extension(queue)
         else:
-            problems.append(
+            yield (
                 f"queue {queue.name} is ignored: it extends the queue {queue.design.extends}, which"
                 " cannot be used"
             )
-    return LoadedSamples(samples, problems)
 
 
 def _load_sample(

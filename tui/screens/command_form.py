@@ -236,16 +236,18 @@ def open_command_form(
 
     screen = app.screen
 
-    async def open_form() -> None:
-        fields = await _read_form_fields(session, commands, form, values)
-        if app.screen is screen:  # the user has not gone to another screen in the meantime
-            run = _make_command_runner(app, session, commands, form)
-            app.push_screen(CommandFormScreen(form.label, fields, run), show_output)
-
     def show_output(output: str | None) -> None:
         if output is not None:
             text = output.strip() or "done"
             app.push_screen(PagerScreen(form.label, text, folder=session.workspace_folder))
+
+    async def open_form() -> None:
+        fields = await _read_form_fields(session, commands, form, values)
+        has_left_screen = app.screen is not screen
+        if has_left_screen:
+            return
+        run = _make_command_runner(app, session, commands, form)
+        app.push_screen(CommandFormScreen(form.label, fields, run), show_output)
 
     app.run_worker(open_form(), group="form")
 

@@ -359,7 +359,8 @@ def evaluate_record(
 
 def _make_reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> Hashable | None:
     """Return a key, equal for equal replies; None for a reply that is not cached."""
-    # Such a record differs from others in more than its reply.
+    # Records with reasoning or with a configuration differ in more than the reply, so that an
+    # equal reply may have another result.
     if record.get("reasoning_content") or settings.config is not None:
         return None
 

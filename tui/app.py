@@ -21,7 +21,6 @@ from textual.binding import BindingType
 from textual.geometry import Size
 from textual.theme import Theme
 from textual.widget import Widget
-from textual.widgets import TextArea
 
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
@@ -308,7 +307,8 @@ class FcreviewApp(App[int]):
         if self._driver is None or not self._driver.can_suspend:
             return
         if os.getsid(0) == os.getpid():
-            self.notify("There is no shell that could continue fcreview", severity="warning")
+            message = "There is no shell that could continue fcreview"
+            self.notify(message, severity="warning", markup=False)
             return
         self._suspend_signal()
         os.kill(0, signal.SIGTSTP)
@@ -348,6 +348,9 @@ class FcreviewApp(App[int]):
         character, and the action `suspend_process` in text boxes, where its key undoes.
         """
         if action == "suspend_process":
+            # Importing it loads tree-sitter, which only the editors need.
+            from textual.widgets import TextArea
+
             return not isinstance(self.focused, TextArea)
         if action != "palette":
             return True

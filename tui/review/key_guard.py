@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Any
-
-from textual.app import App
+from typing import TYPE_CHECKING, Any
 
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import StatusMessage
+
+if TYPE_CHECKING:
+    from textual.app import App
 
 REPEAT_TIME = 0.3
 """Seconds after a verdict in which the same key on the same item is taken for a slip."""

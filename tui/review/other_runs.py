@@ -21,7 +21,7 @@ from fcreview.model.item import Call, CallPair, Item
 from fcreview.model.json_value import to_json_text
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import COLUMN_GAP, format_count, format_verdict
-from fcreview.store.rows import QueueRow, strip_duplicate_mark
+from fcreview.store.rows import QueueRow, RunRow, View, strip_duplicate_mark
 from fcreview.tui.item_view.blocks import IndexedItem
 from fcreview.tui.item_view.call_diff import common_prefix_length
 from fcreview.tui.queue.columns import difference_line
@@ -45,7 +45,7 @@ from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 if TYPE_CHECKING:
-    from fcreview.stats.run_comparison import Flip
+    from fcreview.stats.run_comparison import Flip, ItemOutcome, VerdictSource
     from fcreview.store.store import Store
 
 
@@ -134,6 +134,18 @@ class RunPrediction:
     calls: str
     n_equal: int
     """Number of runs with the same prediction."""
+
+
+def read_outcomes(
+    runs: Sequence[RunRow], sources: Sequence[VerdictSource], store: Store
+) -> list[list[ItemOutcome]]:
+    """Return the outcomes of all items of each run, with its source of verdicts."""
+    outcomes = []
+    view = View(queue="dataset")
+    for row, source in zip(runs, sources, strict=True):
+        outcome_by_run = store.analysis.fetch_outcomes(view, (row.run,), source)
+        outcomes.append(outcome_by_run[row.run])
+    return outcomes
 
 
 def read_predictions(store: Store, item: int) -> list[RunPrediction]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -19,7 +19,6 @@ from fcreview.stats.run_comparison import (
     VERDICT_SOURCES,
     ComparisonGroup,
     Flip,
-    ItemOutcome,
     RunComparison,
     VerdictSource,
     choose_verdict_source,
@@ -30,12 +29,12 @@ from fcreview.stats.run_comparison import (
     list_caveats,
     list_table_groups,
 )
-from fcreview.store.rows import QueueRow, RunRow, View
+from fcreview.store.rows import QueueRow, RunRow
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.columns import difference_line, shorten_difference_line, shorten_ids
-from fcreview.tui.review.other_runs import flip_detail_lines
+from fcreview.tui.review.other_runs import flip_detail_lines, read_outcomes
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session
@@ -59,9 +58,6 @@ from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import LinkedList, TextList
-
-if TYPE_CHECKING:
-    from fcreview.store.store import Store
 
 SOURCE_NAMES: dict[VerdictSource, str] = {
     "official": "official",
@@ -484,20 +480,6 @@ class FlipScreen(GuardedScreen[None]):
         self._text_list.action_move_page(by)
 
 
-def _fetch_outcomes(
-    runs: tuple[RunRow, RunRow],
-    sources: tuple[VerdictSource, VerdictSource],
-    store: Store,
-) -> list[list[ItemOutcome]]:
-    """Return the outcomes of all items of run A and of run B, each with its source of verdicts."""
-    outcomes = []
-    view = View(queue="dataset")
-    for row, source in zip(runs, sources, strict=True):
-        outcome_by_run = store.analysis.fetch_outcomes(view, (row.run,), source)
-        outcomes.append(outcome_by_run[row.run])
-    return outcomes
-
-
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     """Screen with the pass rates of two runs by category, and with the flips.
 
@@ -549,7 +531,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     async def _compare_runs(self) -> None:
         self.waiting.start()
         outcomes_a, outcomes_b = await self._session.query(
-            partial(_fetch_outcomes, self._runs, self._sources), interruptible=True
+            partial(read_outcomes, self._runs, self._sources), interruptible=True
         )
         self._comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
 

@@ -372,7 +372,9 @@ class ItemPane(Vertical):
             self.show_message(StatusMessage(sanitize(suspicion.summary), "golden"))
 
     def draw_bars(self) -> None:
-        """Draw the header, the status line and the key line."""
+        """Draw the header, the status line and the key line. A closed pane has none of them."""
+        if not self.query("#item-status"):
+            return
         if self.item_reviewer.has_item:
             self._draw_header()
             self._key_guard.drawn = self._current_subject()

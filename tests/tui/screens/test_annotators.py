@@ -73,6 +73,10 @@ def run_apps(
             return asyncio.run(walk(app))
 
         monkeypatch.setattr(FcreviewApp, "run", run_app)
+        # The walks press review keys as soon as an item is there.
+        config = workspace.parent_folder / "config.toml"
+        config.write_text("[review]\nkey_guard_ms = 0\n")
+        monkeypatch.setenv("FCREVIEW_CONFIG", str(config))
         session = WorkspaceSession(
             workspace, "alice", options=WorkspaceOptions([workspace.parent_folder])
         )

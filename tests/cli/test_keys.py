@@ -188,13 +188,15 @@ def test_invalid_tags_and_reasons_are_reported_with_file(
     assert (done.code, done.out, done.err) == (1, "", f"fcreview: {config}: {message}\n")
 
 
-@pytest.mark.xfail(reason="not yet adapted to the time that review keys wait", strict=False)
 @pytest.mark.sweep
 @pytest.mark.process
 def test_configured_tags_and_reasons_are_exported(
     cli: Cli, one_run: Path, environ: dict[str, str], config: Path
 ) -> None:
-    config.write_text('tags = ["unit  of measure", "ambiguous"]\nreasons = ["too lax"]\n')
+    config.write_text(
+        'tags = ["unit  of measure", "ambiguous"]\nreasons = ["too lax"]\n'
+        "[review]\nkey_guard_ms = 0\n"
+    )
     with terminal(
         "open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}
     ) as screen:

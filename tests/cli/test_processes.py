@@ -92,11 +92,12 @@ def test_app_opens_and_quits_on_terminal(imported_run: Path, environ: dict[str, 
     assert code == 0
 
 
-@pytest.mark.xfail(reason="not yet adapted to the time that review keys wait", strict=False)
 @pytest.mark.sweep
 def test_adjudicate_is_screen_on_terminal_and_list_elsewhere(
-    cli: Cli, imported_run: Path, environ: dict[str, str]
+    cli: Cli, imported_run: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
+    config = tmp_path / "keys.toml"
+    config.write_text("[review]\nkey_guard_ms = 0\n")
     for who, verdict in (("alice", "pass"), ("bob", "fail")):
         assert (
             cli(
@@ -104,7 +105,9 @@ def test_adjudicate_is_screen_on_terminal_and_list_elsewhere(
             ).code
             == 0
         )
-    program, screen = _start_on_terminal(["adjudicate", str(imported_run)], environ)
+    program, screen = _start_on_terminal(
+        ["adjudicate", str(imported_run)], environ | {"FCREVIEW_CONFIG": str(config)}
+    )
     _read_until(screen, b"1 of 1")
     os.write(screen, b"p")
     _read_until(screen, b"resolved")

@@ -143,7 +143,6 @@ async def test_verdict_before_the_item_is_loaded_is_dropped_with_a_bell(
         assert set(watcher.reviewed) <= {"simple_3"}
 
 
-@pytest.mark.xfail(reason="not yet adapted to the time that review keys wait", strict=False)
 @pytest.mark.sweep
 async def test_nothing_is_reviewed_while_another_list_is_read(
     imported: Imported, tmp_path: Path
@@ -172,7 +171,7 @@ async def test_nothing_is_reviewed_while_another_list_is_read(
         item = split_view(watcher.app).item_pane
         assert item is not None
         # the item is drawn
-        await wait_until(lambda: not item._key_press.is_item_ambiguous(time.monotonic()))
+        await wait_until(lambda: not item._key_guard.is_item_ambiguous(time.monotonic()))
         send_keys(watcher.app, "p")
         await watcher.wait()
         assert (

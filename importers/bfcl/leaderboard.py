@@ -13,7 +13,6 @@ Tokens, cost and latency follow the V4 leaderboard, with its prices (`constants/
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -77,25 +76,36 @@ def count_category_rates(
 
     `score_headers` maps categories to headers of score files.
     """
-    n_items: Counter[str] = Counter()
-    n_verdicts: Counter[str] = Counter()
-    n_passed: Counter[str] = Counter()
+    counts_by_category: dict[str, _CategoryCounts] = {}
     for item in items:
-        n_items[item.category] += item.n_items
+        counts = counts_by_category.get(item.category)
+        if counts is None:
+            counts = counts_by_category[item.category] = _CategoryCounts()
+        counts.n_items += item.n_items
         if item.valid is not None:
-            n_verdicts[item.category] += item.n_items
+            counts.n_verdicts += item.n_items
         if item.valid:
-            n_passed[item.category] += item.n_items
+            counts.n_passed += item.n_items
 
     rates = {}
-    for category, n in n_items.items():
-        rate = CategoryRate(n_passed[category], n_verdicts=n_verdicts[category], n_items=n)
+    for category, counts in counts_by_category.items():
+        n_items = counts.n_items
+        rate = CategoryRate(counts.n_passed, n_verdicts=counts.n_verdicts, n_items=n_items)
         # A score file lists only failed items. Without results, only its header tells the rate.
-        header = read_header_accuracy(score_headers.get(category), n, rate.passed)
+        header = read_header_accuracy(score_headers.get(category), n_items, rate.passed)
         if header is not None:
-            rate = CategoryRate(0, n_verdicts=0, n_items=n, note=header.message)
+            rate = CategoryRate(0, n_verdicts=0, n_items=n_items, note=header.message)
         rates[category] = rate
     return rates
+
+
+@dataclass(slots=True)
+class _CategoryCounts:
+    """Numbers of items, which `count_category_rates` adds up. Estimates call it for each draw."""
+
+    n_items: int = 0
+    n_verdicts: int = 0
+    n_passed: int = 0
 
 
 def average_rates(rates: Sequence[MeanRate], *, missing_as_zero: bool = False) -> MeanRate:

@@ -251,12 +251,12 @@ def has_seen_other_verdicts(
     the annotator submits a verdict that decides the item, or records an event outside blind review.
     They stay visible after an undo. `events` contains the annotator's events on the item, in order.
     """
-    decided = {1: False, 2: False}  # presentation -> whether the annotator decided the item
+    decided_presentations: set[int] = set()
     for n_events, event in enumerate(events, start=1):
         if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):
             continue
         shown_as = event.presentation or 1
-        if decided[shown_as]:
+        if shown_as in decided_presentations:
             continue
         if event.blind is False:
             return True
@@ -268,8 +268,9 @@ def has_seen_other_verdicts(
             events_until_then, retracted, prediction_hash, golden_hash, presentation=shown_as
         )
         item_decision = decide(opinions, context, annotator)[0]
-        decided[shown_as] = item_decision.mine is not None
-    return decided[presentation]
+        if item_decision.mine is not None:
+            decided_presentations.add(shown_as)
+    return presentation in decided_presentations
 
 
 def decide(

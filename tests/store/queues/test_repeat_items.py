@@ -94,3 +94,20 @@ def test_reviews_are_read_in_recorded_order(
             (each.first, each.second) for each in anew.analysis.fetch_duplicate_reviews(View())
         ]
     assert told == again == [(True, True)]
+
+
+def test_review_of_an_unknown_presentation_does_not_reveal(
+    workspace: Workspace, store: Store
+) -> None:
+    event = record_review(store, NOTE)
+    Journal(workspace, "alice").append(
+        event.key,
+        PASS,
+        prediction_hash=event.prediction_hash,
+        golden_hash=event.golden_hash,
+        blind=True,
+        presentation=3,
+    )
+
+    with Store.open(workspace, "alice", blind=True) as new_store:
+        assert record_review(new_store, FAIL, 1).blind is True

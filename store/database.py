@@ -21,6 +21,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.errors import FcreviewError
 from fcreview.store.duckdb_paths import find_log_path, to_duckdb_path
+from fcreview.store.rows import get_run_number
 from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
@@ -30,6 +31,8 @@ SCHEMA_VERSION = "11"
 _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
 _VIEWS = ("calls", "items", "messages", "not_run", "pairs", "task_sections", "verdicts")
 NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `has_only_verified_runs`
+MAX_THREADS = 4  # threads of DuckDB
+MAX_REASON_CHARS = 200  # maximum length of a reason from DuckDB in a message
 MEMORY_LIMIT = "96MB"  # DuckDB's memory limit while a user pages through the items
 # for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL
 MAX_MEMORY_LIMIT = "2GB"
@@ -69,7 +72,7 @@ def is_damage_error(error: BaseException) -> bool:
 
 def describe_damage(error: BaseException) -> str:
     """Return the message for an error for which `is_damage_error` is true."""
-    reason = _first_lines(error, 1)[:200]
+    reason = _first_lines(error, 1)[:MAX_REASON_CHARS]
     return f"the store is damaged ({reason}). Delete store.duckdb in the workspace{IMPORT_AGAIN}"
 
 
@@ -97,7 +100,7 @@ def and_runs_of_items_sql(connection: Connection, items: Iterable[int]) -> str:
     """
     if not getattr(connection, "has_file_for_each_run", False):
         return ""
-    runs = sorted({int(item) >> 32 for item in items})
+    runs = sorted({get_run_number(int(item)) for item in items})
     return f" AND run IN ({', '.join(map(str, runs))})" if runs else ""
 
 
@@ -122,26 +125,31 @@ def attach_store(
     Raises OSError if the store is missing, a link or not a regular file; duckdb.Error if it is
     damaged.
     """
-    # DuckDB follows links and would wait for a pipe
+    # DuckDB itself would follow a link and wait for a pipe.
     os.close(workspace.files.open(workspace.store))
-    for log in (workspace.store_log, find_log_path(workspace.store)):
+    logs = (workspace.store_log, find_log_path(workspace.store))
+    for log in logs:
         if os.path.lexists(log):
             raise OSError(errno.EINVAL, f"{os.fspath(log)} was written by another program")
+
     connection = connect_in_memory()
-    connection.execute("SET enable_progress_bar = false")  # the bar would overwrite the screen
     try:
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        connection.execute(f"SET threads = {min(4, os.cpu_count() or 1)}")
+        _set_limits(connection)
         connection.execute(f"ATTACH {quote_path(workspace.store)} AS store (READ_ONLY)")
         attach_other_files(connection)
-        disable_external_access(
-            connection, [workspace.store, workspace.store_log, find_log_path(workspace.store)]
-        )
+        disable_external_access(connection, [workspace.store, *logs])
         connection.execute("USE store")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _set_limits(connection: Connection) -> None:
+    connection.execute("SET enable_progress_bar = false")  # the bar would overwrite the screen
+    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    n_threads = min(MAX_THREADS, os.cpu_count() or 1)
+    connection.execute(f"SET threads = {n_threads}")
 
 
 def open_store(
@@ -157,25 +165,41 @@ def open_store(
         raise StoreError(
             f"no runs have been imported at {workspace.parent_folder}. Run fcreview import PATH"
         ) from None
-    except (duckdb.Error, OSError) as error:
-        reason = _first_lines(error, 1)[:200] if isinstance(error, duckdb.Error) else error.strerror
+    except duckdb.Error as error:
+        reason = _first_lines(error, 1)[:MAX_REASON_CHARS]
         raise StoreError(f"cannot read {workspace.store} ({reason}){IMPORT_AGAIN}") from error
+    except OSError as error:
+        raise StoreError(
+            f"cannot read {workspace.store} ({error.strerror}){IMPORT_AGAIN}"
+        ) from error
+
     try:
-        found = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-    except duckdb.OutOfMemoryException:
+        _raise_if_unusable(connection, workspace)
+    except BaseException:
         connection.close()
         raise
-    except duckdb.Error:
-        found = None
-    if found is None or found[0] != SCHEMA_VERSION:
-        connection.close()
+    return connection
+
+
+def _raise_if_unusable(connection: Connection, workspace: Workspace) -> None:
+    """Raise StoreError if the store has another version, or other tables than `schema.sql`."""
+    if _fetch_schema_version(connection) != SCHEMA_VERSION:
         raise StoreError(
             f"{workspace.store} was written by another version of fcreview{IMPORT_AGAIN}"
         )
     if not _has_valid_tables(connection):
-        connection.close()
         raise StoreError(f"{workspace.store} was changed by another program{IMPORT_AGAIN}")
-    return connection
+
+
+def _fetch_schema_version(connection: Connection) -> str | None:
+    """Return the version of the store's tables, or None if it does not say."""
+    try:
+        row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error:
+        return None
+    return None if row is None else row[0]
 
 
 def has_only_verified_runs(connection: Connection, workspace: Workspace) -> bool:

@@ -28,8 +28,21 @@ if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.review import Event, ItemKey, Opinion
 
-# Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
+ITEM_NUMBERS_PER_RUN = 1 << 32
+"""The number of an item (`items.item`) is the number of its run times this number, plus its position
+in the run.
+"""
+# Marks a hidden duplicate. Higher than every bit of `items.item`.
 _DUPLICATE_BIT = 1 << 62
+
+
+def make_item_number(run: int, position: int) -> int:
+    return run * ITEM_NUMBERS_PER_RUN + position
+
+
+def get_run_number(item: int) -> int:
+    """Return the run of an item, by its number in the database."""
+    return item // ITEM_NUMBERS_PER_RUN
 
 
 def to_item_number(item: int, *, is_duplicate: bool) -> int:

@@ -127,28 +127,21 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
     annotators = sorted({rating.annotator for rating in ratings})
     values = [rating.value for rating in ratings]
     label_keys = list_label_keys(criterion, values)
-    column_of_annotator = {name: column for column, name in enumerate(annotators)}
-    code_of_label = {key: code for code, key in enumerate(label_keys)}
-
-    row_of_unit: dict[tuple[int, str], int] = {}
-    for rating in ratings:
-        row_of_unit.setdefault((rating.item, rating.target), len(row_of_unit))
-    cells = np.full((len(row_of_unit), len(annotators)), NO_LABEL, dtype=np.int64)
-    for rating in ratings:
-        row = row_of_unit[rating.item, rating.target]
-        column = column_of_annotator[rating.annotator]
-        cells[row, column] = code_of_label[to_label_key(rating.value)]
+    units = list(dict.fromkeys((rating.item, rating.target) for rating in ratings))
+    cells = _fill_cells(ratings, units, annotators, label_keys)
 
     patterns, pattern_of_unit, units_per_pattern = np.unique(
         cells, axis=0, return_inverse=True, return_counts=True
     )
-    item_of_unit = [item for item, _ in row_of_unit]
     prior = make_prior_units(
         len(annotators),
         n_labels=_find_most_frequent_label_count(patterns, units_per_pattern),
         n_categories=len(label_keys),
     )
+    # Units of the prior are no real units, so their patterns come last and count as none.
     no_units = np.zeros(len(prior.cells), dtype=np.int64)
+    no_prior = np.zeros(len(patterns))
+    item_of_unit = [item for item, _ in units]
     return RatingTable(
         annotators=tuple(annotators),
         label_keys=tuple(label_keys),
@@ -156,8 +149,29 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
         cells=np.concatenate([patterns, prior.cells]),
         units_per_pattern=np.concatenate([units_per_pattern, no_units]),
         item_groups=_group_items(item_of_unit, pattern_of_unit.reshape(-1).tolist()),
-        prior_units=np.concatenate([np.zeros(len(patterns)), prior.units]),
+        prior_units=np.concatenate([no_prior, prior.units]),
     )
+
+
+def _fill_cells(
+    ratings: Sequence[Rating],
+    units: Sequence[tuple[int, str]],
+    annotators: Sequence[str],
+    label_keys: Sequence[LabelKey],
+) -> IntArray:
+    """Return the index of each annotator's label in `label_keys`, of shape (units, annotators);
+    `NO_LABEL` without a label.
+    """
+    row_of_unit = {unit: row for row, unit in enumerate(units)}
+    column_of_annotator = {name: column for column, name in enumerate(annotators)}
+    code_of_label = {key: code for code, key in enumerate(label_keys)}
+
+    cells = np.full((len(units), len(annotators)), NO_LABEL, dtype=np.int64)
+    for rating in ratings:
+        row = row_of_unit[rating.item, rating.target]
+        column = column_of_annotator[rating.annotator]
+        cells[row, column] = code_of_label[to_label_key(rating.value)]
+    return cells
 
 
 def _find_most_frequent_label_count(cells: IntArray, units_per_pattern: IntArray) -> int:
@@ -299,50 +313,57 @@ def _has_independent_pairs(table: RatingTable) -> bool:
 
 
 def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_CoefficientRequest]:
-    names = table.annotators
     counts = table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
-    label_count = _find_most_frequent_label_count(table.cells, table.units_per_pattern)
-    balanced = np.flatnonzero(n_labels == label_count)
-    agreement = compute_pairwise_agreement(counts)
+    agreement_of_several = compute_pairwise_agreement(counts)[several]
 
     yield _build_percent_request(table)
-    fleiss = _restrict_to_patterns(balanced, build_fleiss_kappa(counts[balanced]))
-    yield _CoefficientRequest(
-        "fleiss",
-        annotators=names,
-        patterns=balanced,
-        statistic=fleiss,
-        agreement=agreement[balanced],
-    )
-    alpha = _restrict_to_patterns(several, _choose_krippendorff_alpha(table, counts[several]))
+    yield _build_fleiss_request(table, counts, n_labels)
+    alpha = _choose_krippendorff_alpha(table, counts[several])
     yield _CoefficientRequest(
         "alpha",
-        annotators=names,
+        annotators=table.annotators,
         patterns=several,
-        statistic=alpha,
-        agreement=agreement[several],
+        statistic=_restrict_to_patterns(several, alpha),
+        agreement=agreement_of_several,
         level=table.level,
     )
     yield _CoefficientRequest(
         "ac1",
-        annotators=names,
+        annotators=table.annotators,
         patterns=several,
         statistic=build_gwet_ac1(counts),
-        agreement=agreement[several],
+        agreement=agreement_of_several,
     )
     scores = table.scores
     if table.level == "ordinal" and scores is not None:
-        ac2 = build_gwet_ac2(counts, make_quadratic_weights(scores))
         yield _CoefficientRequest(
             "ac2",
-            annotators=names,
+            annotators=table.annotators,
             patterns=several,
-            statistic=ac2,
-            agreement=agreement[several],
+            statistic=build_gwet_ac2(counts, make_quadratic_weights(scores)),
+            agreement=agreement_of_several,
             level=table.level,
         )
+
+
+def _build_fleiss_request(
+    table: RatingTable, counts: FloatArray, n_labels: IntArray
+) -> _CoefficientRequest:
+    """Fleiss' kappa is defined only for units with the same number of labels, so it uses those with
+    the most frequent number.
+    """
+    label_count = _find_most_frequent_label_count(table.cells, table.units_per_pattern)
+    balanced = np.flatnonzero(n_labels == label_count)
+    fleiss = build_fleiss_kappa(counts[balanced])
+    return _CoefficientRequest(
+        "fleiss",
+        annotators=table.annotators,
+        patterns=balanced,
+        statistic=_restrict_to_patterns(balanced, fleiss),
+        agreement=compute_pairwise_agreement(counts)[balanced],
+    )
 
 
 def _build_percent_request(table: RatingTable) -> _CoefficientRequest:
@@ -446,31 +467,7 @@ def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAg
 def _compute_self_agreement_on(
     annotator: str | None, criterion: str, repeats: Sequence[RepeatedRating]
 ) -> SelfAgreement:
-    ratings = []
-    for unit, each in enumerate(repeats):
-        # Two annotators may have repeated the same target, which gives two units.
-        target = f"{unit}"
-        ratings.append(
-            Rating(
-                each.item,
-                key=each.key,
-                target=target,
-                criterion=criterion,
-                annotator="1",
-                value=each.first,
-            )
-        )
-        ratings.append(
-            Rating(
-                each.item,
-                key=each.key,
-                target=target,
-                criterion=criterion,
-                annotator="2",
-                value=each.second,
-            )
-        )
-    table = build_rating_table(criterion, ratings)
+    table = build_rating_table(criterion, list(_iter_ratings_of_repeats(criterion, repeats)))
     plausible_counts = draw_plausible_counts(table.item_groups, table.prior_units)
     share, kappa = (
         _estimate_coefficient(request, table, plausible_counts)
@@ -488,3 +485,18 @@ def _compute_self_agreement_on(
         kappa_low=kappa.low,
         kappa_high=kappa.high,
     )
+
+
+def _iter_ratings_of_repeats(criterion: str, repeats: Sequence[RepeatedRating]) -> Iterator[Rating]:
+    """Yield both ratings of each repeated rating, as if two annotators had given them."""
+    for unit, repeat in enumerate(repeats):
+        for annotator, value in (("1", repeat.first), ("2", repeat.second)):
+            yield Rating(
+                repeat.item,
+                key=repeat.key,
+                # Two annotators may have repeated the same target, which gives two units.
+                target=str(unit),
+                criterion=criterion,
+                annotator=annotator,
+                value=value,
+            )

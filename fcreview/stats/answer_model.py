@@ -82,16 +82,21 @@ class AnswerModel:
         self.scale = find_answer_scale(self.criterion, self.automatic)
         contexts = describe_chain_contexts(automatic_items, self.automatic)
         self.statuses: list[ItemStatus] = []
-        self.n_unanswered = 0
-        for position, status in enumerate(statuses):
-            answer_status = replace(
-                self._build_status(position, status), context=contexts[position]
-            )
-            self.statuses.append(answer_status)
-            has_answer = answer_status.automatic is not None
-            if status.is_sample_reviewed and has_answer and not human_answers.is_reviewed[position]:
-                self.n_unanswered += 1
+        for position, (status, context) in enumerate(zip(statuses, contexts, strict=True)):
+            answer_status = self._build_status(position, status)
+            self.statuses.append(replace(answer_status, context=context))
+        self.n_unanswered = self._count_unanswered(statuses)
         self.population: Population = build_population(self.statuses)
+
+    def _count_unanswered(self, item_statuses: Sequence[ItemStatus]) -> int:
+        """Count the reviewed items of the sample of which reviewers did not check the answer."""
+        n_unanswered = 0
+        for position, item_status in enumerate(item_statuses):
+            has_answer = self.statuses[position].automatic is not None
+            is_answer_reviewed = self.human_answers.is_reviewed[position]
+            if item_status.is_sample_reviewed and has_answer and not is_answer_reviewed:
+                n_unanswered += 1
+        return n_unanswered
 
     def _build_status(self, position: int, status: ItemStatus) -> ItemStatus:
         """Return the status of an item with the kind of its automatic answer, and with a human
@@ -160,35 +165,38 @@ class AnswerModel:
         self, kind: AutomaticOutcome, automatic: Any, n_draws: int, generator: np.random.Generator
     ) -> _AnswerPool:
         """Build the pool for items with a kind of automatic answer. `automatic` is an example."""
+        observed, answers_of_other_kinds = self._collect_human_answers(kind)
+
+        # An answer from the prior is one that annotators gave to other items, or a value of the
+        # scale.
+        n_atoms = n_draws * PRIOR_ATOMS
+        scale_answers = _draw_from_scale(automatic, self.scale or Scale(), n_atoms, generator)
+        n_other = len(answers_of_other_kinds)
+        chosen = generator.integers(n_other + 1, size=n_atoms).tolist()
+        atoms = []
+        for number, scale_answer in zip(chosen, scale_answers, strict=True):
+            is_from_scale = number == n_other
+            atoms.append(scale_answer if is_from_scale else answers_of_other_kinds[number])
+
+        cumulative_weights = _draw_cumulative_weights(len(observed), n_draws, generator)
+        return _AnswerPool(observed, atoms=atoms, cumulative_weights=cumulative_weights)
+
+    def _collect_human_answers(self, kind: AutomaticOutcome) -> tuple[list[Any], list[Any]]:
+        """Return the human answers in the sample: those that correct automatic answers of this
+        kind, and those to other items that are of another kind.
+        """
         scale = self.scale or Scale()
-        observed = []
-        right_answers_of_other_kinds = []
+        corrections = []
+        answers_of_other_kinds = []
         for human_answer, status in zip(self.human_answers.human, self.statuses, strict=True):
             if not status.is_random:
                 continue
             if status.automatic == kind:
                 if status.human is False:
-                    observed.append(human_answer)
+                    corrections.append(human_answer)
             elif classify_answer(human_answer, scale) != kind:
-                right_answers_of_other_kinds.append(human_answer)
-
-        # An answer from the prior is one that annotators gave to other items, or a value of the
-        # scale.
-        n_atoms = n_draws * PRIOR_ATOMS
-        scale_answers = _draw_from_scale(automatic, scale, n_atoms, generator)
-        n_other = len(right_answers_of_other_kinds)
-        chosen = generator.integers(n_other + 1, size=n_atoms).tolist()
-        atoms = []
-        for number, scale_answer in zip(chosen, scale_answers, strict=True):
-            is_from_scale = number == n_other
-            atoms.append(scale_answer if is_from_scale else right_answers_of_other_kinds[number])
-
-        prior_shape = np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)
-        shape = np.concatenate([np.ones(len(observed)), prior_shape])
-        weights = generator.gamma(shape, size=(n_draws, len(shape)))
-        weights[:, -1] += _MIN_WEIGHT  # Gamma variates with a small shape can all be 0.
-        shares = weights / weights.sum(axis=1, keepdims=True)
-        return _AnswerPool(observed, atoms=atoms, cumulative_weights=np.cumsum(shares, axis=1))
+                answers_of_other_kinds.append(human_answer)
+        return corrections, answers_of_other_kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +230,21 @@ class _AnswerPool:
         if number < len(self.observed):
             return self.observed[number]
         return self.atoms[draw * PRIOR_ATOMS + number - len(self.observed)]
+
+
+def _draw_cumulative_weights(
+    n_observed: int, n_draws: int, generator: np.random.Generator
+) -> FloatArray:
+    """Draw the cumulative weights of the observed answers and of the atoms of the prior, from a
+    Dirichlet distribution, of shape (draws, answers).
+    """
+    observed_shape = np.ones(n_observed)
+    prior_shape = np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)
+    shape = np.concatenate([observed_shape, prior_shape])
+    weights = generator.gamma(shape, size=(n_draws, len(shape)))
+    weights[:, -1] += _MIN_WEIGHT  # Gamma variates with a small shape can all be 0.
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    return np.cumsum(shares, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,14 +436,7 @@ class MetricCalculator:
             for key, unreviewed, n_passes in zip(
                 population.cell_keys, population.unreviewed, passes.tolist(), strict=True
             ):
-                assumed = key.automatic is not False
-                n_others = len(unreviewed) - n_passes if assumed else n_passes
-                others = (
-                    generator.choice(len(unreviewed), n_others, replace=False) if n_others else ()
-                )
-                if key.automatic is None:
-                    verdicts += ((at, True) for at in unreviewed)
-                verdicts += ((unreviewed[at], not assumed) for at in others)
+                verdicts += _draw_cell_verdicts(key.automatic, unreviewed, n_passes, generator)
             draws.append(self.compute_with_verdicts(verdicts))
         return _stack_draws(draws)
 
@@ -437,6 +453,29 @@ class MetricCalculator:
                 item = replace(item, valid=verdict, overrides=overrides, error_type=error_type)
             self._cache[position, verdict] = item
         return self._cache[position, verdict]
+
+
+def _draw_cell_verdicts(
+    automatic: AutomaticOutcome,
+    unreviewed: Sequence[int],
+    n_passes: int,
+    generator: np.random.Generator,
+) -> Iterator[AssumedVerdict]:
+    """Draw which unreviewed items of a cell pass, and yield the verdicts that have to change.
+
+    The items keep their automatic verdict otherwise. Items without one are assumed to pass, so
+    that verdict is yielded first.
+    """
+    assumes_pass = automatic is not False
+    if automatic is None:
+        for position in unreviewed:
+            yield position, True
+
+    n_changed = len(unreviewed) - n_passes if assumes_pass else n_passes
+    if not n_changed:
+        return
+    for index in generator.choice(len(unreviewed), n_changed, replace=False):
+        yield unreviewed[index], not assumes_pass
 
 
 def draw_answer_metrics(

@@ -678,68 +678,110 @@ def _add_bounds(
     if not ends:
         return estimate
 
-    needed = _add_undecided_labels(estimate.needed, undecided_share)
-    plan = [
-        replace(goal, labels=_add_undecided_labels(goal.labels, undecided_share))
-        for goal in estimate.plan
-    ]
-    is_headline = True
-    if estimate.low is not None and estimate.high is not None:
-        # the value of the metric if all items pass
-        one = PERCENTAGE_POINT.get(estimate.unit, 0.01) * 100
-        half_width = (estimate.high - estimate.low) / 2 / one
-        can_change = (min(ends), max(ends)) != (estimate.low, estimate.high)
-        is_headline = can_change and are_bounds_headline(undecided_share, half_width)
+    bounds = (min(ends), max(ends))
+    plan = []
+    for goal in estimate.plan:
+        labels = _add_undecided_labels(goal.labels, undecided_share)
+        plan.append(replace(goal, labels=labels))
     return replace(
         estimate,
-        bounds=(min(ends), max(ends)),
-        is_bounds_headline=is_headline,
-        needed=needed,
+        bounds=bounds,
+        is_bounds_headline=_replaces_interval(bounds, estimate, undecided_share),
+        needed=_add_undecided_labels(estimate.needed, undecided_share),
         plan=plan,
     )
+
+
+def _replaces_interval(
+    bounds: tuple[float, float], estimate: MetricEstimate, undecided_share: float
+) -> bool:
+    """Whether to show the bounds instead of the interval of the estimate."""
+    if estimate.low is None or estimate.high is None:
+        return True
+    if bounds == (estimate.low, estimate.high):
+        return False
+    value_if_all_pass = PERCENTAGE_POINT.get(estimate.unit, 0.01) * 100
+    half_width = (estimate.high - estimate.low) / 2 / value_if_all_pass
+    return are_bounds_headline(undecided_share, half_width)
 
 
 def _estimate_metrics_without_bounds(
     run: EstimationInput, settings: EstimationSettings
 ) -> Iterator[MetricEstimate]:
     run = replace(run, statuses=add_group_positions(run.automatic_items, run.statuses))
-    automatic = {metric.key: metric for metric in run.compute_metrics(run.automatic_items)}
-    reviewed = {metric.key: metric for metric in run.compute_metrics(run.reviewed_items)}
-    metrics = automatic | reviewed
-
+    metrics = _RunMetrics.compute(run)
     models = [
         AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers
     ]
     is_sampled = any(status.is_random for status in run.statuses)
     dependencies = MetricDependencies(run, models, is_sampled=is_sampled)
-    methods = _choose_methods(run, dependencies, metrics)
+    methods = _choose_methods(run, dependencies, metrics.latest)
     estimator: _GroupEstimator | _ItemEstimator
     if is_group_sample(run.statuses):
         estimator = _GroupEstimator(run, settings.seed)
     else:
-        sampled_keys = [key for key in reviewed if methods[key] == "posterior"]
+        sampled_keys = [key for key in metrics.reviewed if methods[key] == "posterior"]
         estimator = _ItemEstimator(run, dependencies, models, sampled_keys, settings)
 
-    for key, metric in metrics.items():
+    for key, metric in metrics.latest.items():
         if metric.unit not in ESTIMATED_UNITS:
             continue
         counts = dependencies.count_items(key)
         method = methods[key]
-        estimate = None
-        if method == "all known" and key in reviewed:
-            estimate = _take_known_value(reviewed[key])
-        elif method == "posterior" and key in automatic and key in reviewed:
-            estimate = estimator.estimate(automatic[key], counts)
-            if estimate is None:
-                method = _explain_missing_estimate(estimator, settings)
+        estimate = metrics.estimate(key, method, counts, estimator)
+        if estimate is None and method == "posterior" and metrics.has_both(key):
+            method = _explain_missing_estimate(estimator, settings)
         facts = _MetricFacts(
-            automatic=automatic[key].value if key in automatic else None,
-            corrected=reviewed[key].value if key in reviewed else None,
+            automatic=metrics.find_automatic_value(key),
+            corrected=metrics.find_reviewed_value(key),
             counts=counts,
             method=method,
             criteria=dependencies.find_criteria(key),
         )
         yield _build_metric_estimate(metric, facts, estimate, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _RunMetrics:
+    """The metrics of a run, by key."""
+
+    automatic: dict[MetricKey, Metric]
+    """Metrics of the automatic verdicts."""
+    reviewed: dict[MetricKey, Metric]
+    """Metrics in which human verdicts replace automatic ones."""
+    latest: dict[MetricKey, Metric]
+    """All metrics, with reviewed values where there are some."""
+
+    @classmethod
+    def compute(cls, run: EstimationInput) -> _RunMetrics:
+        automatic = {metric.key: metric for metric in run.compute_metrics(run.automatic_items)}
+        reviewed = {metric.key: metric for metric in run.compute_metrics(run.reviewed_items)}
+        return cls(automatic, reviewed=reviewed, latest=automatic | reviewed)
+
+    def has_both(self, key: MetricKey) -> bool:
+        return key in self.automatic and key in self.reviewed
+
+    def find_automatic_value(self, key: MetricKey) -> float | None:
+        metric = self.automatic.get(key)
+        return None if metric is None else metric.value
+
+    def find_reviewed_value(self, key: MetricKey) -> float | None:
+        metric = self.reviewed.get(key)
+        return None if metric is None else metric.value
+
+    def estimate(
+        self,
+        key: MetricKey,
+        method: EstimationMethod,
+        counts: ItemCounts,
+        estimator: _GroupEstimator | _ItemEstimator,
+    ) -> ValueEstimate | None:
+        """Return the estimate of a metric, or None if the method gives none."""
+        if method == "all known" and key in self.reviewed:
+            return _take_known_value(self.reviewed[key])
+        if method == "posterior" and self.has_both(key):
+            return estimator.estimate(self.automatic[key], counts)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -925,15 +967,18 @@ class _ItemEstimator:
         self._label_errors = settings.label_errors
         self._seed = settings.seed
         self._draws = draw_metrics(run, settings.seed) if keys else None
-        depends_on_answers = [key for key in keys if dependencies.find_criteria(key)]
         self._variance_models: Mapping[MetricKey, VarianceModel] = {}
-        if self._draws is not None:
-            by_verdicts = [
-                key for key in keys if key in self._draws.values and key not in depends_on_answers
-            ]
-            self._variance_models = self._draws.build_variance_models(by_verdicts)
         self._answer_draws: Mapping[MetricKey, FloatArray] = {}
-        if depends_on_answers:
+
+        # Metrics of other criteria than `correct` depend on drawn answers, not only on verdicts.
+        answer_keys = [key for key in keys if dependencies.find_criteria(key)]
+        if self._draws is not None:
+            verdict_keys = []
+            for key in keys:
+                if key in self._draws.values and key not in answer_keys:
+                    verdict_keys.append(key)
+            self._variance_models = self._draws.build_variance_models(verdict_keys)
+        if answer_keys:
             sampled_models = [model for model in models if model.is_sampled]
             n_draws = choose_n_draws(len(run.reviewed_items))
             self._answer_draws = draw_answer_metrics(
@@ -1042,21 +1087,24 @@ def _estimate_score_interval(
 def _build_score_strata(population: Population, weights: FloatArray) -> list[ScoreStratum]:
     """Make a stratum of all cells that differ only in their category and have the same weight."""
     cells = population.cells
-    strata: dict[tuple[str, float], ScoreStratum] = {}
+    cells_by_stratum: dict[tuple[str, float], list[int]] = {}
     for index, cell in enumerate(population.cell_keys):
-        weight = float(weights[index])
         name = f"{cell.run_index} {cell.automatic} {cell.stratum}"
-        key = name, round(weight, WEIGHT_DIGITS)
-        stratum = strata.get(key, ScoreStratum(n_items=0, n_reviewed=0, n_passed=0, weight=weight))
-        n_reviewed = int(cells.reviewed[index])
-        n_other = int(cells.without_sample_verdict[index])
-        strata[key] = ScoreStratum(
-            n_items=stratum.n_items + n_reviewed + n_other,
-            n_reviewed=stratum.n_reviewed + n_reviewed,
-            n_passed=stratum.n_passed + int(cells.passed[index]),
-            weight=weight,
+        rounded_weight = round(float(weights[index]), WEIGHT_DIGITS)
+        cells_by_stratum.setdefault((name, rounded_weight), []).append(index)
+
+    strata = []
+    for indexes in cells_by_stratum.values():
+        n_reviewed = int(cells.reviewed[indexes].sum())
+        n_others = int(cells.without_sample_verdict[indexes].sum())
+        stratum = ScoreStratum(
+            n_items=n_reviewed + n_others,
+            n_reviewed=n_reviewed,
+            n_passed=int(cells.passed[indexes].sum()),
+            weight=float(weights[indexes[-1]]),
         )
-    return list(strata.values())
+        strata.append(stratum)
+    return strata
 
 
 def _estimate_from_answers(values: FloatArray, counts: ItemCounts) -> ValueEstimate:
@@ -1106,19 +1154,20 @@ def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStr
     """
     model = draws.build_variance_models([goal.key])[goal.key]
     cells_by_stratum = _group_cells_by_stratum(draws, model, goal.sample_index)
-    pending = set(goal.pending)
-    candidates: list[list[int]] = []
-    n_pending: list[int] = []
+    unreviewed = []
     for cells in cells_by_stratum.values():
-        unreviewed = [position for cell in cells for position in draws.population.unreviewed[cell]]
-        can_be_drawn = [position for position in unreviewed if position not in pending]
-        candidates.append(can_be_drawn)
-        n_pending.append(len(unreviewed) - len(can_be_drawn))
+        unreviewed.append(_list_unreviewed_positions(draws.population, cells))
+    candidates = _remove_pending_positions(unreviewed, goal.pending)
+    n_pending = [
+        len(positions) - len(remaining)
+        for positions, remaining in zip(unreviewed, candidates, strict=True)
+    ]
 
-    merged = _merge_cells(model, list(cells_by_stratum.values()))
-    after_pending = _assume_pending_reviews(merged, np.array(n_pending, dtype=np.int64))
+    merged_model = _merge_cells(model, list(cells_by_stratum.values()))
+    after_pending = _assume_pending_reviews(merged_model, np.array(n_pending, dtype=np.int64))
     size = count_needed_reviews(after_pending, goal.half_width)
     if size is None:
+        # The goal cannot be reached.
         size = sum(len(positions) for positions in candidates)
     if goal.max_items is not None:
         size = min(size, goal.max_items)
@@ -1131,6 +1180,24 @@ def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStr
         if count:
             strata.append(ExtensionStratum(name, candidates=positions, n_to_draw=int(count)))
     return strata
+
+
+def _list_unreviewed_positions(population: Population, cells: Iterable[int]) -> list[int]:
+    positions: list[int] = []
+    for cell in cells:
+        positions += population.unreviewed[cell]
+    return positions
+
+
+def _remove_pending_positions(
+    positions_by_stratum: Sequence[Sequence[int]], pending: Collection[int]
+) -> list[list[int]]:
+    """Remove the items that are in a queue already."""
+    pending_positions = set(pending)
+    remaining = []
+    for positions in positions_by_stratum:
+        remaining.append([each for each in positions if each not in pending_positions])
+    return remaining
 
 
 def _group_cells_by_stratum(
@@ -1263,18 +1330,16 @@ def estimate_pass_rate(
     if not n_undecided:
         return estimate
 
-    all_fail = _decide_undecided_statuses(statuses, verdict=False)
-    all_pass = _decide_undecided_statuses(statuses, verdict=True)
-    lowest = _estimate_pass_rate_without_bounds(all_fail, half_width, seed)
-    highest = _estimate_pass_rate_without_bounds(all_pass, half_width, seed)
-    if lowest is None or highest is None:
+    bounds = _find_pass_rate_bounds(statuses, half_width, seed)
+    if bounds is None:
         return None
-    bounds = lowest.low, highest.high
     if estimate is None:
+        # All sampled items are undecided, so only the bounds are known.
+        lowest, highest = bounds
         return PassRateEstimate(
-            (lowest.low + highest.high) / 2,
-            low=lowest.low,
-            high=highest.high,
+            (lowest + highest) / 2,
+            low=lowest,
+            high=highest,
             needed=None,
             bounds=bounds,
             n_undecided=n_undecided,
@@ -1282,13 +1347,29 @@ def estimate_pass_rate(
         )
 
     undecided_share = compute_undecided_share(statuses)
+    interval_half_width = (estimate.high - estimate.low) / 2
     return replace(
         estimate,
         bounds=bounds,
         n_undecided=n_undecided,
-        is_bounds_headline=are_bounds_headline(undecided_share, (estimate.high - estimate.low) / 2),
+        is_bounds_headline=are_bounds_headline(undecided_share, interval_half_width),
         needed=_add_undecided_labels(estimate.needed, undecided_share),
     )
+
+
+def _find_pass_rate_bounds(
+    statuses: Sequence[ItemStatus], half_width: float, seed: int
+) -> tuple[float, float] | None:
+    """Return the low end of the interval if all undecided items fail, and the high end if all
+    pass.
+    """
+    all_fail = _decide_undecided_statuses(statuses, verdict=False)
+    lowest = _estimate_pass_rate_without_bounds(all_fail, half_width, seed)
+    all_pass = _decide_undecided_statuses(statuses, verdict=True)
+    highest = _estimate_pass_rate_without_bounds(all_pass, half_width, seed)
+    if lowest is None or highest is None:
+        return None
+    return lowest.low, highest.high
 
 
 def _estimate_pass_rate_without_bounds(

@@ -13,13 +13,15 @@ from typing import Any
 from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.metric import Metric, MetricKey, ScoredItem
-from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.model.verdict import GOLDEN_ACTS_KEY, TRUE_MEANS_FAILURE, TargetCriterion, find_scale
 
 CONFIDENCE_LEVEL = 0.95
 NORMAL_QUANTILE = 1.959963984540054
 """Half-width of a normal 95 % interval, in standard deviations."""
 _BISECTION_STEPS = 60
+MetricsFunction = Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
+"""Computes metrics from the items of each run."""
 
 
 def compute_wilson_interval(n_passed: int, n_all: int) -> tuple[float, float] | None:
@@ -117,8 +119,7 @@ class DisagreementBounds:
 
 
 def compute_disagreement_bounds(
-    items: Sequence[Sequence[ScoredItem]],
-    compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
+    items: Sequence[Sequence[ScoredItem]], compute_metrics: MetricsFunction
 ) -> dict[MetricKey, DisagreementBounds]:
     """Compute the bounds of each metric that depends on an open disagreement, from the corrected
     items of each run.
@@ -127,38 +128,65 @@ def compute_disagreement_bounds(
     if not kinds:
         return {}
 
-    def compute_resolved_metrics(
-        resolved_kinds: set[DisagreementKind], *, is_pass: bool
-    ) -> dict[MetricKey, float]:
-        resolved = []
-        for part in items:
-            resolved.append(
-                [_resolve_disagreements(item, resolved_kinds, is_pass) for item in part]
-            )
-        metrics = compute_metrics(resolved)
-        return {metric.key: metric.value for metric in metrics if metric.value is not None}
-
-    unresolved = compute_resolved_metrics(set(), is_pass=False)
-    all_pass = compute_resolved_metrics(set(kinds), is_pass=True)
-    all_fail = compute_resolved_metrics(set(kinds), is_pass=False)
+    unresolved = _compute_resolved_values(items, set(), compute_metrics, is_pass=False)
+    all_resolved = _Extremes.compute(items, set(kinds), compute_metrics)
     n_relevant: Counter[MetricKey] = Counter()
     for kind, n_disagreements in kinds.items():
         # With one kind, its disagreements are all disagreements.
-        is_only_kind = len(kinds) == 1
-        passing = all_pass if is_only_kind else compute_resolved_metrics({kind}, is_pass=True)
-        failing = all_fail if is_only_kind else compute_resolved_metrics({kind}, is_pass=False)
+        extremes = all_resolved
+        if len(kinds) > 1:
+            extremes = _Extremes.compute(items, {kind}, compute_metrics)
         for key, value in unresolved.items():
-            if passing.get(key) != value or failing.get(key) != value:
+            if extremes.can_change(key, value):
                 n_relevant[key] += n_disagreements
 
     bounds = {}
     for key, value in unresolved.items():
-        low = min(value, all_pass.get(key, value), all_fail.get(key, value))
-        high = max(value, all_pass.get(key, value), all_fail.get(key, value))
+        ends = (value, all_resolved.all_pass.get(key, value), all_resolved.all_fail.get(key, value))
+        low = min(ends)
+        high = max(ends)
         if n_relevant[key] or low != high:
-            n = n_relevant[key] or kinds.total()
-            bounds[key] = DisagreementBounds(n, low=low, high=high)
+            n_open = n_relevant[key] or kinds.total()
+            bounds[key] = DisagreementBounds(n_open, low=low, high=high)
     return bounds
+
+
+@dataclass(frozen=True, slots=True)
+class _Extremes:
+    """The values of all metrics if some open disagreements are resolved."""
+
+    all_pass: dict[MetricKey, float]
+    all_fail: dict[MetricKey, float]
+
+    @classmethod
+    def compute(
+        cls,
+        items: Sequence[Sequence[ScoredItem]],
+        kinds: set[DisagreementKind],
+        compute_metrics: MetricsFunction,
+    ) -> _Extremes:
+        return cls(
+            all_pass=_compute_resolved_values(items, kinds, compute_metrics, is_pass=True),
+            all_fail=_compute_resolved_values(items, kinds, compute_metrics, is_pass=False),
+        )
+
+    def can_change(self, key: MetricKey, value: float) -> bool:
+        return self.all_pass.get(key) != value or self.all_fail.get(key) != value
+
+
+def _compute_resolved_values(
+    items: Sequence[Sequence[ScoredItem]],
+    kinds: set[DisagreementKind],
+    compute_metrics: MetricsFunction,
+    *,
+    is_pass: bool,
+) -> dict[MetricKey, float]:
+    """Compute the metrics as if the disagreements of these kinds were resolved."""
+    resolved = []
+    for items_of_run in items:
+        resolved.append([_resolve_disagreements(item, kinds, is_pass) for item in items_of_run])
+    metrics = compute_metrics(resolved)
+    return {metric.key: metric.value for metric in metrics if metric.value is not None}
 
 
 def _count_disagreement_kinds(
@@ -188,38 +216,46 @@ def _resolve_disagreements(
     if not disputed:
         return item
 
-    part_verdicts: dict[TargetCriterion, Any] = {
-        (target, criterion): value for target, criterion, value in item.part_verdicts
-    }
-    overrides = dict(item.overrides)
-    values = dict(item.values)
-    for target, criterion in disputed:
-        about = target, criterion
-        is_about_whole_item = target in WHOLE_TARGETS
-        automatic = item.valid if about == ITEM_CORRECT else part_verdicts.get(about)
-        if automatic is None and is_about_whole_item:
-            automatic = values.get(criterion)
+    verdicts: dict[TargetCriterion, Any] = {}
+    for target_criterion in disputed:
+        automatic = _find_automatic_verdict(item, target_criterion)
+        _, criterion = target_criterion
         verdict = _choose_extreme_verdict(criterion, automatic, item.metadata, is_best=is_pass)
-        if is_same_verdict(verdict, automatic):
-            continue
-        overrides[about] = verdict
-        part_verdicts[about] = verdict
-        if is_about_whole_item and about != ITEM_CORRECT:
+        if not is_same_verdict(verdict, automatic):
+            verdicts[target_criterion] = verdict
+
+    values = dict(item.values)
+    part_verdicts = {(target, criterion): value for target, criterion, value in item.part_verdicts}
+    for (target, criterion), verdict in verdicts.items():
+        if target not in WHOLE_TARGETS:
+            part_verdicts[target, criterion] = verdict
+        elif (target, criterion) != ITEM_CORRECT:
             values[criterion] = verdict
 
+    overrides = {**item.overrides, **verdicts}
     valid = overrides.get(ITEM_CORRECT, item.valid)
-    remaining_parts = []
-    for (target, criterion), value in part_verdicts.items():
-        if target not in WHOLE_TARGETS:
-            remaining_parts.append((target, criterion, value))
     return replace(
         item,
         valid=valid,
         error_type=item.error_type if valid is False else None,
         values=values,
-        part_verdicts=remaining_parts,
+        part_verdicts=[(*about, value) for about, value in part_verdicts.items()],
         overrides=overrides,
     )
+
+
+def _find_automatic_verdict(item: ScoredItem, target_criterion: TargetCriterion) -> Any:
+    """Return the automatic verdict on an item, on one of its parts or on another criterion."""
+    if target_criterion == ITEM_CORRECT:
+        # A whole item without a verdict can have one among its values.
+        return item.values.get(CORRECT) if item.valid is None else item.valid
+    target, criterion = target_criterion
+    if target in WHOLE_TARGETS:
+        return item.values.get(criterion)
+    for part, part_criterion, value in item.part_verdicts:
+        if (part, part_criterion) == target_criterion:
+            return value
+    return None
 
 
 def _choose_extreme_verdict(
@@ -241,11 +277,12 @@ def _choose_extreme_verdict(
         if not (isfinite(lowest) and isfinite(highest)):
             return automatic
         return highest if is_best else lowest
-    scores = (
-        [verdict for verdict in scale.words.values() if is_definite(verdict)]
-        if scale is not None
-        else []
-    )
+
+    scores = []
+    if scale is not None:
+        scores = [verdict for verdict in scale.words.values() if is_definite(verdict)]
     if scores and not isinstance(scores[0], bool):
         return max(scores) if is_best else min(scores)
-    return is_best is not (criterion in TRUE_MEANS_FAILURE)
+    # The verdict is true or false. On some criteria, true is the worse one.
+    is_true_worse = criterion in TRUE_MEANS_FAILURE
+    return not is_best if is_true_worse else is_best

@@ -203,21 +203,11 @@ def _draw_pool_rates(
         )
         return only_cell
 
-    is_many_cells = len(cell_indexes) >= MIN_SHRUNK_CELLS
-    estimate_prior = ESTIMATE_PRIOR if is_many_cells else FEW_CELLS_PRIOR
-    estimated_rates = _draw_hierarchical_rates(
-        reviewed, passed, numbers.n_estimated, prior=estimate_prior, generator=generator
-    )
-    n_skeptical = numbers.n_all - numbers.n_estimated
-    skeptical_rates = _draw_hierarchical_rates(
-        reviewed, passed, n_skeptical, prior=SKEPTICAL_PRIOR, generator=generator
-    )
-    rates = np.concatenate([estimated_rates, skeptical_rates])
-
+    rates = _draw_rates_by_cell_model(reviewed, passed, numbers, generator)
     # The items of cells with similar inclusion probabilities are one simple random sample, which
     # shows their common pass rate better than the model does.
     n_pooled = numbers.n_pooled
-    n_unreviewed = cells.without_sample_verdict[cell_indexes]
+    cell_sizes = reviewed + cells.without_sample_verdict[cell_indexes]
     for group in _group_similar_probabilities(cells.inclusion_probability[cell_indexes]):
         n_reviewed = int(reviewed[group].sum())
         n_passed = int(passed[group].sum())
@@ -227,11 +217,33 @@ def _draw_pool_rates(
             n_passed + JEFFREYS, n_reviewed - n_passed + JEFFREYS, n_pooled
         )
         rates[:n_pooled, group] = _shift_to_common_rate(
-            rates[:n_pooled, group],
-            cell_sizes=reviewed[group] + n_unreviewed[group],
-            common_rates=common_rates,
+            rates[:n_pooled, group], cell_sizes=cell_sizes[group], common_rates=common_rates
         )
     return rates
+
+
+def _draw_rates_by_cell_model(
+    reviewed: IntArray, passed: IntArray, numbers: _DrawNumbers, generator: np.random.Generator
+) -> FloatArray:
+    """Draw the pass rates of several cells: first the draws for estimates, then those that are
+    sceptical of the similarity of cells.
+    """
+    has_many_cells = len(reviewed) >= MIN_SHRUNK_CELLS
+    estimated_rates = _draw_hierarchical_rates(
+        reviewed,
+        passed,
+        numbers.n_estimated,
+        prior=ESTIMATE_PRIOR if has_many_cells else FEW_CELLS_PRIOR,
+        generator=generator,
+    )
+    skeptical_rates = _draw_hierarchical_rates(
+        reviewed,
+        passed,
+        numbers.n_all - numbers.n_estimated,
+        prior=SKEPTICAL_PRIOR,
+        generator=generator,
+    )
+    return np.concatenate([estimated_rates, skeptical_rates])
 
 
 def _group_similar_probabilities(probabilities: FloatArray) -> list[IntArray]:
@@ -497,27 +509,16 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
     """
     positions_by_key, unsampled = _group_positions_by_cell(statuses)
     keys = sorted(positions_by_key, key=_get_cell_order)
-    groups = [positions_by_key[key] for key in keys]
-
-    reviewed: list[list[int]] = []
-    unreviewed: list[list[int]] = []
-    outside_sample: list[list[int]] = []
-    mean_probabilities: list[float] = []
-    for group in groups:
-        reviewed.append([position for position in group if statuses[position].is_random])
-        unreviewed.append([position for position in group if statuses[position].human is None])
-        outside_sample.append(
-            [position for position in group if statuses[position].is_known_outside_sample]
-        )
-        probabilities = [statuses[position].inclusion_probability for position in group]
-        mean_probabilities.append(float(np.mean(probabilities)))
-
+    members = [_CellMembers.select(statuses, positions_by_key[key]) for key in keys]
+    reviewed = [each.reviewed for each in members]
+    unreviewed = [each.unreviewed for each in members]
+    outside_sample = [each.known_outside_sample for each in members]
     cells = Cells(
         pool=_number_pools(keys),
         reviewed=_count_members(reviewed),
         passed=_count_passing_members(statuses, reviewed),
         unreviewed=_count_members(unreviewed),
-        inclusion_probability=np.array(mean_probabilities),
+        inclusion_probability=np.array([each.mean_probability for each in members]),
         known_outside_sample=_count_members(outside_sample),
         passed_outside_sample=_count_passing_members(statuses, outside_sample),
     )
@@ -529,6 +530,39 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
         n_known=sum(status.human is not None for status in statuses),
         n_random=sum(status.is_random for status in statuses),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _CellMembers:
+    """Positions of the items of one cell."""
+
+    reviewed: list[int]
+    """Reviewed items of the random sample."""
+    unreviewed: list[int]
+    known_outside_sample: list[int]
+    mean_probability: float
+    """Mean inclusion probability of all items."""
+
+    @classmethod
+    def select(cls, statuses: Sequence[ItemStatus], positions: Sequence[int]) -> _CellMembers:
+        reviewed = []
+        unreviewed = []
+        known_outside_sample = []
+        for position in positions:
+            status = statuses[position]
+            if status.is_random:
+                reviewed.append(position)
+            if status.human is None:
+                unreviewed.append(position)
+            if status.is_known_outside_sample:
+                known_outside_sample.append(position)
+        probabilities = [statuses[position].inclusion_probability for position in positions]
+        return cls(
+            reviewed,
+            unreviewed=unreviewed,
+            known_outside_sample=known_outside_sample,
+            mean_probability=float(np.mean(probabilities)),
+        )
 
 
 def _group_positions_by_cell(
@@ -647,18 +681,21 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
     """Return the number of further reviews after which the interval has at most this half-width,
     with the probability `ASSURANCE`. Return None if that is impossible.
     """
-    target = (half_width / model.quantile) ** 2
-    if model.variance <= target:
+    target_variance = (half_width / model.quantile) ** 2
+    if model.variance <= target_variance:
         return 0
+
     # The variance of the pool's mean is assumed to decrease in the same way as the variances of the
     # cells.
-    current = float(model.compute_cell_variances(model.cells).sum())
-    scale = model.variance / current if current > 0 else 1.0
+    cell_variance = float(model.compute_cell_variances(model.cells).sum())
+    scale = model.variance / cell_variance if cell_variance > 0 else 1.0
     rates = model.find_cautious_rates()
-    cautious = float(model.compute_cell_variances(model.cells, rates=rates).sum())
-    reductions, _ = _compute_variance_reductions(model, int(model.cells.unreviewed.sum()), rates)
-    reached = np.flatnonzero(scale * (cautious - np.cumsum(reductions)) <= target + 1e-15)
-    return int(reached[0]) + 1 if len(reached) else None
+    cautious_variance = float(model.compute_cell_variances(model.cells, rates=rates).sum())
+    n_unreviewed = int(model.cells.unreviewed.sum())
+    reductions, _ = _compute_variance_reductions(model, n_unreviewed, rates)
+    variances = scale * (cautious_variance - np.cumsum(reductions))
+    sufficient = np.flatnonzero(variances <= target_variance + _ROUNDING_ERROR)
+    return int(sufficient[0]) + 1 if len(sufficient) else None
 
 
 def count_needed_uniform_reviews(
@@ -681,6 +718,10 @@ def count_needed_uniform_reviews(
     return min(n_unreviewed, ceil(needed) - n_reviewed)
 
 
+_ROUNDING_ERROR = 1e-15
+"""Difference up to which two variances count as equal."""
+
+
 class _VarianceReductions(NamedTuple):
     reductions: FloatArray
     """Variance reduction of each further review, largest first."""
@@ -691,11 +732,17 @@ class _VarianceReductions(NamedTuple):
 def _compute_variance_reductions(
     model: VarianceModel, max_reviews: int, rates: FloatArray | None = None
 ) -> _VarianceReductions:
-    steps = int(min(max_reviews, model.cells.unreviewed.max(initial=0)))
-    variances = model.compute_cell_variances(model.cells, steps, rates)
+    n_unreviewed = model.cells.unreviewed
+    n_steps = int(min(max_reviews, n_unreviewed.max(initial=0)))
+    variances = model.compute_cell_variances(model.cells, n_steps, rates)
+    # Of shape (cells, steps): by how much each further review of a cell reduces the variance.
     reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
-    is_possible = model.cells.unreviewed[:, np.newaxis] > np.arange(steps)
-    cell = np.broadcast_to(np.arange(len(reductions))[:, np.newaxis], reductions.shape)[is_possible]
-    flat = reductions[is_possible]
-    order = np.argsort(-flat, kind="stable")
-    return _VarianceReductions(flat[order], cell[order])
+    cells = np.broadcast_to(np.arange(len(reductions))[:, np.newaxis], reductions.shape)
+
+    # A cell has no more reviews than unreviewed items.
+    is_possible = n_unreviewed[:, np.newaxis] > np.arange(n_steps)
+    possible_reductions = reductions[is_possible]
+    largest_first = np.argsort(-possible_reductions, kind="stable")
+    return _VarianceReductions(
+        possible_reductions[largest_first], cells[is_possible][largest_first]
+    )

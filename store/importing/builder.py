@@ -25,12 +25,15 @@ from fcreview.store import database
 from fcreview.store.duckdb_paths import can_hold_database, to_duckdb_path
 from fcreview.store.importing.source_files import SourceFile, StoredRun
 from fcreview.store.importing.staging import StagedRun, dump_json, redact_json, serialize_issues
-from fcreview.store.rows import ITEM_COLUMNS
+from fcreview.store.rows import ITEM_COLUMNS, ITEM_NUMBERS_PER_RUN
 from fcreview.store.workspace import Workspace
 
 LOADING_MEMORY_LIMIT = "350MB"  # beyond this limit, DuckDB writes to the temporary folder
 MAX_LOADING_MEMORY_LIMIT = "2GB"  # for a run with huge items
 _COPY_BYTES = 1 << 20
+MIN_READER_BYTES = 1 << 21
+"""Smallest limit of a line for DuckDB's JSON reader, which reserves memory for it."""
+SPARE_READER_BYTES = 1024  # what the limit exceeds the longest line by
 ROW_GROUP_SIZE = (
     16_384  # DuckDB's default of 122,880 rows takes too much memory, because items are large
 )
@@ -85,6 +88,9 @@ runs.
 """
 
 
+MAX_LOAD_ERROR_CHARS = 500
+
+
 class LoadError(Exception):
     """Raised when DuckDB cannot load the staging files of a run. The message is one line."""
 
@@ -92,7 +98,7 @@ class LoadError(Exception):
         text = " ".join(str(error).split())
         match = re.search(r", in line (\d+): (.*?)(?: Try setting |$)", text)
         self.line = int(match[1]) if match else None  # line of the invalid item, from 1
-        super().__init__((match[2] if match else text)[:500])
+        super().__init__((match[2] if match else text)[:MAX_LOAD_ERROR_CHARS])
 
 
 class StoreBuilder:
@@ -111,35 +117,49 @@ class StoreBuilder:
         self._workspace = workspace
         self._folder = folder
         self._own_folder: tempfile.TemporaryDirectory[str] | None = None
-        database_folder = folder
-        if not can_hold_database(folder):
-            self._own_folder = tempfile.TemporaryDirectory(prefix="fcreview-")
-            database_folder = Path(self._own_folder.name)
-        self._path = database_folder / workspace.store.name
         self._types: dict[str, dict[str, str]] = {}  # table -> column -> SQL type
         # rows of the tables `runs` and `sources` (by run) to insert at the end
         self._runs: list[dict[str, Any]] = []
         self._sources: dict[int, list[dict[str, Any]]] = {}
 
+        database_folder = self._choose_database_folder()
+        self._path = database_folder / workspace.store.name
         if copy_existing:
-            with workspace.files.open_file(workspace.store) as store, self._path.open("xb") as copy:
-                shutil.copyfileobj(store, copy, _COPY_BYTES)
+            self._copy_existing_store()
         self._connection = duckdb.connect()
         self._thread = database.QueryThread()
-        self._set_options(folder)
-        self._execute(f"ATTACH {database.quote_path(self._path)} AS store ({_ATTACH_OPTIONS})")
-        # A view in another user's store could read any file. `_write_compact_copy` writes to the
-        # folder.
-        database.disable_external_access(
-            self._connection, allowed_folders=[folder, database_folder]
-        )
-        self._execute("USE store")
+        self._open_file(database_folder)
         if copy_existing:
             self._prepare_existing_tables()
         else:
             self._execute(read_schema_sql())
             self._set_meta("schema_version", database.SCHEMA_VERSION)
         self._set_meta("build", secrets.token_hex(16))  # identifies the file
+
+    def _choose_database_folder(self) -> Path:
+        """Return the folder of the new file. If its file system cannot hold a database, return a
+        temporary folder.
+        """
+        if can_hold_database(self._folder):
+            return self._folder
+        self._own_folder = tempfile.TemporaryDirectory(prefix="fcreview-")
+        return Path(self._own_folder.name)
+
+    def _copy_existing_store(self) -> None:
+        files = self._workspace.files
+        with files.open_file(self._workspace.store) as store, self._path.open("xb") as copy:
+            shutil.copyfileobj(store, copy, _COPY_BYTES)
+
+    def _open_file(self, database_folder: Path) -> None:
+        """Make the new file the default database, and block the access to other files."""
+        self._set_options(self._folder)
+        self._execute(f"ATTACH {database.quote_path(self._path)} AS store ({_ATTACH_OPTIONS})")
+        # A view in another user's store could read any file. `_write_compact_copy` writes to the
+        # folder.
+        database.disable_external_access(
+            self._connection, allowed_folders=[self._folder, database_folder]
+        )
+        self._execute("USE store")
 
     def _set_options(self, folder: Path) -> None:
         # The bar would appear between lines of JSON.
@@ -210,60 +230,63 @@ class StoreBuilder:
     def _load_items_and_issues(
         self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool
     ) -> None:
-        runs = [staged.run_number for staged in staged_runs]
-        max_line_bytes = max(1 << 21, max(staged.longest_item for staged in staged_runs) + 1024)
-        columns = {
-            name: self._get_column_types("item_rows")[name]
-            for name in ("run", "seq", *_COPIED_COLUMNS)
-        }
-        columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
-        names = ", ".join(f'"{name}"' for name in _COPIED_COLUMNS)
         self._execute("BEGIN")
         try:
-            for table in ("item_rows", "import_issues"):
-                self._execute(
-                    f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs]
-                )
-            self._execute(
-                f"INSERT INTO item_rows (item, run, seq, n_predicted, calls, {names})"
-                " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(predicted),"
-                f" list_concat(golden, predicted), {names}"
-                " FROM"
-                f" {read_json_sql(columns, max_line_bytes, omit_invalid_values=omit_invalid_values)}",
-                [[to_duckdb_path(staged.items) for staged in staged_runs]],
-            )
-            to_stored_path = self._workspace.to_stored_path
-            issues = (
-                serialize_issues(each.issues, each.run_number, to_stored_path)
-                for each in staged_runs
-            )
-            self._insert_json_rows("import_issues", itertools.chain.from_iterable(issues))
+            self._delete_rows_of_runs([staged.run_number for staged in staged_runs])
+            self._insert_items(staged_runs, omit_invalid_values)
+            self._insert_issues(staged_runs)
             self._execute("COMMIT")
-        except Exception:  # after a signal, the connection is closed
+        except Exception:
+            # After a signal, the connection is closed.
             with contextlib.suppress(duckdb.Error):
                 self._execute("ROLLBACK")
             raise
 
+    def _delete_rows_of_runs(self, runs: Sequence[int]) -> None:
+        for table in ("item_rows", "import_issues"):
+            self._execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
+
+    def _insert_items(self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool) -> None:
+        column_types = self._get_column_types("item_rows")
+        columns = {name: column_types[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
+        columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
+        max_line_bytes = _find_max_line_bytes(staged.longest_item for staged in staged_runs)
+        reader = read_json_sql(columns, max_line_bytes, omit_invalid_values=omit_invalid_values)
+        names = ", ".join(f'"{name}"' for name in _COPIED_COLUMNS)
+        self._execute(
+            f"INSERT INTO item_rows (item, run, seq, n_predicted, calls, {names})"
+            f" SELECT run::BIGINT * {ITEM_NUMBERS_PER_RUN} + seq, run, seq, len(predicted),"
+            f" list_concat(golden, predicted), {names} FROM {reader}",
+            [[to_duckdb_path(staged.items) for staged in staged_runs]],
+        )
+
+    def _insert_issues(self, staged_runs: Sequence[StagedRun]) -> None:
+        to_stored_path = self._workspace.to_stored_path
+        issues = (
+            serialize_issues(staged.issues, staged.run_number, to_stored_path)
+            for staged in staged_runs
+        )
+        self._insert_json_rows("import_issues", itertools.chain.from_iterable(issues))
+
     def load_functions_and_questions(self, staged_runs: Sequence[StagedRun]) -> None:
         """Insert the function docs and questions that the store does not contain yet."""
-        paths = [
-            to_duckdb_path(staged.shared_rows)
-            for staged in staged_runs
-            if staged.longest_shared_row
-        ]
-        if not paths:
+        with_rows = [staged for staged in staged_runs if staged.longest_shared_row]
+        if not with_rows:
             return
-        max_line_bytes = max(
-            1 << 21, max(staged.longest_shared_row for staged in staged_runs) + 1024
-        )
+        paths = [to_duckdb_path(staged.shared_rows) for staged in with_rows]
+        max_line_bytes = _find_max_line_bytes(staged.longest_shared_row for staged in staged_runs)
+        self._insert_functions(paths, max_line_bytes)
+        self._insert_questions(paths, max_line_bytes)
+
+    def _insert_functions(self, paths: Sequence[str], max_line_bytes: int) -> None:
         reader = read_json_sql(self._get_column_types("functions"), max_line_bytes)
-        functions = (
+        insert = (
             f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
-        )
-        functions += (
             " WHERE hash IS NOT NULL AND hash NOT IN (SELECT hash FROM functions) GROUP BY hash"
         )
-        self._retry_with_more_memory(lambda: self._execute(functions, [paths]))
+        self._retry_with_more_memory(lambda: self._execute(insert, [paths]))
+
+    def _insert_questions(self, paths: Sequence[str], max_line_bytes: int) -> None:
         types = self._get_column_types("questions")
         columns = {
             "question_hash": types["hash"],
@@ -271,13 +294,14 @@ class StoreBuilder:
             "calls": types["calls"],
         }
         reader = read_json_sql(columns, max_line_bytes)
-        questions = f"INSERT INTO questions SELECT question_hash, messages, calls FROM {reader}"
-        questions += (
+        insert = (
+            f"INSERT INTO questions SELECT question_hash, messages, calls FROM {reader}"
             " WHERE question_hash IS NOT NULL AND question_hash NOT IN (SELECT hash FROM questions)"
         )
-        # one at a time: a file contains no question twice, but several files can contain the same
+        # One file at a time: a file contains no question twice, but several files can contain the
+        # same question.
         for path in paths:
-            self._retry_with_more_memory(partial(self._execute, questions, [[path]]))
+            self._retry_with_more_memory(partial(self._execute, insert, [[path]]))
 
     def load_parquet(self, table: str, path: Path) -> None:
         self._execute(f"INSERT INTO {table} BY NAME FROM read_parquet({database.quote_path(path)})")
@@ -484,24 +508,37 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
 
 def _fetch_stored_runs(connection: Connection, workspace: Workspace) -> dict[str, StoredRun]:
     """Return the runs with their source files, by run key."""
-    runs: dict[str, StoredRun] = {}
-    runs_by_number: dict[int, StoredRun] = {}
-    for number, key, version, n_items, n_issues, *identity in connection.execute(
+    rows = connection.execute(
         "SELECT run, key, version, n_items,"
         " (SELECT count(*) FROM import_issues i WHERE i.run = r.run),"
         f" {', '.join(_IDENTITY_COLUMNS)} FROM runs r"
-    ).fetchall():
+    ).fetchall()
+    sources_by_run = _fetch_sources(connection)
+    runs = {}
+    for number, key, version, n_items, n_issues, *identity in rows:
         info = Run(**dict(zip(_IDENTITY_COLUMNS, identity, strict=True)))
         info.path = str(workspace.to_absolute_path(info.path))
         info.dataset = workspace.from_stored_dataset(info.dataset)
-        run = StoredRun(
-            number, import_fingerprint=version, n_items=n_items, n_issues=n_issues, info=info
+        runs[key] = StoredRun(
+            number,
+            import_fingerprint=version,
+            n_items=n_items,
+            n_issues=n_issues,
+            info=info,
+            sources=sources_by_run.get(number, []),
         )
-        runs[key] = run
-        runs_by_number[number] = run
-
-    for number, *source in connection.execute(
-        "SELECT run, path, kind, size, mtime_ns, hash FROM sources"
-    ).fetchall():
-        runs_by_number[number].sources.append(SourceFile(*source))
     return runs
+
+
+def _fetch_sources(connection: Connection) -> dict[int, list[SourceFile]]:
+    """Return the source files of each run."""
+    rows = connection.execute("SELECT run, path, kind, size, mtime_ns, hash FROM sources")
+    sources: dict[int, list[SourceFile]] = {}
+    for number, *source in rows.fetchall():
+        sources.setdefault(number, []).append(SourceFile(*source))
+    return sources
+
+
+def _find_max_line_bytes(longest_lines: Iterable[int]) -> int:
+    """Return the limit of DuckDB's JSON reader for files whose longest lines have these lengths."""
+    return max(MIN_READER_BYTES, max(longest_lines) + SPARE_READER_BYTES)

@@ -30,6 +30,7 @@ from fcreview.store.importing.earlier_imports import EarlierImports, find_earlie
 from fcreview.store.importing.source_files import (
     DatasetFolders,
     DatasetOptions,
+    SourceFile,
     StoredRun,
     build_run_key,
     find_folder_of_lost_dataset,
@@ -151,7 +152,7 @@ class ImportPlanner:
 
         If `plans` contains a run twice, the second plan becomes an import issue.
         """
-        result = ImportPlan()
+        import_plan = ImportPlan()
         known_keys: set[str] = set()
         earlier = find_earlier_imports(self._workspace, plans, self._index.runs)
         numbers = _RunNumbers(self._index, earlier, self._find_runs_with_new_language(plans))
@@ -159,26 +160,30 @@ class ImportPlanner:
             key = build_run_key(self._workspace, plan.run)
             if key in known_keys:
                 what = f"run {plan.run.model} was found twice. The first one is imported"
-                result.issues.append(ImportIssue(plan.run.path, None, what=what))
+                import_plan.issues.append(ImportIssue(plan.run.path, None, what=what))
                 continue
             known_keys.add(key)
 
-            stored = self._index.runs.get(key)
+            import_plan.doubled_runs += self._list_doubled_runs(key, earlier)
             if key in earlier.lost:
-                self._keep_run_without_results(result, plan, earlier.lost[key])
-                if stored is not None:
-                    result.doubled_runs.append(stored.run_number)
+                self._keep_run_without_results(import_plan, plan, earlier.lost[key])
                 continue
-            if stored is not None:
-                contained = earlier.contained.get(key, [])
-                result.doubled_runs += [run.run_number for run in contained]
-
             number = numbers.choose_number(key)
-            result.summary_rows[number] = _make_summary_row(number, plan.run)
-            result.plans[number] = plan
+            import_plan.summary_rows[number] = _make_summary_row(number, plan.run)
+            import_plan.plans[number] = plan
             sources = stat_sources(plan, self._workspace.to_stored_path)
-            self._add_run_to_plan(result, ReadJob(number, plan=plan, sources=sources), stored)
-        return result
+            job = ReadJob(number, plan=plan, sources=sources)
+            self._add_run_to_plan(import_plan, job, self._index.runs.get(key))
+        return import_plan
+
+    def _list_doubled_runs(self, run_key: str, earlier: EarlierImports) -> list[int]:
+        """Return the numbers of stored runs to delete, because another run has their files."""
+        stored = self._index.runs.get(run_key)
+        if stored is None:
+            return []
+        if run_key in earlier.lost:
+            return [stored.run_number]
+        return [run.run_number for run in earlier.contained.get(run_key, [])]
 
     def _find_runs_with_new_language(self, plans: Sequence[RunPlan]) -> dict[str, int]:
         """Return the number of the stored run of each run that was imported with another language,
@@ -187,24 +192,32 @@ class ImportPlanner:
         The language of a run can change if the user names it, or a dataset that tells it. The run
         then replaces the earlier one. If the dataset is lost, the run keeps its language.
         """
-        planned_keys = {build_run_key(self._workspace, plan.run) for plan in plans}
-        earlier_runs: dict[tuple[str, ...], StoredRun] = {}
-        for key, stored in self._index.runs.items():
-            if key not in planned_keys:
-                results = [source.path for source in stored.sources if source.kind == "result"]
-                earlier_runs[_make_language_free_key(stored.info, results)] = stored
-
+        earlier_runs = self._find_stored_runs_without_plan(plans)
         numbers = {}
         for plan in plans:
+            key = build_run_key(self._workspace, plan.run)
             results = [self._workspace.to_stored_path(path) for path in plan.results]
             earlier_run = earlier_runs.get(_make_language_free_key(plan.run, results))
-            if earlier_run is None or build_run_key(self._workspace, plan.run) in self._index.runs:
+            if earlier_run is None or key in self._index.runs:
                 continue
             if not plan.run.language:
                 plan.run.language = earlier_run.info.language
             else:
-                numbers[build_run_key(self._workspace, plan.run)] = earlier_run.run_number
+                numbers[key] = earlier_run.run_number
         return numbers
+
+    def _find_stored_runs_without_plan(
+        self, plans: Sequence[RunPlan]
+    ) -> dict[tuple[str, ...], StoredRun]:
+        """Return the stored runs that are in none of the plans, by `_make_language_free_key`."""
+        planned_keys = {build_run_key(self._workspace, plan.run) for plan in plans}
+        runs = {}
+        for key, stored in self._index.runs.items():
+            if key in planned_keys:
+                continue
+            results = [source.path for source in stored.sources if source.kind == "result"]
+            runs[_make_language_free_key(stored.info, results)] = stored
+        return runs
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
         """Remember the dataset folders of each up-to-date run.
@@ -225,22 +238,21 @@ class ImportPlanner:
         self, import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun | None
     ) -> None:
         """Decide whether to read a run, to keep its last import, or only to update its row."""
-        row, plan = import_plan.summary_rows[job.run_number], job.plan
+        row = import_plan.summary_rows[job.run_number]
+        plan = job.plan
         lost_dataset = self._note_missing_folders(row, plan, stored_run)
         if stored_run is None:
             import_plan.jobs.append(job)
             return
+
         if lost_dataset or plan.lost_score_folder:
-            lost_kinds = []
-            if lost_dataset:
-                lost_kinds.append("data")
-            if plan.lost_score_folder:
-                lost_kinds.append("score")
-            is_unchanged = self._has_same_sources(job, stored_run, lost_kinds)
-            row["status"] = "kept" if is_unchanged else "outdated"
+            row["status"] = self._describe_kept_run(
+                job, stored_run, is_dataset_lost=bool(lost_dataset)
+            )
             import_plan.skipped_plans.append(plan)
         elif self._is_up_to_date(job, stored_run):
-            if _copy_hashes_if_mtimes_changed(job, stored_run):
+            if _has_new_mtimes(job, stored_run):
+                job.sources = _add_stored_hashes(job.sources, stored_run.sources)
                 import_plan.new_mtime_jobs.append(job)
         else:
             import_plan.jobs.append(job)
@@ -248,11 +260,29 @@ class ImportPlanner:
                 import_plan.upgraded.add(job.run_number)
             return
 
+        # The run is not read, so its counts stay.
         row["items"] = stored_run.n_items
         row["issues"] = stored_run.n_issues
         row["dataset"] = stored_run.info.dataset
-        if _has_new_name(plan.run, stored_run.info):
+        # An importer can find parts of the name while it reads the items. A run that is not read
+        # again lacks them, so those of the store stay.
+        plan.run.name_parts = plan.run.name_parts or stored_run.info.name_parts
+        if _has_other_name(plan.run, stored_run.info):
             import_plan.renamed[job.run_number] = plan.run
+
+    def _describe_kept_run(
+        self, job: ReadJob, stored_run: StoredRun, *, is_dataset_lost: bool
+    ) -> str:
+        """Return the status of a run that keeps its last import: `kept`, or `outdated` if files
+        other than the lost ones have changed.
+        """
+        lost_kinds = []
+        if is_dataset_lost:
+            lost_kinds.append("data")
+        if job.plan.lost_score_folder:
+            lost_kinds.append("score")
+        is_unchanged = self._has_same_sources(job, stored_run, lost_kinds)
+        return "kept" if is_unchanged else "outdated"
 
     def _note_missing_folders(
         self, row: dict[str, Any], plan: RunPlan, stored_run: StoredRun | None
@@ -321,25 +351,21 @@ def _make_language_free_key(run: Run, result_files: Sequence[str]) -> tuple[str,
     return (run.benchmark, run.generation, run.model, str(run.path), *sorted(result_files))
 
 
-def _copy_hashes_if_mtimes_changed(job: ReadJob, stored: StoredRun) -> bool:
-    """If files of an unchanged run have new modification times, copy their stored hashes to
-    `job` and return True.
-    """
-    old = {(source.path, source.kind): source for source in stored.sources}
-    if all(source.mtime_ns == old[source.path, source.kind].mtime_ns for source in job.sources):
-        return False
-    job.sources = [
-        replace(source, hash=old[source.path, source.kind].hash) for source in job.sources
-    ]
-    return True
+def _has_new_mtimes(job: ReadJob, stored: StoredRun) -> bool:
+    """Return whether a file of an unchanged run has another modification time than in the store."""
+    stored_mtimes = {(source.path, source.kind): source.mtime_ns for source in stored.sources}
+    return any(source.mtime_ns != stored_mtimes[source.path, source.kind] for source in job.sources)
 
 
-def _has_new_name(run: Run, stored: Run) -> bool:
-    """Whether the name or the parts of the name changed. An importer can also find parts while it
-    reads the items. They are missing in a run that is not read again, so that those of the store
-    stay.
-    """
-    run.name_parts = run.name_parts or stored.name_parts
+def _add_stored_hashes(
+    sources: Sequence[SourceFile], stored_sources: Sequence[SourceFile]
+) -> list[SourceFile]:
+    """Return the files of an unchanged run with the hashes that the store has of them."""
+    hashes = {(source.path, source.kind): source.hash for source in stored_sources}
+    return [replace(source, hash=hashes[source.path, source.kind]) for source in sources]
+
+
+def _has_other_name(run: Run, stored: Run) -> bool:
     return (run.name, run.name_parts) != (stored.name, stored.name_parts)
 
 

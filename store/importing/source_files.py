@@ -99,19 +99,29 @@ def is_content_unchanged(
 
     Read a file only if its time changed but not its size.
     """
-    before = {(source.path, source.kind): source for source in stored_files}
-    if len(before) != len(current_files) or any(
-        (source.path, source.kind) not in before for source in current_files
-    ):
+    stored_by_name = {(source.path, source.kind): source for source in stored_files}
+    if len(stored_by_name) != len(current_files):
         return False
-    pairs = [(source, before[source.path, source.kind]) for source in current_files]
-    if any(source.size != old.size or source.size < 0 or not old.hash for source, old in pairs):
-        return False
-    return all(
-        source.mtime_ns == old.mtime_ns
-        or hash_file(workspace.to_absolute_path(source.path)) == old.hash
-        for source, old in pairs
-    )
+    pairs = []
+    for source in current_files:
+        stored = stored_by_name.get((source.path, source.kind))
+        if stored is None or not _can_be_unchanged(source, stored):
+            return False
+        pairs.append((source, stored))
+
+    # Only now are files read, because that can take long.
+    for source, stored in pairs:
+        if source.mtime_ns == stored.mtime_ns:
+            continue
+        if hash_file(workspace.to_absolute_path(source.path)) != stored.hash:
+            return False
+    return True
+
+
+def _can_be_unchanged(source: SourceFile, stored: SourceFile) -> bool:
+    """Whether the sizes are equal and the store has a hash to compare the content with."""
+    exists = source.size >= 0
+    return exists and source.size == stored.size and bool(stored.hash)
 
 
 def hash_file(path: Path) -> str:
@@ -185,8 +195,11 @@ class DatasetFolders:
     @property
     def most_common_folders(self) -> tuple[Path, ...]:
         """The dataset folders that most runs have; empty if no run has a remembered folder."""
-        ((folders, _),) = Counter(self._folders.values()).most_common(1) or [((), 0)]
-        return tuple(folder.find_current_path(self._workspace) for folder in folders)
+        if not self._folders:
+            return ()
+        counts = Counter(self._folders.values())
+        most_common, _ = counts.most_common(1)[0]
+        return tuple(folder.find_current_path(self._workspace) for folder in most_common)
 
     def remember_folders(self, run: Run, folders: Sequence[Path]) -> None:
         """Replace the remembered dataset folders of a run. An empty list forgets them."""
@@ -239,10 +252,12 @@ def find_folder_without_dataset(plan: RunPlan, remembered_folders: Sequence[Path
     """Return a remembered folder that is missing, empty (not mounted), or does not contain the
     run's dataset.
     """
-    missing = next(
-        (folder for folder in remembered_folders if not _is_nonempty_folder(folder)), None
-    )
-    return missing or (remembered_folders[0] if remembered_folders and not plan.data else None)
+    for folder in remembered_folders:
+        if not _is_nonempty_folder(folder):
+            return folder
+    if remembered_folders and not plan.data:
+        return remembered_folders[0]
+    return None
 
 
 def find_folder_of_lost_dataset(
@@ -254,41 +269,64 @@ def find_folder_of_lost_dataset(
     chose the dataset folders (`remembered_folders`), only files in these folders count. Returns
     None if no file is missing.
     """
-    before = {source.path for source in stored_run.sources if source.kind == "data"}
-    now = {workspace.to_stored_path(path): path for path in plan.data}
-    new_paths = [path for stored_path, path in now.items() if stored_path not in before]
-    replacements = Counter(
-        path.name
-        for path in new_paths
-        if not remembered_folders or _find_containing_folder(path, remembered_folders)
-    )
-    result_folders = {
-        workspace.to_absolute_path(source.path).parent
-        for source in stored_run.sources
-        if source.kind == "result"
-    }
+    lost = _find_lost_dataset_files(workspace, plan, stored_run, remembered_folders)
+    if not lost:
+        return None
+
+    folder = _find_containing_folder(lost[0], remembered_folders)
+    if folder is None:
+        folder = find_folder_without_dataset(plan, remembered_folders)
+    return folder or Path(os.path.commonpath([path.parent for path in lost]))
+
+
+def _find_lost_dataset_files(
+    workspace: Workspace, plan: RunPlan, stored_run: StoredRun, remembered_folders: Sequence[Path]
+) -> list[Path]:
+    """Return the dataset files of the last import that are needed and have no replacement."""
+    paths_before = {source.path for source in stored_run.sources if source.kind == "data"}
+    paths_now = {workspace.to_stored_path(path): path for path in plan.data}
+
+    # Each new file replaces one file of the same name.
+    n_replacements: Counter[str] = Counter()
+    for stored_path, path in paths_now.items():
+        is_new = stored_path not in paths_before
+        if is_new and (not remembered_folders or _find_containing_folder(path, remembered_folders)):
+            n_replacements[path.name] += 1
+
+    result_folders = _list_result_folders(workspace, stored_run)
     lost = []
-    for path in map(workspace.to_absolute_path, sorted(before - now.keys())):
+    for stored_path in sorted(paths_before - paths_now.keys()):
+        path = workspace.to_absolute_path(stored_path)
         if path.is_file():
             # The plan does not need an existing dataset file whose results were deleted. But if the
             # plan has no dataset and no folder is remembered, the import did not know where to
             # search, so the dataset is lost.
             is_needed = not plan.data and not remembered_folders
-        else:  # a dataset in the folder of a result may have been deleted together with the result
+        else:
+            # A dataset in the folder of a result may have been deleted together with the result.
             is_needed = path.parent not in result_folders or path.parent.is_dir()
-        replacements[path.name] -= is_needed
-        if replacements[path.name] < 0:
+
+        if not is_needed:
+            continue
+        n_replacements[path.name] -= 1
+        if n_replacements[path.name] < 0:
             lost.append(path)
-    if not lost:
-        return None
-    chosen = _find_containing_folder(lost[0], remembered_folders) or find_folder_without_dataset(
-        plan, remembered_folders
-    )
-    return chosen or Path(os.path.commonpath([path.parent for path in lost]))
+    return lost
+
+
+def _list_result_folders(workspace: Workspace, stored_run: StoredRun) -> set[Path]:
+    folders = set()
+    for source in stored_run.sources:
+        if source.kind == "result":
+            folders.add(workspace.to_absolute_path(source.path).parent)
+    return folders
 
 
 def _find_containing_folder(path: Path, folders: Sequence[Path]) -> Path | None:
-    return next((folder for folder in folders if path.is_relative_to(folder)), None)
+    for folder in folders:
+        if path.is_relative_to(folder):
+            return folder
+    return None
 
 
 def _is_nonempty_folder(folder: Path) -> bool:
@@ -300,10 +338,12 @@ def _is_nonempty_folder(folder: Path) -> bool:
 
 def parse_folders(value: Any) -> Iterator[RememberedFolder]:
     """Yield the valid folders in a list of a file with remembered folders."""
-    for folder in value if isinstance(value, list) else ():
-        if (
-            isinstance(folder, dict)
-            and isinstance(folder.get("beside"), str)
-            and isinstance(folder.get("at"), str)
-        ):
-            yield RememberedFolder(folder["beside"], folder["at"])
+    if not isinstance(value, list):
+        return
+    for folder in value:
+        if not isinstance(folder, dict):
+            continue
+        beside = folder.get("beside")
+        at = folder.get("at")
+        if isinstance(beside, str) and isinstance(at, str):
+            yield RememberedFolder(beside, at)

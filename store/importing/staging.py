@@ -34,7 +34,7 @@ from fcreview.model.item import (
 )
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.sanitize import redact_api_keys, redact_api_keys_in_text, redact_credentials
-from fcreview.store.rows import ITEM_COLUMNS
+from fcreview.store.rows import ITEM_COLUMNS, make_item_number
 
 _MAX_CACHED_LISTS = 20_000  # maximum number of function lists whose hashes are cached
 _LIST_FIELDS = ("predicted", "pairs", "verdicts")
@@ -79,14 +79,20 @@ class SharedRowWriter:
         Return the hashes of all docs as a JSON list.
         """
         cache = self._cache.hash_lists
-        cached = cache.get(id(functions))
-        if cached is None or cached[0]() is not functions:
-            if len(cache) >= _MAX_CACHED_LISTS:
-                cache.clear()
-            reference = ref(functions) if type(functions) is SharedList else lambda: functions
-            hashes = orjson.dumps([self._write_and_hash_function(each) for each in functions])
-            cached = cache[id(functions)] = (reference, _copy_bytes(hashes))
-        return cached[1]
+        if id(functions) in cache:
+            get_cached_functions, hashes = cache[id(functions)]
+            # Another list can have the id of a list that no longer exists.
+            if get_cached_functions() is functions:
+                return hashes
+
+        if len(cache) >= _MAX_CACHED_LISTS:
+            cache.clear()
+        reference = ref(functions) if type(functions) is SharedList else lambda: functions
+        hashes = _copy_bytes(
+            orjson.dumps([self._write_and_hash_function(function) for function in functions])
+        )
+        cache[id(functions)] = (reference, hashes)
+        return hashes
 
     def _write_and_hash_function(self, function: dict[str, Any]) -> str:
         text = redact_api_keys(dump_json(function))
@@ -121,31 +127,45 @@ def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedR
 
     Write its function docs and shared question with `shared_writer`.
     """
-    shared_content = item.shared_content
-    if shared_content is None:
-        shared = _serialize_shared_fields(item)
-    else:
-        shared = shared_content.json_text or _serialize_shared_fields(item)
-        shared_content.json_text = shared
-    run_specific = dict(zip(RUN_SPECIFIC_FIELDS, _get_run_specific(item), strict=True))
-    run_specific["n_issues"] = len(item.issues)
-    run_specific["question_hash"] = None
-    if type(item.golden) is SharedList:
-        run_specific["question_hash"] = shared_writer.write_and_hash_question(
-            item.shared_opening or _NO_MESSAGES, item.golden
-        )
-    hashes = shared_writer.write_and_hash_functions(item.functions) if item.functions else b"[]"
-    # the path of the file is redacted in `stage_run`
-    members = _serialize_without_braces(run_specific)
-    if item.incident_text is not None:
-        members = redact_api_keys(members)
+    shared_members = _serialize_shared_fields_once(item)
+    own_members = _serialize_run_specific_fields(item, shared_writer)
+    function_hashes = b"[]"
+    if item.functions:
+        function_hashes = shared_writer.write_and_hash_functions(item.functions)
     return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (
         run_number,
         seq,
-        hashes,
-        members,
-        shared,
+        function_hashes,
+        own_members,
+        shared_members,
     )
+
+
+def _serialize_run_specific_fields(item: Item, shared_writer: SharedRowWriter) -> bytes:
+    """Serialise the fields that differ between runs, as a JSON object without braces."""
+    values = dict(zip(RUN_SPECIFIC_FIELDS, _get_run_specific(item), strict=True))
+    values["n_issues"] = len(item.issues)
+    values["question_hash"] = None
+    if type(item.golden) is SharedList:
+        values["question_hash"] = shared_writer.write_and_hash_question(
+            item.shared_opening or _NO_MESSAGES, item.golden
+        )
+    members = _serialize_without_braces(values)
+    # `stage_run` redacts the path of the file, so that only the text of an incident can contain a
+    # key.
+    if item.incident_text is not None:
+        return redact_api_keys(members)
+    return members
+
+
+def _serialize_shared_fields_once(item: Item) -> bytes:
+    """Like `_serialize_shared_fields`, but only once for all items with the same content."""
+    content = item.shared_content
+    if content is None:
+        return _serialize_shared_fields(item)
+    if not content.json_text:
+        content.json_text = _serialize_shared_fields(item)
+    return content.json_text
 
 
 def _serialize_shared_fields(item: Item) -> bytes:
@@ -155,20 +175,24 @@ def _serialize_shared_fields(item: Item) -> bytes:
     """
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)
+    values["golden"] = item.golden
+    values["messages"] = item.messages
     if type(item.golden) is SharedList:
-        values["golden"], values["messages"] = (), item.messages[len(item.shared_opening or ()) :]
-    else:
-        values["golden"], values["messages"] = item.golden, item.messages
-    members = []
-    for name, elements in zip(_LIST_FIELDS, _get_lists(item), strict=True):
-        if type(elements) is SharedList:
-            members.append(b'"%b":%b' % (name.encode(), _serialize_list(elements)))
-        else:
-            values[name] = elements
+        values["golden"] = ()
+        values["messages"] = item.messages[len(item.shared_opening or ()) :]
     values["extra"] = item.extra.as_json()
     if item.extra.metadata:
         values["extra"]["more"] = redact_credentials(item.extra.metadata)
-    return b",".join([*members, redact_api_keys(_serialize_without_braces(values))])
+
+    members = []
+    for name, elements in zip(_LIST_FIELDS, _get_lists(item), strict=True):
+        if type(elements) is SharedList:
+            # A shared list is already redacted.
+            members.append(b'"%b":%b' % (name.encode(), _serialize_list(elements)))
+        else:
+            values[name] = elements
+    members.append(redact_api_keys(_serialize_without_braces(values)))
+    return b",".join(members)
 
 
 def _serialize_without_braces(values: dict[str, Any]) -> bytes:
@@ -364,5 +388,7 @@ def serialize_issues(
         row = {name: issue[name] for name in ("line", "what", "raw", "severity")}
         row["file"] = to_stored_path(issue["file"]) if issue["file"] else ""
         row |= {"run": run_number, "id": issue["item"]}
-        row["item"] = None if seq is None or run_number is None else (run_number << 32) + seq
+        row["item"] = None
+        if seq is not None and run_number is not None:
+            row["item"] = make_item_number(run_number, seq)
         yield dump_json(row)

@@ -45,7 +45,7 @@ from fcreview.store.lake.lake_files import (
     open_lake_files,
     read_part_again,
 )
-from fcreview.store.rows import strip_duplicate_mark
+from fcreview.store.rows import get_run_number, strip_duplicate_mark
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
@@ -623,7 +623,7 @@ def copy_items_to_new_store(lake: Workspace, item_numbers: Sequence[int]) -> Wor
     with import_lock(workspace):
         workspace.files.make_folder(folder)
         try:
-            connection = connect_lake(lake, {item >> 32 for item in items})
+            connection = connect_lake(lake, {get_run_number(item) for item in items})
             try:
                 _write_items_to_parquet(connection, items, str(folder))
             finally:

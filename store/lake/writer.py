@@ -27,7 +27,7 @@ from fcreview.store.importing.source_files import (
 from fcreview.store.importing.workers import ImportProgressCallback, RunReader
 from fcreview.store.lake import lake_files
 from fcreview.store.lake.lake_files import LAKE_FILE, LakeFiles
-from fcreview.store.rows import ImportSummary
+from fcreview.store.rows import ITEM_NUMBERS_PER_RUN, ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 
 RUN_ROW_GROUP, INDEX_ROW_GROUP, FUNCTIONS_ROW_GROUP = 4_096, 32_768, 2_048
@@ -226,7 +226,7 @@ class LakeWriter:
 
 
 def _build_run_queries(store_number: int, lake_number: int) -> dict[str, str]:
-    item = f"{lake_number}::BIGINT * 4294967296 + "
+    item = f"{lake_number}::BIGINT * {ITEM_NUMBERS_PER_RUN} + "
     return {
         "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item,"
         " run, question_hash,"

@@ -98,32 +98,54 @@ def fetch_clusters_by_groupings(
     and counts only the `MAX_VALUE_PAIRS` most frequent pairs of values. The filter `Cluster.where`
     selects exactly the items of the cluster.
     """
-    computed = [get_computed_grouping(by) for by in groupings]
+    computed_groupings = [get_computed_grouping(by) for by in groupings]
     incidents = _fetch_incident_clusters(connection, view)
     rows_by_grouping = _fetch_cluster_rows(
-        connection, view, computed, without_incidents=bool(incidents)
+        connection, view, computed_groupings, without_incidents=bool(incidents)
     )
+
     all_clusters = []
-    for grouping, rows in zip(computed, rows_by_grouping, strict=True):
-        shown = rows
+    for grouping, rows in zip(computed_groupings, rows_by_grouping, strict=True):
+        shown_rows = rows
         if limit is not None:
-            shown = rows[: max(limit - len(incidents), 0)]
-        items_with_step = [row.first_item for row in shown if row.names.get("decisive_step")]
-        builder = _ClusterBuilder(
+            shown_rows = rows[: max(limit - len(incidents), 0)]
+        builder = _make_cluster_builder(
+            connection,
             view,
-            grouping=grouping,
-            term_builders={
-                shared: _make_term_builder(shared, rows) for shared in _SHARED_GROUPINGS[grouping]
-            },
+            grouping,
+            rows,
+            shown_rows=shown_rows,
             scope_term=NO_INCIDENT_TERM if incidents else "",
-            step_reasons=_fetch_decisive_step_reasons(connection, items_with_step),
         )
         clusters = incidents[:limit]
-        for row in shown:
+        for row in shown_rows:
             raise_if_interrupted()
             clusters.append(builder.build_cluster(row))
         all_clusters.append(clusters)
     return all_clusters
+
+
+def _make_cluster_builder(
+    connection: Connection,
+    view: View,
+    grouping: int,
+    rows: Sequence[_ClusterRow],
+    *,
+    shown_rows: Sequence[_ClusterRow],
+    scope_term: str,
+) -> _ClusterBuilder:
+    """Prepare the filter terms, which depend on all rows, and the texts of the shown rows."""
+    items_with_step = [row.first_item for row in shown_rows if row.names.get("decisive_step")]
+    term_builders = {}
+    for shared in _SHARED_GROUPINGS[grouping]:
+        term_builders[shared] = _make_term_builder(shared, rows)
+    return _ClusterBuilder(
+        view,
+        grouping=grouping,
+        term_builders=term_builders,
+        scope_term=scope_term,
+        step_reasons=_fetch_decisive_step_reasons(connection, items_with_step),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +155,14 @@ class _ClusterBuilder:
     view: View
     grouping: int
     term_builders: dict[int, ExactTermBuilder]  # by shared grouping
-    scope_term: str
     step_reasons: dict[int, str | None]  # reason for the decisive step, by item
+    scope_term: str  # filter term that all clusters have, such as `incident:none`
 
     def build_cluster(self, row: _ClusterRow) -> Cluster:
         terms = tuple(
             _build_filter_term(term_grouping, self.grouping, row, self.term_builders)
             for term_grouping in range(len(GROUPINGS))
         )
-        all_terms = [term for term in (*terms, self.scope_term) if term]
         names = row.names
         return Cluster(
             error_type=names.get("error_type") or "",
@@ -153,7 +174,7 @@ class _ClusterBuilder:
             decisive_step=names.get("decisive_step"),
             count=row.count,
             examples=row.examples,
-            where=add_terms(self.view.where, FAILING_FILTER, *all_terms),
+            where=_build_cluster_filter(self.view, *terms, self.scope_term),
             terms=terms,
             difference=row.difference or "",
             step_reason=self.step_reasons.get(row.first_item) or "",
@@ -162,6 +183,11 @@ class _ClusterBuilder:
             usual_reason=row.usual_reason or "",
             scope_term=self.scope_term,
         )
+
+
+def _build_cluster_filter(view: View, *terms: str) -> str:
+    """Return the filter of the view's failing items that meet the terms. Terms may be empty."""
+    return add_terms(view.where, FAILING_FILTER, *(term for term in terms if term))
 
 
 def _fetch_incident_clusters(connection: Connection, view: View) -> list[Cluster]:
@@ -174,27 +200,37 @@ def _fetch_incident_clusters(connection: Connection, view: View) -> list[Cluster
         " GROUP BY kind ORDER BY n DESC, kind",
         params,
     ).fetchall()
-    clusters = []
-    for kind, count, examples, text, first_item in rows:
-        term = f"incident:{kind}"
-        # Items of these kinds count as incidents only if a reviewer says so.
-        scope_term = ANY_INCIDENT_TERM if kind in UNCOUNTED_KINDS else ""
-        clusters.append(
-            Cluster(
-                error_type="",
-                function=None,
-                argument=None,
-                count=count,
-                examples=examples,
-                where=add_terms(view.where, FAILING_FILTER, term, *filter(None, [scope_term])),
-                terms=(term,) * len(GROUPINGS),
-                difference=text or "",
-                first_item=first_item,
-                scope_term=scope_term,
-                incident=kind,
-            )
-        )
-    return clusters
+    return [_build_incident_cluster(view, _IncidentRow(*values)) for values in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _IncidentRow:
+    """The failing items with one kind of incident."""
+
+    kind: str
+    count: int
+    examples: list[str]
+    text: str | None
+    first_item: int
+
+
+def _build_incident_cluster(view: View, row: _IncidentRow) -> Cluster:
+    term = f"incident:{row.kind}"
+    # Items of these kinds count as incidents only if a reviewer says so.
+    scope_term = ANY_INCIDENT_TERM if row.kind in UNCOUNTED_KINDS else ""
+    return Cluster(
+        error_type="",
+        function=None,
+        argument=None,
+        count=row.count,
+        examples=row.examples,
+        where=_build_cluster_filter(view, term, scope_term),
+        terms=(term,) * len(GROUPINGS),
+        difference=row.text or "",
+        first_item=row.first_item,
+        scope_term=scope_term,
+        incident=row.kind,
+    )
 
 
 def _fetch_cluster_rows(
@@ -204,20 +240,15 @@ def _fetch_cluster_rows(
 
     All groupings share one query, because two queries would take 50 % longer.
     """
-    columns_by_grouping = [
-        dict(_COLUMNS[shared] for shared in _SHARED_GROUPINGS[grouping]) for grouping in groupings
-    ]
     where, params, _ = build_view_condition(view, blind=False)
     failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
     if without_incidents:
         failing += f" AND NOT {HAS_INCIDENT}"
+
+    columns_by_grouping = [_list_shared_columns(grouping) for grouping in groupings]
     if groupings == [BY_VALUE]:
         columns_by_grouping = [_VALUE_COLUMNS | columns_by_grouping[0]]
-        frequent = (
-            f"SELECT {_VALUE_PAIR_HASH} AS pair {failing}"
-            f" GROUP BY pair ORDER BY count(*) DESC, min(i.item) LIMIT {MAX_VALUE_PAIRS}"
-        )
-        failing += f" AND {_VALUE_PAIR_HASH} IN (SELECT pair FROM ({frequent}))"
+        failing += f" AND {_VALUE_PAIR_HASH} IN ({_build_frequent_pairs_query(failing)})"
         params = params * 2  # the condition of the view occurs twice
 
     columns: dict[str, str] = {}
@@ -229,6 +260,19 @@ def _fetch_cluster_rows(
         _select_rows_of_grouping(rows, list(columns), columns_of_grouping)
         for columns_of_grouping in columns_by_grouping
     ]
+
+
+def _list_shared_columns(grouping: int) -> dict[str, str]:
+    """Return the SQL of what all items of a cluster share, by field of `Cluster`."""
+    return dict(_COLUMNS[shared] for shared in _SHARED_GROUPINGS[grouping])
+
+
+def _build_frequent_pairs_query(failing: str) -> str:
+    """Return the SQL for the hashes of the most frequent pairs of values."""
+    return (
+        f"SELECT pair FROM (SELECT {_VALUE_PAIR_HASH} AS pair {failing}"
+        f" GROUP BY pair ORDER BY count(*) DESC, min(i.item) LIMIT {MAX_VALUE_PAIRS})"
+    )
 
 
 def _build_cluster_query(

@@ -233,33 +233,41 @@ def _fetch_frame_if_unchanged(
     """Return all items that the queue's filter selects, also those of excluded queues, because a
     sample of the other items represents the same population. Return None if the items have changed.
     """
-    design = queue.design
-    sizes = {stratum.name: stratum.size for stratum in queue.strata}
-    sampled = set(list_content_keys(queue))
+    # The filter of the queue applies to the runs that it was drawn from, or to all runs.
     for runs in (_find_sampled_runs(connection, queue), ()):
-        view = View(design.where, queue="dataset", seed=0, runs=runs)
-        request = QueueRequest(
-            queue.name,
-            view,
-            size=None,
-            stratify=design.stratify,
-            sharing=ShareOptions(()),
-            cluster=design.cluster,
-        )
         try:
-            frame = fetch_sampling_frame(connection, request)
+            frame = fetch_sampling_frame(connection, _make_frame_request(queue, runs))
         except (FilterError, QueueError):
             return None
         # The sample represents the items that it could contain, so incidents that were left out
         # have no stratum.
-        drawable = frame.leave_out(design.incident_hashes)
-        remaining = drawable.remove_queues(excluded)
-        if (
-            Counter(remaining.get_unit_strata().values()) == sizes
-            and sampled <= remaining.strata.keys()
-        ):
+        drawable = frame.leave_out(queue.design.incident_hashes)
+        if _is_frame_of_queue(drawable.remove_queues(excluded), queue):
             return SamplingFrame(drawable.strata, frame.clusters)
     return None
+
+
+def _make_frame_request(queue: QueueFile, runs: tuple[int, ...]) -> QueueRequest:
+    """Return the request that selects the population of a queue from these runs."""
+    design = queue.design
+    return QueueRequest(
+        queue.name,
+        View(design.where, queue="dataset", seed=0, runs=runs),
+        size=None,
+        stratify=design.stratify,
+        sharing=ShareOptions(()),
+        cluster=design.cluster,
+    )
+
+
+def _is_frame_of_queue(frame: SamplingFrame, queue: QueueFile) -> bool:
+    """Whether the strata have the sizes that they had when the queue was drawn, and contain all of
+    its items.
+    """
+    sizes = {stratum.name: stratum.size for stratum in queue.strata}
+    if Counter(frame.get_unit_strata().values()) != sizes:
+        return False
+    return set(list_content_keys(queue)) <= frame.strata.keys()
 
 
 def _find_sampled_runs(connection: Connection, queue: QueueFile) -> tuple[int, ...]:
@@ -313,12 +321,9 @@ def fetch_verdict_pairs(
     in item order.
     """
     samples = load_random_samples(connection, workspace, cache).samples
+    # Content keys of the sampled items that reviewers have reached.
     reached = find_outcomes_of_reached_items(_list_queues(samples), reviews.events, {}).keys()
-    reviewed_items = set(fetch_sorted_item_numbers(connection, view, only_reviewed=True))
-    content_keys = {
-        item.item: make_content_key(*item.key, *item.hashes)
-        for item in reviews.iter_reviewed_items(reviewed_items)
-    }
+    content_keys = _find_content_keys_of_reviewed_items(connection, reviews, view)
     human_verdicts = _fetch_resolved_verdicts(connection)
 
     pairs: list[VerdictPair] = []
@@ -332,6 +337,17 @@ def fetch_verdict_pairs(
             weight = _compute_weight(content_key, item.select_automatic_verdict(), samples)
         pairs += _pair_verdicts(item, human_verdicts[item.item], is_random, weight)
     return pairs
+
+
+def _find_content_keys_of_reviewed_items(
+    connection: Connection, reviews: ReviewTables, view: View
+) -> dict[int, ContentKey]:
+    """Return the content keys of the view's reviewed items, by item number."""
+    reviewed_items = set(fetch_sorted_item_numbers(connection, view, only_reviewed=True))
+    return {
+        item.item: make_content_key(*item.key, *item.hashes)
+        for item in reviews.iter_reviewed_items(reviewed_items)
+    }
 
 
 def _list_queues(samples: Iterable[QueueSample]) -> list[QueueFile]:
@@ -432,25 +448,36 @@ def _combine_automatic_verdicts(item: _JudgedItem) -> dict[_VerdictKey, Any]:
     verdicts: dict[_VerdictKey, Any] = {}
     judges = []
     for source, target, criterion, text, by in item.listed or ():
-        judge = None
-        tier = None
         if source == "judge":
             judges.append(by)
-            judge = by or "judge"
-        elif by and not by.endswith(_SCORE_FILE_SUFFIX):
-            tier = by
-        key = _VerdictKey(source, judge=judge, target=target, criterion=criterion, tier=tier)
-        verdicts[key] = parse_json(text)
+        listed_key = _make_verdict_key(source, (target, criterion), by)
+        verdicts[listed_key] = parse_json(text)
 
     # Some importers store a verdict on the whole item only in the column of its source, not in the
     # list of verdicts.
-    item_judge = get_only_judge(judges) or "judge"
+    only_judge = get_only_judge(judges)
     for source, value in item.verdicts_by_source.items():
         if value is None or _has_item_verdict(verdicts, source, value):
             continue
-        judge = item_judge if source == "judge" else None
-        verdicts[_VerdictKey(source, judge, *ITEM_CORRECT, None)] = value
+        judge = only_judge if source == "judge" else None
+        verdicts[_make_verdict_key(source, ITEM_CORRECT, judge)] = value
     return verdicts
+
+
+def _make_verdict_key(
+    source: str, target_criterion: TargetCriterion, by: str | None
+) -> _VerdictKey:
+    """Return the key of a verdict by a judge or, for other sources, by one tier of the benchmark's
+    checker.
+    """
+    judge = None
+    tier = None
+    if source == "judge":
+        judge = by or "judge"
+    elif by and not by.endswith(_SCORE_FILE_SUFFIX):
+        tier = by
+    target, criterion = target_criterion
+    return _VerdictKey(source, judge=judge, target=target, criterion=criterion, tier=tier)
 
 
 def _has_item_verdict(verdicts: Mapping[_VerdictKey, Any], source: SourceName, value: bool) -> bool:
@@ -531,17 +558,17 @@ def _build_id_filter(connection: Connection, items: Sequence[int]) -> str:
     rows = connection.execute(
         f"SELECT run, id FROM item_rows WHERE item IN ({numbers}) ORDER BY item"
     ).fetchall()
-    ids_by_run: defaultdict[int, list[str]] = defaultdict(list)
+    terms_by_run: defaultdict[int, list[str]] = defaultdict(list)
     for run, item_id in rows:
-        ids_by_run[run].append(quote_or_hash(item_id))
+        terms_by_run[run].append(quote_or_hash(item_id))
 
-    parts = []
-    for run, ids in ids_by_run.items():
-        alternatives = "|".join(dict.fromkeys(ids))
-        parts.append(f"run:{run} id:{alternatives}")
-    if len(parts) == 1:
-        return parts[0]
-    return " OR ".join(f"({part})" for part in parts)
+    filters = []
+    for run, terms in terms_by_run.items():
+        distinct_terms = "|".join(dict.fromkeys(terms))
+        filters.append(f"run:{run} id:{distinct_terms}")
+    if len(filters) == 1:
+        return filters[0]
+    return " OR ".join(f"({text})" for text in filters)
 
 
 _RUN_ITEMS = f"""

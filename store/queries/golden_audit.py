@@ -25,10 +25,17 @@ from fcreview.store.database import EmptyValueError, pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, HAS_INCIDENT
-from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, Suspicion, View
+from fcreview.store.rows import (
+    ALL_CALLS,
+    ALL_MESSAGES,
+    FROM_WHOLE_ITEMS,
+    Suspicion,
+    View,
+    get_run_number,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection as Connection
 
@@ -138,28 +145,34 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     are included. Raises FilterError if the filter is not valid, and EmptyValueError for a run with
     invalid items.
     """
-    selected = None
+    selected_keys = None
     if view.where.strip() or view.items:
-        selected = _fetch_selected_questions(connection, view)
+        selected_keys = _fetch_selected_questions(connection, view)
     runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)
-    answers = _fetch_answers(connection, runs)
-    questions = _fetch_questions(connection, [rows[0].first_item for rows in answers])
-    contents = _fetch_answer_contents(connection, list(zip(questions, answers, strict=True)))
-    for question, rows in zip(questions, answers, strict=True):
+    answers_by_question = _fetch_answers(connection, runs)
+    questions = _fetch_questions(connection, [rows[0].first_item for rows in answers_by_question])
+
+    questions_with_answers = list(zip(questions, answers_by_question, strict=True))
+    contents = _fetch_answer_contents(connection, questions_with_answers)
+    for question, rows in questions_with_answers:
         for row in rows:
             content = contents.get(row.first_item, _NO_DIFFERENCE)
-            question.answers.append(
-                DistinctAnswer(
-                    [item >> 32 for item in row.items],
-                    passed=row.passed,
-                    has_verdict_conflict=row.contradicted,
-                    is_decoded=content.is_decoded,
-                    differences=content.differences,
-                    items=row.items,
-                )
-            )
+            question.answers.append(_build_distinct_answer(row, content))
     return AuditInput(
-        questions, run_profiles=_fetch_run_profiles(connection, runs), selected_keys=selected
+        questions,
+        run_profiles=_fetch_run_profiles(connection, runs),
+        selected_keys=selected_keys,
+    )
+
+
+def _build_distinct_answer(row: _AnswerRow, content: _Content) -> DistinctAnswer:
+    return DistinctAnswer(
+        [get_run_number(item) for item in row.items],
+        passed=row.passed,
+        has_verdict_conflict=row.contradicted,
+        is_decoded=content.is_decoded,
+        differences=content.differences,
+        items=row.items,
     )
 
 
@@ -201,18 +214,13 @@ def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> lis
     Equal function docs are in memory only once.
     """
     rows = _fetch_question_rows(connection, item_numbers)
-    hashes = {name for row in rows.values() for name in row.functions or ()}
-    docs = {
-        name: doc
-        for name, doc in fetch_function_docs(connection, hashes).items()
-        if isinstance(doc, dict)
-    }
+    docs = _fetch_docs_of_questions(connection, rows.values())
     datasets = _fetch_datasets(connection)
     faults = _count_faults_by_question(connection)
     questions = []
     for item in item_numbers:
         row = rows[item]
-        key = QuestionKey(*datasets[item >> 32], row.category, row.id)
+        key = QuestionKey(*datasets[get_run_number(item)], row.category, row.id)
         questions.append(
             AuditedQuestion(
                 key,
@@ -225,6 +233,17 @@ def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> lis
             )
         )
     return questions
+
+
+def _fetch_docs_of_questions(
+    connection: Connection, questions: Iterable[_QuestionRow]
+) -> dict[str, dict[str, Any]]:
+    """Return the docs of the questions' functions by hash. Docs that are no object are left out."""
+    hashes: set[str] = set()
+    for question in questions:
+        hashes.update(question.functions or ())
+    docs = fetch_function_docs(connection, hashes)
+    return {name: doc for name, doc in docs.items() if isinstance(doc, dict)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +265,7 @@ def _fetch_question_rows(
 ) -> dict[int, _QuestionRow]:
     items_by_run: defaultdict[int, list[int]] = defaultdict(list)
     for item in item_numbers:
-        items_by_run[item >> 32].append(item)
+        items_by_run[get_run_number(item)].append(item)
 
     rows = {}
     for items in items_by_run.values():
@@ -277,15 +296,15 @@ def _fetch_answer_contents(
                 questions[row.first_item] = question
 
     contents: dict[int, _Content] = {}
-    by_question_and_answer: dict[tuple[int, int], _Content] = {}
+    known_contents: dict[tuple[int, int], _Content] = {}
     rows = connection.execute(_CONTENTS, [list(questions)])
     while batch := rows.fetchmany(ROWS_PER_FETCH):
         for item, calls, pairs in batch:
             question = questions[item]
-            key = id(question), hash((calls, pairs))
-            if key not in by_question_and_answer:
-                by_question_and_answer[key] = _compare_answer(question, calls, pairs)
-            contents[item] = by_question_and_answer[key]
+            question_and_answer = (id(question), hash((calls, pairs)))
+            if question_and_answer not in known_contents:
+                known_contents[question_and_answer] = _compare_answer(question, calls, pairs)
+            contents[item] = known_contents[question_and_answer]
     return contents
 
 
@@ -308,28 +327,32 @@ def _count_faults_by_question(connection: Connection) -> dict[QuestionKey, Count
 
 
 def _fetch_run_profiles(connection: Connection, run_condition: str) -> dict[int, RunProfile]:
-    rows_by_run: dict[int, list[_PassCounts]] = {}
-    for run, *values in connection.execute(_PASS_COUNTS.format(runs=run_condition)).fetchall():
-        rows_by_run.setdefault(run, []).append(_PassCounts(*values))
+    rows = connection.execute(_PASS_COUNTS.format(runs=run_condition)).fetchall()
+    counts_by_run: dict[int, list[_PassCounts]] = {}
+    for run, *values in rows:
+        counts_by_run.setdefault(run, []).append(_PassCounts(*values))
+    return {run: _build_run_profile(categories) for run, categories in counts_by_run.items()}
 
-    profiles = {}
-    for run, rows in rows_by_run.items():
-        model = rows[-1].model
-        n_passed = sum(row.n_passed for row in rows)
-        n_verdicts = sum(row.n_verdicts for row in rows)
-        n_conflicts = sum(int(row.n_conflicts) for row in rows)
-        profiles[run] = RunProfile(
-            model,
-            family=find_model_family(model),
-            pass_rate=smooth_pass_rate(n_passed, n_verdicts),
-            pass_rate_by_category={
-                row.category: smooth_pass_rate(row.n_passed, row.n_verdicts) for row in rows
-            },
-            conflict_rate=n_conflicts / max(n_verdicts, 1),
-            n_passed=n_passed,
-            n_verdicts=n_verdicts,
-        )
-    return profiles
+
+def _build_run_profile(categories: Sequence[_PassCounts]) -> RunProfile:
+    """Build the profile of a run from the counts of its categories."""
+    model = categories[-1].model
+    n_passed = sum(category.n_passed for category in categories)
+    n_verdicts = sum(category.n_verdicts for category in categories)
+    n_conflicts = sum(int(category.n_conflicts) for category in categories)
+    pass_rate_by_category = {}
+    for category in categories:
+        pass_rate = smooth_pass_rate(category.n_passed, category.n_verdicts)
+        pass_rate_by_category[category.category] = pass_rate
+    return RunProfile(
+        model,
+        family=find_model_family(model),
+        pass_rate=smooth_pass_rate(n_passed, n_verdicts),
+        pass_rate_by_category=pass_rate_by_category,
+        conflict_rate=n_conflicts / max(n_verdicts, 1),
+        n_passed=n_passed,
+        n_verdicts=n_verdicts,
+    )
 
 
 @dataclass(frozen=True, slots=True)

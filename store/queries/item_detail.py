@@ -37,7 +37,9 @@ from fcreview.store.rows import (
     ItemMatch,
     QueueRow,
     Sibling,
+    get_run_number,
     is_hidden_duplicate,
+    make_item_number,
     strip_duplicate_mark,
 )
 from fcreview.store.workspace import Workspace
@@ -203,28 +205,29 @@ def _parse_item(
     question: _SharedQuestion,
     issues: list[ImportIssue],
 ) -> Item:
+    """Build an item from its row, the docs of its functions by hash, and its shared question."""
     fields = {name: value for name, value in row.columns.items() if value is not None}
-    fields["task_sections"] = [
-        TaskSection(**section) for section in fields.get("task_sections", ())
-    ]
-    verdicts = []
-    for verdict in row.verdicts or ():
-        value = parse_json(verdict["value"])
-        verdicts.append(Verdict(**verdict | {"value": value}))
-
+    sections = fields.pop("task_sections", ())
     messages = [*question.messages, *(row.messages or ())]
-    calls = [parse_call(call) for call in (*question.golden_calls, *(row.calls or ()))]
+    stored_calls = [*question.golden_calls, *(row.calls or ())]
+    calls = [parse_call(call) for call in stored_calls]
     return Item(
         **fields,
+        task_sections=[TaskSection(**section) for section in sections],
         messages=[Message(**message) for message in messages],
         golden=[call for call in calls if call.side == "golden"],
         predicted=[call for call in calls if call.side == "predicted"],
         pairs=[parse_pair(pair) for pair in row.pairs or ()],
-        verdicts=verdicts,
+        verdicts=[_parse_verdict(verdict) for verdict in row.verdicts or ()],
         functions=[docs[name] for name in row.functions or () if name in docs],
         extra=Extra.from_json(parse_json(row.extra)),
         issues=issues,
     )
+
+
+def _parse_verdict(verdict: dict[str, Any]) -> Verdict:
+    value = parse_json(verdict["value"])
+    return Verdict(**verdict | {"value": value})
 
 
 def _fetch_item_issues(
@@ -340,26 +343,34 @@ def _read_record(
     """
     path = workspace.to_absolute_path(location.file)
     try:
-        with open_file(path) as stream:
-            is_archive = stream.read(len(SIGNATURE)) == SIGNATURE
-            stream.seek(location.offset)
-            data = (
-                stream.read(location.length)
-                if not is_archive
-                else read_member_at(stream, location.offset)
-            )
+        data, is_archive = _read_bytes(path, location)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
     except ArchiveError as error:
         raise StoreError(f"{path}: {error}") from error
+
     stored_path = workspace.to_stored_path(path)
-    if not _is_file_unchanged(
-        connection, item_number, stored_path, path
-    ) and not _is_complete_record(data, len(data) if is_archive else location.length, item_id):
-        raise StoreError(
-            f"{path} has changed since the import. Import the run again to see the record."
-        )
-    return data
+    if _is_file_unchanged(connection, item_number, stored_path, path):
+        return data
+    # The length of the location is that of the compressed member.
+    expected_length = len(data) if is_archive else location.length
+    if _is_complete_record(data, expected_length, item_id):
+        return data
+    raise StoreError(
+        f"{path} has changed since the import. Import the run again to see the record."
+    )
+
+
+def _read_bytes(path: Path, location: RecordLocation) -> tuple[bytes, bool]:
+    """Return the bytes at a location, unpacked if the file is an archive, and whether it is
+    one.
+    """
+    with open_file(path) as stream:
+        is_archive = stream.read(len(SIGNATURE)) == SIGNATURE
+        stream.seek(location.offset)
+        if is_archive:
+            return read_member_at(stream, location.offset), True
+        return stream.read(location.length), False
 
 
 def _is_file_unchanged(
@@ -368,7 +379,7 @@ def _is_file_unchanged(
     status = path.stat()
     found = connection.execute(
         "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?",
-        [item_number >> 32, stored_path],
+        [get_run_number(item_number), stored_path],
     ).fetchone()
     return bool(found == (status.st_size, status.st_mtime_ns))
 
@@ -407,9 +418,8 @@ _LABEL_CRITERIA = (
 def fetch_multi_label_criteria(connection: Connection, item_number: int) -> list[str]:
     item = strip_duplicate_mark(item_number)
     query = _LABEL_CRITERIA.format(runs=and_runs_of_items_sql(connection, [item]))
-    return [
-        row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()
-    ]
+    rows = connection.execute(query, {"run": get_run_number(item), "item": item}).fetchall()
+    return [criterion for (criterion,) in rows]
 
 
 MAX_LISTED_HASHES = 100  # maximum number of function docs whose hashes a query lists
@@ -437,17 +447,22 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
     """
     if row.group is None:
         return []
-    found = connection.execute(
+    # With a range of item numbers, DuckDB skips other runs.
+    first_item = make_item_number(row.run, 0)
+    last_item = make_item_number(row.run + 1, 0) - 1
+    rows = connection.execute(
         "SELECT i.item, i.id, h.you, coalesce(i.official, i.rule) FROM item_rows i LEFT JOIN human"
         " h ON h.item = i.item"
         ' WHERE i.item BETWEEN ? AND ? AND i."group" = ? AND i.category = ? ORDER BY i.item LIMIT'
         " ?",
-        [row.run << 32, (row.run + 1 << 32) - 1, row.group, row.category, MAX_SIBLINGS],
+        [first_item, last_item, row.group, row.category, MAX_SIBLINGS],
     ).fetchall()
-    return [
-        Sibling(item, id=item_id, mark=parse_json(own) if own is not None or blind else automatic)
-        for item, item_id, own, automatic in found
-    ]
+    siblings = []
+    for item, item_id, own, automatic in rows:
+        shows_own = own is not None or blind
+        mark = parse_json(own) if shows_own else automatic
+        siblings.append(Sibling(item, id=item_id, mark=mark))
+    return siblings
 
 
 def adapt_row_to_duplicate(
@@ -500,24 +515,37 @@ def _hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     reviewed in blind mode.
     """
     hide_verdicts_unless_reviewed(detail.row)
-    item = detail.item
-    item.official = item.rule = item.judge = item.error_type = item.rule_error_type = (
-        item.rule_note
-    ) = None
-    item.diff_function = item.diff_argument = item.first_difference = None
-    item.diff_golden = item.diff_predicted = item.decisive_step = item.ended = None
-    item.verdicts, item.issues, item.flags = [], [], []
-    item.task_sections = [section for section in item.task_sections if not section.reveals_golden]
-    # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
-    extra = item.extra
-    item.extra = Extra(
-        accepted_answers=extra.accepted_answers,
-        final_answer=extra.final_answer,
-        user_calls=extra.user_calls,
-    )
+    _remove_automatic_verdicts(detail.item)
     detail.run = replace(detail.run, official_metrics={})
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == annotator]
     detail.history = [event for event in detail.history if event.annotator == annotator]
+
+
+def _remove_automatic_verdicts(item: Item) -> None:
+    """Remove all fields that reveal whether the item passes."""
+    item.official = None
+    item.rule = None
+    item.judge = None
+    item.error_type = None
+    item.rule_error_type = None
+    item.rule_note = None
+    item.first_difference = None
+    item.diff_function = None
+    item.diff_argument = None
+    item.diff_golden = None
+    item.diff_predicted = None
+    item.decisive_step = None
+    item.ended = None
+    item.verdicts = []
+    item.issues = []
+    item.flags = []
+    item.task_sections = [section for section in item.task_sections if not section.reveals_golden]
+    # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
+    item.extra = Extra(
+        accepted_answers=item.extra.accepted_answers,
+        final_answer=item.extra.final_answer,
+        user_calls=item.extra.user_calls,
+    )
 
 
 def build_detail(
@@ -535,24 +563,41 @@ def build_detail(
         category=item.category,
         id=item.id,
     )
-    opinions = reviews.events.compute_opinions(key, item.prediction_hash, item.golden_hash)
-    # From here on, the item has the mark that counts: the reviewers' decision, else the automatic
-    # mark.
-    item.incident = cast("IncidentKind | None", row.incident)
-    item.incident_certainty = cast("IncidentCertainty | None", row.incident_certainty)
-    if row.is_incident:
-        item.first_difference = row.first_difference
+    _set_effective_incident(item, row)
     detail = ItemDetail(
-        row, key=key, run=run, item=item, opinions=opinions, history=reviews.events.get_history(key)
+        row,
+        key=key,
+        run=run,
+        item=item,
+        opinions=reviews.events.compute_opinions(key, item.prediction_hash, item.golden_hash),
+        history=reviews.events.get_history(key),
     )
-    # an exported review that came back is already among the opinions
-    if item.extra.recorded_reviews:
-        known = {event.event for event in detail.history}
-        item.extra.recorded_reviews = [
-            r for r in item.extra.recorded_reviews if known.isdisjoint(r.events)
-        ]
+    _remove_known_reviews(detail)
     if is_hidden_duplicate(row.item):
         _replace_review_of_duplicate(detail, reviews)
     if blind and row.you is None:
         _hide_detail_verdicts(detail, reviews.annotator)
     return detail
+
+
+def _set_effective_incident(item: Item, row: QueueRow) -> None:
+    """Give the item the mark of an incident that counts: the reviewers' decision, else the
+    automatic mark.
+    """
+    item.incident = cast("IncidentKind | None", row.incident)
+    item.incident_certainty = cast("IncidentCertainty | None", row.incident_certainty)
+    if row.is_incident:
+        item.first_difference = row.first_difference
+
+
+def _remove_known_reviews(detail: ItemDetail) -> None:
+    """Remove the recorded reviews that were exported from this workspace, because they are already
+    among the opinions.
+    """
+    extra = detail.item.extra
+    if not extra.recorded_reviews:
+        return
+    known_events = {event.event for event in detail.history}
+    extra.recorded_reviews = [
+        review for review in extra.recorded_reviews if known_events.isdisjoint(review.events)
+    ]

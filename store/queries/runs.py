@@ -57,18 +57,28 @@ def fetch_run_infos(connection: Connection, workspace: Workspace) -> dict[int, R
     """Return the runs by number, without counts. `Run.not_run` stays empty, because it can have
     thousands of items: see `fetch_not_run` and `RunRow.not_run`.
     """
-    infos = {}
     names = [field.name for field in fields(Run) if field.name != "not_run"]
-    for run, *values in connection.execute(
-        f"SELECT run, {', '.join(names)} FROM runs ORDER BY run"
-    ).fetchall():
-        row = dict(zip(names, values, strict=True))
-        row["path"] = str(workspace.to_absolute_path(row["path"]))
-        row["dataset"] = workspace.from_stored_dataset(row["dataset"])
-        row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
-        row["facts"] = {name: RunFact(**fact) for name, fact in orjson.loads(row["facts"]).items()}
-        infos[run] = Run(**row)
+    rows = connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall()
+    infos = {}
+    for run, *values in rows:
+        columns = dict(zip(names, values, strict=True))
+        infos[run] = _parse_run(columns, workspace)
     return infos
+
+
+def _parse_run(columns: dict[str, Any], workspace: Workspace) -> Run:
+    """Build a run from the columns of the table `runs`, in which paths are relative and objects
+    are JSON text.
+    """
+    facts = orjson.loads(columns["facts"])
+    parsed = {
+        "path": str(workspace.to_absolute_path(columns["path"])),
+        "dataset": workspace.from_stored_dataset(columns["dataset"]),
+        "settings": orjson.loads(columns["settings"]),
+        "official_metrics": orjson.loads(columns["official_metrics"]),
+        "facts": {name: RunFact(**fact) for name, fact in facts.items()},
+    }
+    return Run(**columns | parsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,56 +128,94 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
 
     In blind mode, counts of verdicts and of other annotators' reviews are 0.
     """
-    categories_by_run = _fetch_category_counts(connection, blind=blind)
-    not_run = _count_not_run(connection)
-    issues = _count_issues_without_item(connection)
+    stored = _StoredCounts.fetch(connection, blind=blind)
     infos = fetch_run_infos(connection, workspace)
     run_names = build_run_names(infos)
 
     rows = []
     for run, info in infos.items():
-        categories = categories_by_run.get(run, [])
-        not_run_by_category = not_run.get(run, {})
-        headers = []
-        if not blind:
-            headers = _replace_counts_by_header_accuracies(categories, info.official_metrics)
-        counts = _add_up_categories(categories)
-        for category in categories:
-            category["not_run"] = not_run_by_category.get(category["category"], 0)
-            for name in _COUNTS_OF_WHOLE_RUNS:
-                del category[name]
-
-        counts |= _build_issue_counts(counts.pop("n_issues"), issues.get(run), issues.get(None))
-        counts["not_run"] = sum(not_run_by_category.values())
-        n_expected = _find_expected_items(info, counts["n_items"], counts["not_run"])
         if blind:
             info.official_metrics = {}
-            counts |= dict.fromkeys(_COUNTS_HIDDEN_IN_BLIND_MODE, 0)
-            counts["reviewed"] = counts["yours"]
-        rows.append(
-            RunRow(
-                run,
-                info=info,
-                run_name=run_names[run],
-                expected_items=n_expected,
-                stated_pass=sum(header.passed for header in headers),
-                stated_of=sum(header.total for header in headers),
-                categories=categories,
-                **counts,
-            )
-        )
+        row = stored.build_run_row(run, info, run_names[run])
+        if blind:
+            _hide_counts_of_others(row)
+        rows.append(row)
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredCounts:
+    """The counts of all runs of a store."""
+
+    categories_by_run: dict[int, list[dict[str, Any]]]
+    not_run_by_run: dict[int, dict[str, int]]
+    """Number of items without a result by category, for each run."""
+    issues_by_run: dict[int | None, _IssueCounts]
+
+    @classmethod
+    def fetch(cls, connection: Connection, *, blind: bool) -> _StoredCounts:
+        return cls(
+            _fetch_category_counts(connection, blind=blind),
+            not_run_by_run=_count_not_run(connection),
+            issues_by_run=_count_issues_without_item(connection),
+        )
+
+    def build_run_row(self, run: int, info: Run, run_name: str) -> RunRow:
+        categories = self.categories_by_run.get(run, [])
+        not_run_by_category = self.not_run_by_run.get(run, {})
+        # This sets counts to 0, so it comes before they are added up.
+        headers = _replace_counts_by_header_accuracies(categories, info.official_metrics)
+
+        counts = _add_up_categories(categories)
+        n_item_issues = counts.pop("n_issues")
+        n_not_run = sum(not_run_by_category.values())
+        return RunRow(
+            run,
+            info=info,
+            run_name=run_name,
+            not_run=n_not_run,
+            expected_items=_find_expected_items(info, counts["n_items"], n_not_run),
+            stated_pass=sum(header.passed for header in headers),
+            stated_of=sum(header.total for header in headers),
+            categories=[
+                _build_category_counts(category, not_run_by_category) for category in categories
+            ],
+            **self._count_issues(run, n_item_issues),
+            **counts,
+        )
+
+    def _count_issues(self, run: int, n_item_issues: int) -> dict[str, int]:
+        of_run = self.issues_by_run.get(run) or _IssueCounts()
+        of_search = self.issues_by_run.get(None) or _IssueCounts()
+        return {
+            "n_issues": n_item_issues + of_run.n_issues,
+            "n_notices": of_run.n_notices,
+            "n_search_issues": of_search.n_issues,
+            "n_search_notices": of_search.n_notices,
+        }
+
+
+def _build_category_counts(
+    category: Mapping[str, Any], not_run_by_category: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return the counts of a category in the form of `RunRow.categories`."""
+    counts = {name: value for name, value in category.items() if name not in _COUNTS_OF_WHOLE_RUNS}
+    counts["not_run"] = not_run_by_category.get(category["category"], 0)
+    return counts
+
+
+def _hide_counts_of_others(row: RunRow) -> None:
+    """Remove the counts that tell a blind annotator something about verdicts or other reviews."""
+    row.n_issues = 0
+    row.n_notices = 0
+    row.n_search_issues = 0
+    row.n_search_notices = 0
+    row.disputed = 0
+    row.reviewed = row.yours
 
 
 _COUNTS_OF_WHOLE_RUNS = ("reviewed", "in_part", "yours", "n_issues", "disputed")
 """Counts of `_RUN_COUNTS` that `RunRow.categories` does not have."""
-_COUNTS_HIDDEN_IN_BLIND_MODE = (
-    "n_issues",
-    "n_notices",
-    "n_search_issues",
-    "n_search_notices",
-    "disputed",
-)
 
 
 def _fetch_category_counts(
@@ -213,19 +261,6 @@ def _count_issues_without_item(connection: Connection) -> dict[int | None, _Issu
         " WHERE run IS NULL OR item IS NULL GROUP BY run"
     ).fetchall()
     return {run: _IssueCounts(n_issues, n_notices) for run, n_issues, n_notices in rows}
-
-
-def _build_issue_counts(
-    n_issues_of_items: int, of_run: _IssueCounts | None, of_search: _IssueCounts | None
-) -> dict[str, int]:
-    of_run = of_run or _IssueCounts()
-    of_search = of_search or _IssueCounts()
-    return {
-        "n_issues": n_issues_of_items + of_run.n_issues,
-        "n_notices": of_run.n_notices,
-        "n_search_issues": of_search.n_issues,
-        "n_search_notices": of_search.n_notices,
-    }
 
 
 def _count_not_run(connection: Connection) -> dict[int, dict[str, int]]:
@@ -288,13 +323,16 @@ def find_run_date_or_folder(row: RunRow) -> str:
     return the name of the nearest folder that distinguishes runs.
     """
     parts = [part for part in re.split(r"[\\/]+", row.info.path) if part]
-    parents = parts[:-1][::-1]
-    for name in parents:
-        if match := _DATE.search(name):
-            return "-".join(match.groups())
-    return next(
-        (name for name in parents if name not in _COMMON_FOLDERS), parents[0] if parents else ""
-    )
+    nearest_first = parts[:-1][::-1]
+    for name in nearest_first:
+        date = _DATE.search(name)
+        if date is not None:
+            return "-".join(date.groups())
+
+    for name in nearest_first:
+        if name not in _COMMON_FOLDERS:
+            return name
+    return nearest_first[0] if nearest_first else ""
 
 
 def _make_descending_rate_key(passed: int, known: int) -> tuple[bool, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.model.address import ITEM, WHOLE_TARGETS
@@ -38,6 +38,7 @@ from fcreview.store.reviews.review_sql import (
     incident_kind_sql,
     is_resolved_sql,
 )
+from fcreview.store.rows import get_run_number
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -81,20 +82,57 @@ def fetch_outcomes(
     query = _OUTCOMES.format(
         verdict=verdict, error=error, review=_build_review_columns_sql(source), where=where
     )
+    rows = [_OutcomeRow(*values) for values in connection.execute(query, params).fetchall()]
+
     datasets = _fetch_datasets(connection)
     # The items of all runs share the key objects, which saves memory.
-    question_keys: dict[QuestionKey, QuestionKey] = {}
+    shared_keys: dict[QuestionKey, QuestionKey] = {}
     outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
-    for run, item, category, item_id, *other_fields, incident in connection.execute(
-        query, params
-    ).fetchall():
-        key = QuestionKey(*datasets[run], category, item_id)
-        key = question_keys.setdefault(key, key)
-        outcome = ItemOutcome(item, key, *other_fields)
-        if incident is not None:
-            outcome = outcome._replace(first_difference=describe_incident(incident, None))
-        outcomes[run].append(outcome)
+    for row in rows:
+        key = QuestionKey(*datasets[row.run], row.category, row.id)
+        shared_key = shared_keys.setdefault(key, key)
+        outcomes[row.run].append(row.build_outcome(shared_key))
     return outcomes
+
+
+class _OutcomeRow(NamedTuple):
+    """A row of the query `_OUTCOMES`."""
+
+    run: int
+    item: int
+    category: str
+    id: str
+    group: str | None
+    question: str
+    verdict: bool | None
+    error_type: str | None
+    first_difference: str | None
+    prediction_hash: str
+    golden_hash: str
+    is_reviewed: bool
+    is_override: bool
+    has_golden_fault: bool
+    incident: str | None
+
+    def build_outcome(self, question_key: QuestionKey) -> ItemOutcome:
+        first_difference = self.first_difference
+        # The text of a failure is no answer, so its difference from the golden answer says nothing.
+        if self.incident is not None:
+            first_difference = describe_incident(self.incident, None)
+        return ItemOutcome(
+            self.item,
+            question_key,
+            group=self.group,
+            question=self.question,
+            verdict=self.verdict,
+            error_type=self.error_type,
+            first_difference=first_difference,
+            prediction_hash=self.prediction_hash,
+            golden_hash=self.golden_hash,
+            is_reviewed=self.is_reviewed,
+            is_override=self.is_override,
+            has_golden_fault=self.has_golden_fault,
+        )
 
 
 _OUTCOMES = f"""
@@ -145,7 +183,7 @@ def fetch_outcomes_without_details(
                 is_override=is_override,
                 has_golden_fault=has_golden_fault,
             )
-            outcomes[item >> 32].append(outcome)
+            outcomes[get_run_number(item)].append(outcome)
     return outcomes
 
 
@@ -423,47 +461,49 @@ def fetch_automatically_scored_items(connection: Connection, run: int) -> list[S
     return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class _CountedVerdicts:
+    """The verdicts on an item that count for one metric source."""
+
+    item_verdict: Any
+    error_type: str | None
+    others: dict[TargetCriterion, Any]
+    """Verdicts on parts and on other criteria than `correct`."""
+    overrides: dict[TargetCriterion, Any] = field(default_factory=dict)
+    """Human verdicts that differ from the automatic ones."""
+    reviewed: list[TargetCriterion] = field(default_factory=list)
+    disputed: list[TargetCriterion] = field(default_factory=list)
+
+
 def _to_scored_item(
     row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]
 ) -> ScoredItem:
     """Build the item with the verdicts of a source. Human verdicts count only for `corrected`."""
-    human = human_verdicts if source == "corrected" else []
-    # Metrics derive verdicts themselves, so that only decided verdicts are overrides.
-    decided = [verdict for verdict in human if verdict.derived is None]
-
-    verdicts = _collect_other_verdicts(row, source)
-    automatic = select_automatic_verdict(
-        {"official": row.official, "rule": row.rule, "judge": row.judge}
-    )
-    overrides = _find_effective_overrides(verdicts | {ITEM_CORRECT: automatic}, decided)
-    for target_criterion, value in overrides.items():
-        if target_criterion != ITEM_CORRECT:
-            verdicts[target_criterion] = value
-
-    item_verdict = _find_item_verdict(row, source)
-    valid = item_verdict.valid
     if source == "corrected":
-        derived = _find_derived_verdict(human, otherwise=automatic)
-        valid = overrides.get(ITEM_CORRECT, derived)
+        verdicts = _correct_verdicts(row, human_verdicts)
+    else:
+        verdicts = _select_automatic_verdicts(row, source)
+
     values = {}
     part_verdicts = []
-    for (target, criterion), value in verdicts.items():
+    for (target, criterion), value in verdicts.others.items():
         if target in WHOLE_TARGETS:
             values[criterion] = value
         else:
             part_verdicts.append((target, criterion, value))
 
+    valid = verdicts.item_verdict
     return ScoredItem(
         id=row.id,
         category=row.category,
         group=row.group,
         valid=valid if isinstance(valid, bool) else None,
-        error_type=item_verdict.error_type if valid is False else None,
+        error_type=verdicts.error_type if valid is False else None,
         values=values,
         part_verdicts=part_verdicts,
-        overrides=overrides,
-        reviewed=[verdict.target_criterion for verdict in decided],
-        disputed=[verdict.target_criterion for verdict in human if verdict.decided_by == DISPUTED],
+        overrides=verdicts.overrides,
+        reviewed=verdicts.reviewed,
+        disputed=verdicts.disputed,
         metadata=parse_json(row.metadata) or {},
         n_golden=row.n_golden,
         n_predicted=row.n_predicted,
@@ -478,6 +518,45 @@ def _to_scored_item(
     )
 
 
+def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _CountedVerdicts:
+    """Return the automatic verdicts, replaced by human verdicts where there are some."""
+    automatic = select_automatic_verdict(
+        {"official": row.official, "rule": row.rule, "judge": row.judge}
+    )
+    others = _collect_other_verdicts(row, "corrected")
+    # Metrics derive verdicts themselves, so that only decided verdicts are overrides.
+    decided = [verdict for verdict in human_verdicts if verdict.derived is None]
+    overrides = _find_effective_overrides(others | {ITEM_CORRECT: automatic}, decided)
+    for target_criterion, value in overrides.items():
+        if target_criterion != ITEM_CORRECT:
+            others[target_criterion] = value
+
+    derived = _find_derived_verdict(human_verdicts, otherwise=automatic)
+    disputed = [verdict for verdict in human_verdicts if verdict.decided_by == DISPUTED]
+    return _CountedVerdicts(
+        overrides.get(ITEM_CORRECT, derived),
+        error_type=row.error_type or row.rule_error_type,
+        others=others,
+        overrides=overrides,
+        reviewed=[verdict.target_criterion for verdict in decided],
+        disputed=[verdict.target_criterion for verdict in disputed],
+    )
+
+
+def _select_automatic_verdicts(row: _ItemRow, source: MetricSource) -> _CountedVerdicts:
+    """Return the verdicts of one automatic source."""
+    others = _collect_other_verdicts(row, source)
+    if source == "official":
+        return _CountedVerdicts(row.official, error_type=row.error_type, others=others)
+    # A run that was imported with errata also has the verdict with the dataset's golden answer.
+    without_errata = parse_json(row.without_errata)
+    if source == "rule" and without_errata:
+        return _CountedVerdicts(
+            without_errata["valid"], error_type=without_errata["error_type"], others=others
+        )
+    return _CountedVerdicts(row.rule, error_type=row.rule_error_type, others=others)
+
+
 def _collect_other_verdicts(row: _ItemRow, source: MetricSource) -> dict[TargetCriterion, Any]:
     """Return the automatic verdicts on parts and on other criteria than `correct`."""
     verdicts: dict[TargetCriterion, Any] = {}
@@ -486,30 +565,6 @@ def _collect_other_verdicts(row: _ItemRow, source: MetricSource) -> dict[TargetC
             if verdict_source == automatic_source and (target, criterion) != ITEM_CORRECT:
                 verdicts[target, criterion] = parse_json(value)
     return verdicts
-
-
-@dataclass(frozen=True, slots=True)
-class _ItemVerdict:
-    valid: Any
-    error_type: str | None
-
-
-def _find_item_verdict(row: _ItemRow, source: MetricSource) -> _ItemVerdict:
-    """Return the automatic verdict of a source on the whole item.
-
-    For `corrected`, only the error type counts: the caller knows the verdict.
-    """
-    if source == "official":
-        return _ItemVerdict(row.official, error_type=row.error_type)
-    if source == "errata":
-        return _ItemVerdict(row.rule, error_type=row.rule_error_type)
-    if source == "corrected":
-        return _ItemVerdict(None, error_type=row.error_type or row.rule_error_type)
-    # A run that was imported with errata also has the verdict with the dataset's golden answer.
-    without_errata = parse_json(row.without_errata)
-    if without_errata:
-        return _ItemVerdict(without_errata["valid"], error_type=without_errata["error_type"])
-    return _ItemVerdict(row.rule, error_type=row.rule_error_type)
 
 
 def _find_derived_verdict(human_verdicts: Iterable[_HumanVerdict], otherwise: Any) -> Any:

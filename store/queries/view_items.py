@@ -284,21 +284,26 @@ def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
     The queue file or the suspects must be in their table (`QueueItemTable.load_queue`,
     `SuspectTable.load_suspects`). Raises FilterError if the filter is not valid.
     """
-    condition = parse_filter(view.where, blind=blind)
     parts = []
     params: list[object] = []
     if view.runs:
-        parts.append(f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
+        runs = ", ".join(str(int(run)) for run in view.runs)
+        parts.append(f"i.run IN ({runs})")
     if view.items:
         parts.append("i.item IN (SELECT unnest(?::BIGINT[]))")
         params.append(list(view.items))
+
     if view.queue_file:
         parts.append(_IN_QUEUE_FILE)
         params.append(view.queue_file)
-    elif view.queue == SUSPECTS_QUEUE and not blind:
-        parts.append(_IS_SUSPECT.format(scope=view.runs_key))
-    elif view.queue in _PARTIAL_CONDITIONS and not blind:
-        parts.append(_PARTIAL_CONDITIONS[view.queue])
+    elif not blind:
+        # These queues depend on verdicts, so in blind mode they contain all items.
+        if view.queue == SUSPECTS_QUEUE:
+            parts.append(_IS_SUSPECT.format(scope=view.runs_key))
+        elif view.queue in _PARTIAL_CONDITIONS:
+            parts.append(_PARTIAL_CONDITIONS[view.queue])
+
+    condition = parse_filter(view.where, blind=blind)
     parts.append(condition.where)
     params += condition.params
     return ViewCondition(
@@ -463,29 +468,37 @@ def _count_facet_values(
     connection: Connection, condition: ViewCondition, names: Sequence[str]
 ) -> dict[str, list[tuple[str, int]]]:
     """Count the items by the values of several facets, with one pass over the items."""
-    aliases = [f"f{number}" for number in range(len(names))]
-    columns = [
-        f"CAST({_FACETS[name]} AS VARCHAR) AS {alias}"
-        for name, alias in zip(names, aliases, strict=True)
-    ]
-    listed = ", ".join(aliases)
-    grouping_sets = ", ".join(f"({alias})" for alias in aliases)
-    rows = connection.execute(
-        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type,"
-        f" i.diff_function, i.ended, {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error"
-        f" {FROM_ITEMS} WHERE {condition.sql}),"
-        f" c AS (SELECT {', '.join(columns)} FROM i)"
-        f" SELECT {listed}, grouping_id({listed}), count(*) AS n FROM c"
-        f" GROUP BY GROUPING SETS ({grouping_sets}) ORDER BY n DESC, {listed}",
-        condition.params,
-    ).fetchall()
-
+    rows = connection.execute(_build_facets_query(condition, names), condition.params).fetchall()
     counts: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
     for *values, grouping_bits, count in rows:
         index = _find_grouped_column(grouping_bits, len(names))
         name = names[index]
         counts[name].append((_format_facet_value(name, values[index]), count))
     return counts
+
+
+def _build_facets_query(condition: ViewCondition, names: Sequence[str]) -> str:
+    """Return the query whose rows have the value of one facet, `grouping_id` and the number of
+    items.
+    """
+    columns = []
+    aliases = []
+    for number, name in enumerate(names):
+        alias = f"f{number}"
+        columns.append(f"CAST({_FACETS[name]} AS VARCHAR) AS {alias}")
+        aliases.append(alias)
+
+    all_columns = ", ".join(columns)
+    all_aliases = ", ".join(aliases)
+    grouping_sets = ", ".join(f"({alias})" for alias in aliases)
+    return (
+        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type,"
+        f" i.diff_function, i.ended, {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error"
+        f" {FROM_ITEMS} WHERE {condition.sql}),"
+        f" c AS (SELECT {all_columns} FROM i)"
+        f" SELECT {all_aliases}, grouping_id({all_aliases}), count(*) AS n FROM c"
+        f" GROUP BY GROUPING SETS ({grouping_sets}) ORDER BY n DESC, {all_aliases}"
+    )
 
 
 def _find_grouped_column(grouping_bits: int, n_columns: int) -> int:
@@ -586,9 +599,8 @@ def measure_columns(
 
 def _make_column_widths(measured: Mapping[str, Any], run_names: Mapping[int, str]) -> ColumnWidths:
     """Convert values by the names of `_MEASURED_COLUMNS` and `_MEASURED_VERDICTS` to widths."""
-    is_constant = {name: measured.get(f"same_{name}", False) for name in VERDICTS}
-    names = {run_names.get(run, "") for run in measured["runs"] or ()}
-    shown_names = sorted(names)
+    constant = frozenset(name for name in VERDICTS if measured.get(f"same_{name}", False))
+    shown_names = sorted({run_names.get(run, "") for run in measured["runs"] or ()})
     if len(shown_names) == 1:  # the column of names is not shown
         shown_names = []
 
@@ -600,7 +612,7 @@ def _make_column_widths(measured: Mapping[str, Any], run_names: Mapping[int, str
             widths[name] = value
     return ColumnWidths(
         **widths,
-        constant=frozenset(name for name in VERDICTS if is_constant[name]),
+        constant=constant,
         model=max(map(display_width, shown_names), default=0),
         run_names=tuple(shown_names),
     )

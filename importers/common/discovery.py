@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -75,37 +76,27 @@ def gather_files(
     Missing paths, unreadable folders and exceeded limits become issues.
     """
     walk = _FolderWalk(MAX_FILES if max_files is None else max_files, max_depth)
-    issues = walk.issues
     for path in paths:
-        path = Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links and change names)
-        if not is_utf8_name(str(path)):
-            issues.append(
-                ImportIssue(escape_file_name(str(path)), None, what=NOT_UTF8, severity="error")
-            )
-        elif path.is_dir():
-            walk.walk_folder(path, 0)
-        elif path.exists():
-            walk.files[path] = None
-        else:
-            issues.append(
-                ImportIssue(str(path), None, what="no such file or folder", severity="error")
-            )
+        # `Path.resolve` would follow links and change names.
+        walk.add_path(Path(os.path.abspath(path)))  # noqa: PTH100
     if walk.exceeded_limit and walk.files:
         what = (
             f"there are {walk.exceeded_limit}. The others were skipped. Open a subfolder instead."
         )
-        issues.append(
-            ImportIssue(os.path.commonpath([path.parent for path in walk.files]), None, what=what)
-        )
-    return GatheredFiles(list(walk.files), issues)
+        common_folder = os.path.commonpath([path.parent for path in walk.files])
+        walk.issues.append(ImportIssue(common_folder, None, what=what))
+    return GatheredFiles(list(walk.files), walk.issues)
 
 
 @dataclass(slots=True)
 class _FolderWalk:
+    """Collects the files of folders, up to limits."""
+
     max_files: int
     max_depth: int
     files: dict[Path, None] = field(default_factory=dict)
     entered: set[tuple[int, int]] = field(default_factory=set)
+    """Device and inode of each folder that was entered."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property
@@ -115,65 +106,92 @@ class _FolderWalk:
         """
         if len(self.files) >= self.max_files:
             return f"more than {self.max_files:,} files"
-        return f"more than {MAX_FOLDERS:,} folders" if len(self.entered) >= MAX_FOLDERS else ""
+        if len(self.entered) >= MAX_FOLDERS:
+            return f"more than {MAX_FOLDERS:,} folders"
+        return ""
+
+    def add_path(self, path: Path) -> None:
+        """Add a file, or all files of a folder."""
+        if not is_utf8_name(str(path)):
+            self._add_issue(escape_file_name(str(path)), NOT_UTF8, is_error=True)
+        elif path.is_dir():
+            self.walk_folder(path, 0)
+        elif path.exists():
+            self.files[path] = None
+        else:
+            self._add_issue(str(path), "no such file or folder", is_error=True)
 
     def walk_folder(self, folder: Path, depth: int) -> None:
+        """Add the files of a folder and of its subfolders. `depth` is 0 for an opened folder."""
         if self.exceeded_limit:
             return
         try:
-            status = folder.stat()
-            inode = (status.st_dev, status.st_ino)
-            if inode in self.entered:
-                return
-            with os.scandir(folder) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
+            entries = self._enter_folder(folder)
         except OSError as error:
-            what = f"the folder cannot be listed: {error.strerror or error}"
-            self.issues.append(ImportIssue(str(folder), None, what=what))
+            self._add_issue(str(folder), f"the folder cannot be listed: {error.strerror or error}")
             return
-        self.entered.add(inode)
+        if entries is None:
+            return
+
         if depth > self.max_depth:
             what = f"skipped because it is more than {self.max_depth} folders deep"
-            self.issues.append(ImportIssue(str(folder), None, what=what))
+            self._add_issue(str(folder), what)
             return
-        if any(entry.name == LAKE_FILE for entry in listed):
+        if any(entry.name == LAKE_FILE for entry in entries):
             return
-        for subfolder in self._add_files_and_list_subfolders(folder, listed):
+        for entry in entries:
+            self._add_file(folder, entry)
+        for subfolder in self._list_subfolders(folder, entries):
             self.walk_folder(subfolder, depth + 1)
 
-    def _add_files_and_list_subfolders(
-        self, folder: Path, entries: Iterable[os.DirEntry[str]]
-    ) -> list[Path]:
-        """Add the files among the entries of a folder to `files`, and return the subfolders to
-        enter.
+    def _enter_folder(self, folder: Path) -> list[os.DirEntry[str]] | None:
+        """Return the entries of a folder sorted by name, or None if it was entered before.
+
+        Raises OSError if it cannot be listed.
         """
-        subfolders = []
+        status = folder.stat()
+        inode = (status.st_dev, status.st_ino)
+        if inode in self.entered:
+            return None
+        with os.scandir(folder) as entries:
+            sorted_entries = sorted(entries, key=lambda entry: entry.name)
+        self.entered.add(inode)
+        return sorted_entries
+
+    def _add_file(self, folder: Path, entry: os.DirEntry[str]) -> None:
+        """Add an entry of a folder if it is a file. Report one whose name or kind is unusable."""
+        path = str(folder / entry.name)
+        if _is_skipped_name(entry.name):
+            return
+        if not is_utf8_name(entry.name):
+            self._add_issue(escape_file_name(path), NOT_UTF8)
+            return
+        try:
+            if entry.is_file():
+                if len(self.files) < self.max_files:
+                    self.files[folder / entry.name] = None
+            elif not entry.is_dir() and entry.name.endswith(DATA_SUFFIXES):
+                self._add_issue(path, "skipped because it is not a regular file")
+        except OSError as error:  # for example a link that points to itself
+            self._add_issue(path, f"the file cannot be read: {error.strerror or error}")
+
+    def _list_subfolders(self, folder: Path, entries: Iterable[os.DirEntry[str]]) -> Iterator[Path]:
+        """Yield the subfolders to enter."""
         for entry in entries:
-            if entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
+            if _is_skipped_name(entry.name) or not is_utf8_name(entry.name):
                 continue
-            path = folder / entry.name
-            if not is_utf8_name(entry.name):
-                self.issues.append(ImportIssue(escape_file_name(str(path)), None, what=NOT_UTF8))
-                continue
-            try:
+            # `_add_file` reports an entry that cannot be read.
+            with contextlib.suppress(OSError):
                 if entry.is_dir():
-                    subfolders.append(path)
-                elif entry.is_file():
-                    if len(self.files) < self.max_files:
-                        self.files[path] = None
-                elif entry.name.endswith(DATA_SUFFIXES):
-                    self.issues.append(
-                        ImportIssue(
-                            str(path), None, what="skipped because it is not a regular file"
-                        )
-                    )
-            except OSError as error:  # for example a link that points to itself
-                self.issues.append(
-                    ImportIssue(
-                        str(path), None, what=f"the file cannot be read: {error.strerror or error}"
-                    )
-                )
-        return subfolders
+                    yield folder / entry.name
+
+    def _add_issue(self, path: str, what: str, *, is_error: bool = False) -> None:
+        severity: Literal["error", "warning"] = "error" if is_error else "warning"
+        self.issues.append(ImportIssue(path, None, what=what, severity=severity))
+
+
+def _is_skipped_name(name: str) -> bool:
+    return name in SKIPPED_FOLDERS or name.startswith(".")
 
 
 def report_missing_scores(
@@ -182,13 +200,14 @@ def report_missing_scores(
     """Add an issue to the plan if some of its categories, `unscored`, have no score file."""
     if not unscored:
         return
-    more = f" and {len(unscored) - MAX_LISTED} more" if len(unscored) > MAX_LISTED else ""
-    what = (
-        f"no score file for {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official"
-        " verdict"
-    )
     if set(unscored) == set(categories):
         what = "no score files, so the items have no official verdict"
+    else:
+        listed = ", ".join(unscored[:MAX_LISTED])
+        n_more = len(unscored) - MAX_LISTED
+        if n_more > 0:
+            listed += f" and {n_more} more"
+        what = f"no score file for {listed}. Their items have no official verdict"
     severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"
     plan.issues.append(ImportIssue(plan.run.path, None, what=what, severity=severity))
 

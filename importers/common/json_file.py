@@ -81,6 +81,10 @@ def _make_json_error(path: Path, raw: bytes, line: int | None, what: str) -> Imp
     return ImportIssue(str(path), line, what=what, raw=excerpt, severity="error")
 
 
+REFUSED_EXCERPT_BYTES = 1200
+"""Part of a file in another format that its issue shows."""
+DAMAGE_EXCERPT_CHARS = 300
+"""Part of the text from the damage on that its issue shows."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -105,25 +109,20 @@ def read_json_document(path: Path, list_name: str = "") -> JsonDocument:
 
     Parts that cannot be read become issues of the result.
     """
-    document = JsonDocument()
     try:
         raw = read_file(path, MAX_FILE_BYTES)
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
-        document.issues.append(ImportIssue(str(path), None, what=what, severity="error"))
-        return document
+        return JsonDocument(issues=[ImportIssue(str(path), None, what=what, severity="error")])
+
     refusal = find_refusal(raw[:PROBE_BYTES])
     if refusal is None and raw.startswith(UTF16_BOMS):
         refusal = f"the file is UTF-16. {CONVERT}"
     if refusal is not None:
-        document.issues.append(
-            ImportIssue(
-                str(path), None, what=refusal, raw=make_excerpt(raw[:1200]), severity="error"
-            )
-        )
-        return document
-    _DocumentReader(str(path), raw, document).fill_document(list_name)
-    return document
+        excerpt = make_excerpt(raw[:REFUSED_EXCERPT_BYTES])
+        issue = ImportIssue(str(path), None, what=refusal, raw=excerpt, severity="error")
+        return JsonDocument(issues=[issue])
+    return _DocumentReader(str(path), raw).read_document(list_name)
 
 
 def parse_json_values(raw: bytes, file_name: str) -> JsonDocument:
@@ -131,133 +130,159 @@ def parse_json_values(raw: bytes, file_name: str) -> JsonDocument:
 
     Damage becomes an issue.
     """
-    document = JsonDocument()
-    _DocumentReader(file_name, raw, document).fill_records()
-    return document
+    return _DocumentReader(file_name, raw).read_values()
 
 
 class _DocumentReader:
-    """Parses the text of a file from `at` on, and fills a `JsonDocument`."""
+    """Parses the text of a file from beginning to end, and collects its content."""
 
-    def __init__(self, name: str, raw: bytes, document: JsonDocument) -> None:
-        self.name, self.document = name, document
-        self.bom = len(BOM) if raw.startswith(BOM) else 0
-        body = raw[self.bom :]
+    def __init__(self, name: str, raw: bytes) -> None:
+        self._name = name
+        self._document = JsonDocument()
+        n_bom_bytes = len(BOM) if raw.startswith(BOM) else 0
+        self._text = self._decode_text(raw[n_bom_bytes:])
+        self._is_ascii = self._text.isascii()
+        self._position = 0  # index of the next character
+        self._long_numbers: list[str] = []
+        decoder = JSONDecoder(parse_int=lambda digits: parse_integer(digits, self._long_numbers))
+        self._decode_value_at = decoder.raw_decode
+        # The characters before `_counted_position` are counted in lines and in bytes of the file.
+        self._counted_position = 0
+        self._counted_lines = 1
+        self._counted_bytes = n_bom_bytes
+
+    def _decode_text(self, body: bytes) -> str:
         try:
-            self.text = body.decode("utf-8")
+            return body.decode("utf-8")
         except UnicodeDecodeError as error:
-            self.text = body.decode("utf-8", "surrogateescape")
             line = body.count(b"\n", 0, error.start) + 1
             self._add_issue(f"byte {error.start + 1} of the file is not UTF-8", line)
-        self.is_ascii = self.text.isascii()
-        self.at = 0
-        self.long_numbers: list[str] = []
-        self.decode = JSONDecoder(
-            parse_int=lambda digits: parse_integer(digits, self.long_numbers)
-        ).raw_decode
-        self.counted_at, self.counted_line, self.counted_bytes = 0, 1, self.bom
+        # Surrogates keep the wrong bytes, so that offsets stay right.
+        return body.decode("utf-8", "surrogateescape")
 
-    def fill_document(self, list_name: str) -> None:
-        """Read one array or object."""
+    def read_document(self, list_name: str) -> JsonDocument:
+        """Read one array, or one object with the list `list_name`."""
         try:
-            if self._skip_spaces_and_peek() == "[":
-                self._read_list()
-            elif self._peek_char() == "{":
-                self.document.is_object = True
-                self._read_object(list_name)
-            else:
-                raise _Damage(
-                    "the file is not a JSON array or object"
-                    if self.text.strip()
-                    else "the file is empty"
-                )
-            if self._skip_spaces_and_peek():
-                raise _Damage("there is more text after the end of the JSON value")
+            self._read_array_or_object(list_name)
         except _Damage as error:
             self._report_damage(error)
         self._report_long_numbers()
+        return self._document
 
-    def fill_records(self) -> None:
+    def read_values(self) -> JsonDocument:
         """Read the elements of an array, or values that follow each other without commas."""
         try:
-            if self._skip_spaces_and_peek() == "[":
-                self._read_list()
-            while self._skip_spaces_and_peek():
-                self._read_record()
+            self._read_array_and_values()
         except _Damage as error:
             self._report_damage(error)
         self._report_long_numbers()
+        return self._document
+
+    def _read_array_or_object(self, list_name: str) -> None:
+        self._skip_spaces()
+        if self._next_char == "[":
+            self._read_list()
+        elif self._next_char == "{":
+            self._document.is_object = True
+            self._read_object(list_name)
+        elif self._text.strip():
+            raise _Damage("the file is not a JSON array or object")
+        else:
+            raise _Damage("the file is empty")
+
+        self._skip_spaces()
+        if self._next_char:
+            raise _Damage("there is more text after the end of the JSON value")
+
+    def _read_array_and_values(self) -> None:
+        self._skip_spaces()
+        if self._next_char == "[":
+            self._read_list()
+        self._skip_spaces()
+        while self._next_char:
+            self._read_record()
+            self._skip_spaces()
 
     def _report_damage(self, error: _Damage) -> None:
-        line, _ = self._line_and_byte_offset(min(self.at, len(self.text)))
-        excerpt = make_excerpt(self.text[self.at : self.at + 300].encode("utf-8", "replace"))
-        self.document.issues.append(
-            ImportIssue(self.name, line, what=str(error), raw=excerpt or None, severity="error")
+        line, _ = self._count_line_and_bytes(min(self._position, len(self._text)))
+        damaged_text = self._text[self._position : self._position + DAMAGE_EXCERPT_CHARS]
+        excerpt = make_excerpt(damaged_text.encode("utf-8", "replace"))
+        self._document.issues.append(
+            ImportIssue(self._name, line, what=str(error), raw=excerpt or None, severity="error")
         )
 
     def _report_long_numbers(self) -> None:
-        for number in self.long_numbers:
+        for number in self._long_numbers:
             self._add_issue(f"a number is too long and was replaced by text: {number}", None)
 
     def _add_issue(self, what: str, line: int | None) -> None:
-        self.document.issues.append(ImportIssue(self.name, line, what=what))
+        self._document.issues.append(ImportIssue(self._name, line, what=what))
 
-    def _peek_char(self) -> str:
-        return self.text[self.at : self.at + 1]
+    @property
+    def _next_char(self) -> str:
+        """The next character; empty at the end."""
+        return self._text[self._position : self._position + 1]
 
-    def _skip_spaces_and_peek(self) -> str:
-        match = _SPACE.match(self.text, self.at)
-        self.at = match.end() if match else self.at
-        return self._peek_char()
+    def _skip_spaces(self) -> None:
+        match = _SPACE.match(self._text, self._position)
+        if match is not None:
+            self._position = match.end()
 
     def _iterate_members(self, closing_bracket: str) -> Iterator[None]:
         """Yield at the start of each member of a list or object.
 
-        The caller must move `at` to the end of the member.
+        The caller must read the member before it asks for the next one.
         """
-        self.at += 1
-        if self._skip_spaces_and_peek() == closing_bracket:
-            self.at += 1
+        self._position += 1  # the opening bracket
+        self._skip_spaces()
+        if self._next_char == closing_bracket:
+            self._position += 1
             return
+
         while True:
             yield
-            char = self._skip_spaces_and_peek()
-            if not char:
+            self._skip_spaces()
+            if not self._next_char:
                 raise _Damage("the file is cut off")
-            self.at += 1
-            if char == closing_bracket:
+            if self._next_char == closing_bracket:
+                self._position += 1
                 return
-            if char != ",":
-                self.at -= 1
+            if self._next_char != ",":
                 raise _Damage(f"the file is not JSON: expected a comma or {closing_bracket!r}")
-            self._skip_spaces_and_peek()
+            self._position += 1
+            self._skip_spaces()
 
     def _read_object(self, list_name: str) -> None:
         for _ in self._iterate_members("}"):
-            name = self._read_value()
-            if not isinstance(name, str):
-                raise _Damage("the file is not JSON: a member has no name")
-            if self._skip_spaces_and_peek() != ":":
-                raise _Damage(
-                    "the file is not JSON: expected a colon"
-                    if self._peek_char()
-                    else "the file is cut off"
-                )
-            self.at += 1
-            if name == list_name and self._skip_spaces_and_peek() == "[":
-                if self.document.records:
+            name = self._read_member_name()
+            if name == list_name and self._next_char == "[":
+                if self._document.records:
                     what = (
                         f"the field {name} occurs more than once. The elements of all its lists are"
                         " imported"
                     )
                     self._add_issue(what, None)
                 self._read_list()
-            else:
-                if name in self.document.fields:
-                    self._add_issue(
-                        f"the field {name} occurs more than once. Its last value is used", None
-                    )
-                self.document.fields[name] = self._read_value()
+                continue
+
+            if name in self._document.fields:
+                what = f"the field {name} occurs more than once. Its last value is used"
+                self._add_issue(what, None)
+            self._document.fields[name] = self._read_value()
+
+    def _read_member_name(self) -> str:
+        """Read the name of a member, the colon, and the spaces before the value."""
+        name = self._read_value()
+        if not isinstance(name, str):
+            raise _Damage("the file is not JSON: a member has no name")
+        self._skip_spaces()
+        if not self._next_char:
+            raise _Damage("the file is cut off")
+        if self._next_char != ":":
+            raise _Damage("the file is not JSON: expected a colon")
+        self._position += 1
+        self._skip_spaces()
+        return name
 
     def _read_list(self) -> None:
         for _ in self._iterate_members("]"):
@@ -265,41 +290,42 @@ class _DocumentReader:
 
     def _read_record(self) -> None:
         """Read a value, and add it to the records with its position."""
-        start = self.at
+        start = self._position
         value = self._read_value()
-        line, offset = self._line_and_byte_offset(start)
-        length = self.at - start if self.is_ascii else len(self._encode_text(start, self.at))
-        self.document.records.append(JsonRecord(line, offset=offset, length=length, value=value))
+        line, offset = self._count_line_and_bytes(start)
+        length = self._count_bytes(start, self._position)
+        self._document.records.append(JsonRecord(line, offset=offset, length=length, value=value))
 
     def _read_value(self) -> Any:
-        self._skip_spaces_and_peek()
+        self._skip_spaces()
         try:
-            value, end = self.decode(self.text, self.at)
-            value = escape_and_cut_strings(value)
+            value, end = self._decode_value_at(self._text, self._position)
+            escaped_value = escape_and_cut_strings(value)
         except JSONDecodeError as error:
-            is_cut = not self.text[error.pos :].strip() or error.msg.startswith(
-                "Unterminated string"
-            )
-            raise _Damage(
-                "the file is cut off" if is_cut else f"the file is not JSON: {error.msg}"
-            ) from None
+            raise _Damage(self._describe_decode_error(error)) from None
         except RecursionError:
             raise _Damage("the file is nested too deeply to be read") from None
-        self.at = end
-        return value
+        self._position = end
+        return escaped_value
 
-    def _encode_text(self, start: int, end: int) -> bytes:
-        return self.text[start:end].encode("utf-8", "surrogateescape")
+    def _describe_decode_error(self, error: JSONDecodeError) -> str:
+        is_at_end = not self._text[error.pos :].strip()
+        if is_at_end or error.msg.startswith("Unterminated string"):
+            return "the file is cut off"
+        return f"the file is not JSON: {error.msg}"
 
-    def _line_and_byte_offset(self, char_index: int) -> tuple[int, int]:
+    def _count_bytes(self, start: int, end: int) -> int:
+        """Return the length in the file of the characters from `start` to `end`."""
+        if self._is_ascii:
+            return end - start
+        return len(self._text[start:end].encode("utf-8", "surrogateescape"))
+
+    def _count_line_and_bytes(self, position: int) -> tuple[int, int]:
         """Return the line, from 1, and the byte offset of a character.
 
-        `char_index` must increase from call to call.
+        `position` must not decrease from call to call.
         """
-        self.counted_line += self.text.count("\n", self.counted_at, char_index)
-        is_ascii, start = self.is_ascii, self.counted_at
-        self.counted_bytes += (
-            char_index - start if is_ascii else len(self._encode_text(start, char_index))
-        )
-        self.counted_at = char_index
-        return self.counted_line, self.counted_bytes
+        self._counted_lines += self._text.count("\n", self._counted_position, position)
+        self._counted_bytes += self._count_bytes(self._counted_position, position)
+        self._counted_position = position
+        return self._counted_lines, self._counted_bytes

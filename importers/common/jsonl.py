@@ -7,15 +7,14 @@ Lines end at byte 0x0A only, because other line separators such as U+2028 are pa
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -58,6 +57,9 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 LARGE_LINE_BYTES = 8 * 1024 * 1024
 """Length of a line, in bytes, above which long strings are cut. The file itself is not changed."""
 MAX_STRING_LENGTH = 500_000
+CHUNK_BYTES = 1 << 20
+MAX_PROBED_LINES = 20
+"""Number of lines among which the first object of a file is searched."""
 MAX_VALUES = 1_000_000
 """Maximum number of values in a large line.
 
@@ -103,9 +105,10 @@ def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
     All other lines are skipped without an issue.
     """
     for record in read_records(path):
-        value = record.value if isinstance(record, JsonRecord) else None
-        if isinstance(value, dict) and isinstance(value.get("id"), str):
-            yield value
+        if isinstance(record, ImportIssue) or not isinstance(record.value, dict):
+            continue
+        if isinstance(record.value.get("id"), str):
+            yield record.value
 
 
 def _parse_file_in_form(
@@ -162,13 +165,15 @@ def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssu
         return
 
     converted = raw.decode("utf-16", "replace").encode("utf-8", "replace")
-    with BytesIO(converted) as lines:
-        is_document = detect_form(converted[:PROBE_BYTES]) in ("array", "objects")
-        records = (
-            _parse_document(converted, str(path)) if is_document else _parse_lines(lines, str(path))
-        )
-        for record in records:
-            yield replace(record, offset=0, length=0) if isinstance(record, JsonRecord) else record
+    if detect_form(converted[:PROBE_BYTES]) in ("array", "objects"):
+        records = _parse_document(converted, str(path))
+    else:
+        records = _parse_lines(BytesIO(converted), str(path))
+    for record in records:
+        if isinstance(record, JsonRecord):
+            yield replace(record, offset=0, length=0)
+        else:
+            yield record
     yield _make_form_notice(
         path, "the file is UTF-16 instead of UTF-8, so its raw records cannot be shown"
     )
@@ -176,72 +181,73 @@ def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssu
 
 def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the records of lines that end with CR. One line is in memory at a time."""
-    rest = b""
-    offset = line = 0
-    while True:
-        chunk = file.read(1 << 20)
-        *lines, rest = (rest + chunk).split(b"\r")
-        if not chunk:
-            lines.append(rest)
-        for raw_record in lines:
+    unfinished_line = b""
+    offset = 0
+    line = 0
+    while chunk := file.read(CHUNK_BYTES):
+        *complete_lines, unfinished_line = (unfinished_line + chunk).split(b"\r")
+        for raw_record in complete_lines:
             line += 1
-            yield from parse_record(raw_record, file_name, line, offset, has_line_feed=bool(chunk))
+            yield from parse_record(raw_record, file_name, line, offset)
             offset += len(raw_record) + 1
-        if not chunk:
-            return
-        if len(rest) > MAX_LINE_BYTES:
+
+        if len(unfinished_line) > MAX_LINE_BYTES:
             what = (
                 f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the file was"
                 " skipped"
             )
-            yield ImportIssue(
-                file_name,
-                line + 1,
-                what=what,
-                raw=make_excerpt(rest[:EXCERPT_LENGTH]),
-                severity="error",
-            )
+            excerpt = make_excerpt(unfinished_line[:EXCERPT_LENGTH])
+            yield ImportIssue(file_name, line + 1, what=what, raw=excerpt, severity="error")
             return
+    yield from parse_record(unfinished_line, file_name, line + 1, offset, has_line_feed=False)
 
 
 def _parse_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
-    offset = line = 0
+    offset = 0
+    line = 0
     while raw := file.readline(MAX_LINE_BYTES + 1):
         line += 1
-        length = len(raw)
-        if length > MAX_LINE_BYTES and not raw.endswith(b"\n"):
-            start = make_excerpt(raw[:EXCERPT_LENGTH])
-            while raw and not raw.endswith(b"\n"):
-                raw = file.readline(1 << 20)
-                length += len(raw)
+        has_line_feed = raw.endswith(b"\n")
+        if len(raw) > MAX_LINE_BYTES and not has_line_feed:
+            n_bytes = len(raw) + _skip_rest_of_line(file)
             what = (
-                f"skipped a line of {length / 1e6:.0f} MB (the maximum is"
+                f"skipped a line of {n_bytes / 1e6:.0f} MB (the maximum is"
                 f" {MAX_LINE_BYTES / 1e6:.0f} MB)"
             )
-            yield ImportIssue(file_name, line, what=what, raw=start, severity="error")
-        else:
-            raw_record = raw[:-1] if raw[-1] == 10 else raw
-            yield from parse_record(
-                raw_record, file_name, line, offset, has_line_feed=raw[-1] == 10
-            )
-        offset += length
+            excerpt = make_excerpt(raw[:EXCERPT_LENGTH])
+            yield ImportIssue(file_name, line, what=what, raw=excerpt, severity="error")
+            offset += n_bytes
+            continue
+
+        raw_record = raw[:-1] if has_line_feed else raw
+        yield from parse_record(raw_record, file_name, line, offset, has_line_feed=has_line_feed)
+        offset += len(raw)
+
+
+def _skip_rest_of_line(file: BinaryIO) -> int:
+    """Read to the end of the line. Return the number of skipped bytes."""
+    n_bytes = 0
+    while raw := file.readline(CHUNK_BYTES):
+        n_bytes += len(raw)
+        if raw.endswith(b"\n"):
+            break
+    return n_bytes
 
 
 def parse_record(
     raw_record: bytes, file_name: str, line: int, offset: int, *, has_line_feed: bool = True
 ) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the record in a line, and issues if the line is damaged. A blank line has no record."""
-    try:
-        if len(raw_record) >= LARGE_LINE_BYTES or _has_long_integer(raw_record):
-            raise orjson.JSONDecodeError("", "", 0)  # orjson cannot read such a line correctly
-        yield JsonRecord(
-            line, offset=offset, length=len(raw_record), value=orjson.loads(raw_record)
+    if len(raw_record) < LARGE_LINE_BYTES and not _has_long_integer(raw_record):
+        with contextlib.suppress(orjson.JSONDecodeError):
+            value = orjson.loads(raw_record)
+            yield JsonRecord(line, offset=offset, length=len(raw_record), value=value)
+            return
+    # orjson cannot read the line correctly.
+    if raw_record and not raw_record.isspace():
+        yield from _IrregularLine(raw_record, file_name, line, offset).parse(
+            has_line_feed=has_line_feed
         )
-    except orjson.JSONDecodeError:
-        if not raw_record.isspace() and raw_record:
-            yield from _parse_irregular_line(
-                raw_record, file_name, line, offset, has_line_feed=has_line_feed
-            )
 
 
 def _has_long_integer(raw_record: bytes) -> bool:
@@ -260,56 +266,75 @@ def _has_long_integer(raw_record: bytes) -> bool:
     return False
 
 
-def _parse_irregular_line(
-    raw_record: bytes, file_name: str, line: int, offset: int, *, has_line_feed: bool
-) -> Iterator[JsonRecord | ImportIssue]:
-    """Parse a large or deep line, or one with NaN, long integers, lone surrogates or bytes that
-    are not UTF-8.
+@dataclass(frozen=True, slots=True)
+class _IrregularLine:
+    """A large or deep line, or one with NaN, long integers, lone surrogates or bytes that are not
+    UTF-8.
     """
-    length = len(raw_record)
-    is_large = length > LARGE_LINE_BYTES
 
-    def make_issue(what: str, raw: bytes, *, is_error: bool = False) -> ImportIssue:
-        severity: Literal["error", "warning"] = "error" if is_error else "warning"
-        excerpt = make_excerpt(raw)
-        return ImportIssue(file_name, line, what=what, raw=excerpt, severity=severity)
+    raw_record: bytes
+    file_name: str
+    number: int
+    offset: int
 
-    if is_large and count_values(raw_record) > MAX_VALUES:
-        what = f"skipped a line of {length / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
-        yield make_issue(what, raw_record, is_error=True)
-        return
+    @property
+    def is_large(self) -> bool:
+        return len(self.raw_record) > LARGE_LINE_BYTES
 
-    raw_json = raw_record.removeprefix(BOM)
-    if not raw_json or raw_json.isspace():
-        return
+    def parse(self, *, has_line_feed: bool) -> Iterator[JsonRecord | ImportIssue]:
+        """Yield the record, unless the line is no JSON, and an issue for each irregularity."""
+        n_bytes = len(self.raw_record)
+        if self.is_large and count_values(self.raw_record) > MAX_VALUES:
+            what = f"skipped a line of {n_bytes / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
+            yield self._make_error(what, self.raw_record)
+            return
+        raw_json = self.raw_record.removeprefix(BOM)
+        if not raw_json or raw_json.isspace():
+            return
+
+        wrong_byte = _find_byte_that_is_not_utf8(raw_json)
+        if wrong_byte is not None:
+            what = f"byte {wrong_byte + 1} of the line is not UTF-8 and was replaced by U+FFFD"
+            yield self._make_warning(what, raw_json)
+        long_numbers: list[str] = []
+        try:
+            value = self._parse_json(raw_json.decode("utf-8", "replace"), long_numbers)
+        except RecursionError:
+            yield self._make_error("the line is nested too deeply to be read", raw_json)
+            return
+        except ValueError as error:
+            yield self._make_error(_describe_json_error(raw_json, error, has_line_feed), raw_json)
+            return
+
+        if self.is_large:
+            limit = f"{MAX_STRING_LENGTH:,} characters"
+            what = f"this line has {n_bytes / 1e6:.0f} MB, so strings were cut after {limit}"
+            yield self._make_warning(what, raw_json)
+        for number in long_numbers:
+            what = f"a number is too long and was replaced by text: {number}"
+            yield self._make_warning(what, raw_json)
+        yield JsonRecord(self.number, offset=self.offset, length=n_bytes, value=value)
+
+    def _parse_json(self, text: str, long_numbers: list[str]) -> Any:
+        """Parse the line, and add integers that are too long to `long_numbers`."""
+        value = parse_json_text(text, long_numbers)
+        max_string_length = MAX_STRING_LENGTH if self.is_large else None
+        return escape_and_cut_strings(value, max_string_length)
+
+    def _make_warning(self, what: str, raw: bytes) -> ImportIssue:
+        return ImportIssue(self.file_name, self.number, what=what, raw=make_excerpt(raw))
+
+    def _make_error(self, what: str, raw: bytes) -> ImportIssue:
+        return replace(self._make_warning(what, raw), severity="error")
+
+
+def _find_byte_that_is_not_utf8(data: bytes) -> int | None:
+    """Return the position of the first byte that is not UTF-8, or None."""
     try:
-        text = raw_json.decode("utf-8")
+        data.decode("utf-8")
     except UnicodeDecodeError as error:
-        text = raw_json.decode("utf-8", "replace")
-        what = f"byte {error.start + 1} of the line is not UTF-8 and was replaced by U+FFFD"
-        yield make_issue(what, raw_json)
-
-    long_numbers: list[str] = []
-    max_string_length = MAX_STRING_LENGTH if is_large else None
-    try:
-        parsed = parse_json_text(text, long_numbers)
-        value = escape_and_cut_strings(parsed, max_string_length)
-    except RecursionError:
-        what = "the line is nested too deeply to be read"
-        yield make_issue(what, raw_json, is_error=True)
-        return
-    except ValueError as error:
-        what = _describe_json_error(raw_json, error, has_line_feed)
-        yield make_issue(what, raw_json, is_error=True)
-        return
-
-    if is_large:
-        size = f"{length / 1e6:.0f} MB"
-        limit = f"{MAX_STRING_LENGTH:,} characters"
-        yield make_issue(f"this line has {size}, so strings were cut after {limit}", raw_json)
-    for number in long_numbers:
-        yield make_issue(f"a number is too long and was replaced by text: {number}", raw_json)
-    yield JsonRecord(line, offset=offset, length=length, value=value)
+        return error.start
+    return None
 
 
 def count_values(raw_record: bytes) -> int:
@@ -323,11 +348,9 @@ def count_values(raw_record: bytes) -> int:
 
 
 def _describe_json_error(raw_record: bytes, error: ValueError, has_line_feed: bool) -> str:
-    if (
-        not has_line_feed
-        and raw_record.lstrip()[:1] in (b"{", b"[")
-        and not raw_record.rstrip().endswith((b"}", b"]"))
-    ):
+    has_start = raw_record.lstrip().startswith((b"{", b"["))
+    has_end = raw_record.rstrip().endswith((b"}", b"]"))
+    if not has_line_feed and has_start and not has_end:
         return "the last line is cut off: incomplete JSON record"
     if isinstance(error, json.JSONDecodeError):
         return f"the line is not JSON: {error.msg} at character {error.pos + 1}"
@@ -351,15 +374,10 @@ def reread_value(path: Path, record: JsonRecord) -> Any:
             raw_record = os.pread(file.fileno(), record.length, record.offset)
     except OSError:
         return None
-    if (
-        len(raw_record) == record.length
-        and record.length <= LARGE_LINE_BYTES
-        and not _has_long_integer(raw_record)
-    ):
-        with contextlib.suppress(orjson.JSONDecodeError):
-            return orjson.loads(raw_record)
-    parsed = _parse_irregular_line(raw_record, str(path), record.line, 0, has_line_feed=True)
-    return next((each.value for each in parsed if isinstance(each, JsonRecord)), None)
+    for part in parse_record(raw_record, str(path), record.line, 0):
+        if isinstance(part, JsonRecord):
+            return part.value
+    return None
 
 
 def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
@@ -392,13 +410,17 @@ def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
 
 
 def _read_first_object_of_lines(file: BinaryIO, max_line_bytes: int) -> Any:
-    first = None
-    for raw in itertools.islice(iter(lambda: file.readline(max_line_bytes), b""), 20):
+    first_value = None
+    for _ in range(MAX_PROBED_LINES):
+        raw = file.readline(max_line_bytes)
+        if not raw:
+            break
         value = _parse_json_or_none(raw.removeprefix(BOM).strip())
         if isinstance(value, dict):
             return value
-        first = value if first is None else first
-    return first
+        if first_value is None:
+            first_value = value
+    return first_value
 
 
 def _read_first_element(file: BinaryIO, max_bytes: int) -> Any:
@@ -406,18 +428,22 @@ def _read_first_element(file: BinaryIO, max_bytes: int) -> Any:
     n_bytes = PROBE_BYTES
     while True:
         raw = os.pread(file.fileno(), n_bytes, 0)
-        text = raw.removeprefix(BOM).lstrip().removeprefix(b"[").lstrip().decode("utf-8", "replace")
+        elements = raw.removeprefix(BOM).lstrip().removeprefix(b"[").lstrip()
         try:
-            return json.JSONDecoder().raw_decode(text)[0]
+            element, _ = json.JSONDecoder().raw_decode(elements.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
-            if len(raw) < n_bytes or n_bytes >= max_bytes:
+            is_whole_file = len(raw) < n_bytes
+            if is_whole_file or n_bytes >= max_bytes:
                 return None
+        else:
+            return element
         n_bytes = min(n_bytes * 8, max_bytes)
 
 
 def _decode_utf16_start(start: bytes) -> bytes:
     """Return the start of a file in UTF-16 as UTF-8. The last character may be cut."""
-    return start[: len(start) // 2 * 2].decode("utf-16", "replace").encode("utf-8", "replace")
+    n_whole_units = len(start) // 2
+    return start[: 2 * n_whole_units].decode("utf-16", "replace").encode("utf-8", "replace")
 
 
 def _parse_json_or_none(raw: bytes) -> Any:

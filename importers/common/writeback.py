@@ -18,7 +18,7 @@ from fcreview.model.address import ITEM, RESPONSE, parse_address
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.metric import ScoredItem
-from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, Unrepresentable
 from fcreview.safe_files import read_file
 
@@ -27,8 +27,6 @@ GoldenFixes = Mapping[tuple[str, str], JsonObject]
 """(category, item id) -> the fields to replace in the item's golden record."""
 FixesByRecord = Mapping[str, tuple[tuple[str, str], JsonObject]]
 """Record name -> ((category, item id), fields to replace)."""
-FixedRecord = tuple[Any, Any, JsonObject]
-"""(old golden answer, new golden answer, record with the new one)."""
 CriterionKey = tuple[str, str]
 """(target, criterion)."""
 
@@ -54,25 +52,30 @@ def list_accepted_values(accepted: AcceptedValues) -> list[Any]:
 
     The "" means that the argument is optional.
     """
-    return [*map(_expand_golden_objects, accepted.any_of), *([""] if accepted.optional else [])]
+    values = [_expand_golden_objects(value) for value in accepted.any_of]
+    if accepted.optional:
+        values.append("")
+    return values
 
 
 def _expand_golden_objects(value: Any) -> Any:
     """Replace golden objects by plain objects with lists of accepted values."""
     if isinstance(value, GoldenObject):
         return {name: list_accepted_values(accepted) for name, accepted in value.fields.items()}
-    return [_expand_golden_objects(each) for each in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_expand_golden_objects(element) for element in value]
+    return value
 
 
 def first_accepted_arguments(call: Call) -> JsonObject:
     """Return the first accepted value of each argument of a golden call, as plain JSON:
     `{"unit": "C"}`.
     """
-    return {
-        name: _first_accepted_value(each)
-        for name, each in (call.arguments or {}).items()
-        if each.any_of
-    }
+    arguments = {}
+    for name, accepted in (call.arguments or {}).items():
+        if accepted.any_of:
+            arguments[name] = _first_accepted_value(accepted)
+    return arguments
 
 
 def _first_accepted_value(accepted: AcceptedValues) -> Any:
@@ -90,10 +93,23 @@ def key_by_function_name(calls: Sequence[Call], arguments: Sequence[Any]) -> Jso
     n_calls = Counter(call.name for call in calls)
     n_keyed: Counter[str] = Counter()
     keyed: JsonObject = {}
-    for call, given in zip(calls, arguments, strict=True):
+    for call, arguments_of_call in zip(calls, arguments, strict=True):
         n_keyed[call.name] += 1
-        keyed[call.name if n_calls[call.name] == 1 else f"{call.name}_{n_keyed[call.name]}"] = given
+        key = call.name
+        if n_calls[call.name] > 1:
+            key = f"{call.name}_{n_keyed[call.name]}"
+        keyed[key] = arguments_of_call
     return keyed
+
+
+@dataclass(frozen=True, slots=True)
+class FixedRecord:
+    """A record of a dataset to which a golden fix was applied."""
+
+    old_golden: Any
+    new_golden: Any
+    record: JsonObject
+    """The record with the new golden answer."""
 
 
 @dataclass(slots=True)
@@ -134,23 +150,29 @@ def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
         if number in edits.removed:
             continue
         line_position = edits.positions.get(number)
-        while added_records and line_position is not None:
-            position, record = added_records[0]
-            if position >= line_position:
-                break
-            edited_lines.append(encode_line(record))
-            added_records.popleft()
-
+        if line_position is not None:
+            edited_lines += _take_records_before(line_position, added_records)
         if number in edits.replaced:
             edited_lines.append(encode_line(edits.replaced[number], line))
         else:
             edited_lines.append(line)
-
     edited_lines += [encode_line(record) for _, record in added_records]
+
     content = b"\n".join(edited_lines)
     if is_terminated and edited_lines:
         return content + b"\n"
     return content
+
+
+def _take_records_before(
+    line_position: int, added_records: deque[tuple[int, Any]]
+) -> Iterator[bytes]:
+    """Take the first records that belong before this position from the queue, and yield their
+    lines.
+    """
+    while added_records and added_records[0][0] < line_position:
+        _, record = added_records.popleft()
+        yield encode_line(record)
 
 
 def encode_line(record: Any, old_line: bytes = b"") -> bytes:
@@ -158,9 +180,15 @@ def encode_line(record: Any, old_line: bytes = b"") -> bytes:
 
     Uses the escapes and the carriage return of `old_line`.
     """
-    escapes = old_line.isascii() and b"\\u" in old_line
-    text = record if isinstance(record, str) else json.dumps(record, ensure_ascii=escapes)
-    return text.encode("utf-8", "backslashreplace") + (b"\r" if old_line.endswith(b"\r") else b"")
+    if isinstance(record, str):
+        text = record
+    else:
+        has_escapes = old_line.isascii() and b"\\u" in old_line
+        text = json.dumps(record, ensure_ascii=has_escapes)
+    line = text.encode("utf-8", "backslashreplace")
+    if old_line.endswith(b"\r"):
+        return line + b"\r"
+    return line
 
 
 def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, JsonObject]]:
@@ -178,7 +206,11 @@ def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, JsonObject]]:
 
 
 def find_header_line_number(raw: bytes) -> int:
-    return next((number for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()), 1)
+    """Return the number of the first line that is not blank, or 1 without one."""
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if line.strip():
+            return number
+    return 1
 
 
 def update_score_header(
@@ -192,15 +224,15 @@ def update_score_header(
 
     A header without counts is unchanged.
     """
-    total, n_correct = header.get("total_count"), header.get("correct_count")
-    if not isinstance(total, int) or not isinstance(n_correct, int):
+    total = header.get("total_count")
+    old_n_correct = header.get("correct_count")
+    if not isinstance(total, int) or not isinstance(old_n_correct, int):
         return header
-    n_correct += n_new_passes
-    share = n_correct / total if total else 0.0
-    return header | {
-        rate_field: share if digits is None else round(share, digits),
-        "correct_count": n_correct,
-    }
+    n_correct = old_n_correct + n_new_passes
+    rate = n_correct / total if total else 0.0
+    if digits is not None:
+        rate = round(rate, digits)
+    return header | {rate_field: rate, "correct_count": n_correct}
 
 
 def positions_by_name(names: Sequence[str]) -> dict[str, int]:
@@ -223,20 +255,33 @@ def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
     """Return a JSON value as the content of a file, with indentation, escapes and last line feed
     as in the old one.
     """
-    lines = old_content.split(b"\n", 2)
-    is_indented = len(lines) > 1 and lines[0].strip() in (b"{", b"[")
-    indent = len(lines[1]) - len(lines[1].lstrip(b" ")) if is_indented else None
-    text = json.dumps(value, indent=indent or None, ensure_ascii=old_content.isascii())
-    return text.encode("utf-8", "backslashreplace") + (
-        b"\n" if old_content.endswith(b"\n") else b""
-    )
+    indent = _find_indentation(old_content)
+    text = json.dumps(value, indent=indent, ensure_ascii=old_content.isascii())
+    content = text.encode("utf-8", "backslashreplace")
+    if old_content.endswith(b"\n"):
+        return content + b"\n"
+    return content
+
+
+def _find_indentation(content: bytes) -> int | None:
+    """Return the number of spaces before the first member, or None if the JSON is in one line."""
+    lines = content.split(b"\n", 2)
+    if len(lines) < 2 or lines[0].strip() not in (b"{", b"["):
+        return None
+    second_line = lines[1]
+    n_spaces = len(second_line) - len(second_line.lstrip(b" "))
+    return n_spaces or None
 
 
 def key_fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
     """Key the fixes of one category, or of all, by record name, for datasets whose record ids
     are item ids.
     """
-    return {key[1]: (key, fix) for key, fix in fixes.items() if category in (None, key[0])}
+    fixes_by_record = {}
+    for (item_category, item_id), fix in fixes.items():
+        if category in (None, item_category):
+            fixes_by_record[item_id] = ((item_category, item_id), fix)
+    return fixes_by_record
 
 
 def rewrite_answer_files(
@@ -246,12 +291,13 @@ def rewrite_answer_files(
 
     `find_answer_file` returns the answer file of a category, or None.
     """
-    for category in dict.fromkeys(category for category, _ in fixes):
-        fixes_of_category, path = key_fixes_by_record(fixes, category), find_answer_file(category)
+    categories = dict.fromkeys(category for category, _ in fixes)
+    for category in categories:
+        fixes_of_category = key_fixes_by_record(fixes, category)
+        path = find_answer_file(category)
         if path is None:
-            yield Unrepresentable(
-                f"golden answers of {category}, whose dataset was not found", len(fixes_of_category)
-            )
+            what = f"golden answers of {category}, whose dataset was not found"
+            yield Unrepresentable(what, len(fixes_of_category))
         else:
             yield from rewrite_golden_file(path, fixes_of_category)
 
@@ -261,36 +307,43 @@ def replace_fields(record: JsonObject, fix: JsonObject) -> FixedRecord:
 
     If the fix has several fields, the golden answers are objects with these fields.
     """
-    old, new = {name: record.get(name) for name in fix}, record | fix
+    old_fields = {name: record.get(name) for name in fix}
+    new_record = record | fix
     if len(fix) == 1:
         (name,) = fix
-        return old[name], fix[name], new
-    return old, fix, new
+        return FixedRecord(old_fields[name], new_golden=fix[name], record=new_record)
+    return FixedRecord(old_fields, new_golden=fix, record=new_record)
 
 
 def rewrite_golden_file(
     path: Path,
     fixes: FixesByRecord,
     name_record: Callable[[int, JsonObject], str] = lambda _, record: str(record.get("id")),
-    replace: Callable[[JsonObject, JsonObject], FixedRecord] = replace_fields,
+    apply_fix: Callable[[JsonObject, JsonObject], FixedRecord] = replace_fields,
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Apply golden fixes to a JSON Lines file, and count the fixes that match no record.
 
     Args:
         name_record: returns the name of a record, given its index from 0 and the record.
-        replace: applies a fix to a record, given record and fix.
+        apply_fix: applies a fix to a record, given record and fix.
     """
     raw = read_file(path)
     lines = raw.split(b"\n")
-    edits, applied = LineEdits(), list[AppliedGoldenFix]()
+    edits = LineEdits()
+    applied = []
     missing = dict(fixes)
     for index, (line, record) in enumerate(parse_numbered_records(raw)):
-        if match := missing.pop(name_record(index, record), None):
-            item, fix = match
-            old, new, new_record = replace(record, fix)
-            if new_record != record:
-                edits.replaced[line] = dump_in_style_of(lines[line - 1], record, new_record)
-            applied.append(AppliedGoldenFix(item, path=path, old=old, new=new))
+        match = missing.pop(name_record(index, record), None)
+        if match is None:
+            continue
+        item, fix = match
+        fixed = apply_fix(record, fix)
+        if fixed.record != record:
+            edits.replaced[line] = dump_in_style_of(lines[line - 1], record, fixed.record)
+        applied.append(
+            AppliedGoldenFix(item, path=path, old=fixed.old_golden, new=fixed.new_golden)
+        )
+
     if edits:
         yield RewrittenFile(path, apply_line_edits(raw, edits))
     yield from applied
@@ -300,11 +353,12 @@ def rewrite_golden_file(
 
 def check_fix_fields(fix: JsonObject, *allowed: str) -> str | None:
     """Return an error if a golden fix is empty or has fields that are not `allowed`, else None."""
-    unknown = [name for name in fix if name not in allowed]
-    if unknown or not fix:
-        return f"a golden fix must contain {' or '.join(allowed)}" + (
-            f", not {unknown[0]}" if unknown else ""
-        )
+    rule = f"a golden fix must contain {' or '.join(allowed)}"
+    if not fix:
+        return rule
+    for name in fix:
+        if name not in allowed:
+            return f"{rule}, not {name}"
     return None
 
 
@@ -319,8 +373,7 @@ def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) ->
         return f"the arguments of {name} are not an object"
     if not functions:
         return None
-
-    function = next((doc for doc in functions if doc.get("name") == name), None)
+    function = _find_function(name, functions)
     if function is None:
         return f"function {name} is not available"
 
@@ -332,6 +385,13 @@ def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) ->
     for parameter in declared.required or ():
         if parameter not in arguments:
             return f"{name} requires the parameter {parameter}"
+    return None
+
+
+def _find_function(name: str, functions: list[JsonObject]) -> JsonObject | None:
+    for function in functions:
+        if function.get("name") == name:
+            return function
     return None
 
 
@@ -353,21 +413,23 @@ def find_unrepresentable_reviews(
     """
     counts: Counter[str] = Counter()
     for item in items:
-        counts.update(
-            _describe_verdict_kind(key) for key in item.overrides if not is_representable(item, key)
-        )
-        counts.update([DISAGREEMENT_NOTE] * len(item.disputed))
-    yield from (Unrepresentable(description, count) for description, count in counts.items())
+        for key in item.overrides:
+            if not is_representable(item, key):
+                counts[_describe_verdict_kind(key)] += 1
+        if item.disputed:
+            counts[DISAGREEMENT_NOTE] += len(item.disputed)
+    for description, count in counts.items():
+        yield Unrepresentable(description, count)
 
 
 def is_item_verdict(item: ScoredItem, key: CriterionKey) -> bool:
     """Return whether an override is the verdict on the item, or the same verdict on its
     response.
     """
-    return key == ITEM_CORRECT or (
-        key == (RESPONSE, ITEM_CORRECT[1])
-        and item.overrides[key] == item.overrides.get(ITEM_CORRECT)
-    )
+    if key == ITEM_CORRECT:
+        return True
+    is_about_response = key == (RESPONSE, CORRECT)
+    return is_about_response and item.overrides[key] == item.overrides.get(ITEM_CORRECT)
 
 
 def _describe_verdict_kind(key: CriterionKey) -> str:
@@ -375,9 +437,17 @@ def _describe_verdict_kind(key: CriterionKey) -> str:
     correct`.
     """
     target, criterion = key
+    return f"verdicts on {_describe_target_kind(target)}, criterion {criterion}"
+
+
+def _describe_target_kind(target: str) -> str:
+    if target == ITEM:
+        return "items"
     part = parse_address(target)
     if part is None:
-        kind = "items" if target == ITEM else "responses"
-    else:
-        kind = "turns" if part.call is None else "calls" if part.argument is None else "arguments"
-    return f"verdicts on {kind}, criterion {criterion}"
+        return "responses"
+    if part.call is None:
+        return "turns"
+    if part.argument is None:
+        return "calls"
+    return "arguments"

@@ -20,7 +20,13 @@ from typing import Any, NamedTuple
 
 from fcreview.importers.common import writeback
 from fcreview.importers.common.records import as_object
-from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
+from fcreview.importers.common.writeback import (
+    CriterionKey,
+    FixedRecord,
+    GoldenFixes,
+    JsonObject,
+    LineEdits,
+)
 from fcreview.importers.complexfuncbench import checker
 from fcreview.importers.complexfuncbench.checker import PredictedPath
 from fcreview.importers.complexfuncbench.leaderboard import (
@@ -88,7 +94,7 @@ def rewrite_golden(
     fixes_by_id = writeback.key_fixes_by_record(fixes)
     missing_ids = set(fixes_by_id)
     for path in plan.data:
-        changes = writeback.rewrite_golden_file(path, fixes_by_id, replace=_replace_golden_calls)
+        changes = writeback.rewrite_golden_file(path, fixes_by_id, apply_fix=_replace_golden_calls)
         for change in changes:
             if isinstance(change, AppliedGoldenFix):
                 missing_ids.discard(change.item[1])
@@ -100,10 +106,8 @@ def rewrite_golden(
         yield Unrepresentable(kind, len(missing_ids))
 
 
-def _replace_golden_calls(
-    record: JsonObject, golden_fix: JsonObject
-) -> tuple[Any, Any, JsonObject]:
-    """Return the old golden calls, the new golden calls and the record with the new calls."""
+def _replace_golden_calls(record: JsonObject, golden_fix: JsonObject) -> FixedRecord:
+    """Replace the calls of each golden step of a dataset record."""
     new_steps = golden_fix[FIX_FIELD]
     old_steps: list[Any] = []
     turns: list[Any] = []
@@ -117,7 +121,7 @@ def _replace_golden_calls(
             turns.append(turn | {"function_call": new_steps[step]})
         else:
             turns.append(turn)
-    return old_steps, new_steps, record | {"conversations": turns}
+    return FixedRecord(old_steps, new_golden=new_steps, record=record | {"conversations": turns})
 
 
 class ComparisonPosition(NamedTuple):

@@ -27,6 +27,7 @@ from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths,
 
 if TYPE_CHECKING:
     from fcreview.exporters.base import Content
+    from fcreview.tables.table import Table
 
 Name = TypeVar("Name", bound=str)
 DEFAULT_WIDTH = 100  # width of text in terminal columns if standard output is a file or pipe
@@ -279,21 +280,32 @@ def format_table(
 
     Widths are in terminal columns. `max_width` limits every column except the last. With
     `page_width`, long texts of the last column are wrapped instead of clipped. `right_aligned` are
-    indexes of columns.
+    indexes of columns. A row with one text is a heading, which may be wider than its column.
     """
     body = [list(headers), *map(list, rows)]
+    measured = [row for row in body if not _is_heading(row, len(headers))]
     cells = page_width or find_page_width()
-    widths = compute_column_widths(headers, body, max_width=max_width)
+    widths = compute_column_widths(headers, measured, max_width=max_width)
     least = [
         width if at in right_aligned else min(width, MIN_COLUMN) for at, width in enumerate(widths)
     ]
     if cells is not None:
         widths = compute_column_widths(
-            headers, body, max_width=max_width, table_width=cells, min_widths=least
+            headers, measured, max_width=max_width, table_width=cells, min_widths=least
         )
     if cells is not None and (page_width or not sys.stdout.isatty()):
         return _format_wrapped_table(body, widths, right_aligned, cells)
-    return [clip_to_terminal(format_row(row, widths, right_aligned)) for row in body]
+    lines = []
+    for row in body:
+        is_heading = _is_heading(row, len(headers))
+        line = row[0] if is_heading else format_row(row, widths, right_aligned)
+        lines.append(clip_to_terminal(line))
+    return lines
+
+
+def _is_heading(row: Sequence[str], n_columns: int) -> bool:
+    """Whether a row has only a heading instead of a text for each column."""
+    return len(row) == 1 < n_columns
 
 
 def _format_wrapped_table(
@@ -362,6 +374,9 @@ def _format_rows_with_wrapped_end(
 
     lines = []
     for row in rows:
+        if _is_heading(row, len(widths)):
+            lines.append(row[0])
+            continue
         *first_cells, last_cell = row
         parts = [last_cell]
         if is_wrapped and last_cell:
@@ -382,6 +397,42 @@ def format_row(row: Sequence[str], widths: Sequence[int], right_aligned: Sequenc
     Texts are clipped and padded to the column widths, in terminal columns.
     """
     return "".join(align_row(row, widths, right_aligned)).rstrip()
+
+
+TEXT_INDENT = "  "
+"""Indentation of a row of a table below the row to which it belongs."""
+
+
+def print_figure(table: Table, *, max_width: int = 60) -> None:
+    """Print an empty line, the title, the rows and the notes of a figure's table. Without rows,
+    print nothing. `max_width` limits every column except the last, in terminal columns.
+    """
+    if not table.rows:
+        return
+    emit()
+    if table.title:
+        emit(table.title)
+    emit_lines(format_figure(table, max_width=max_width))
+    if table.notes:
+        emit("", *table.notes)
+
+
+def format_figure(table: Table, *, max_width: int = 60, page_width: int | None = None) -> list[str]:
+    """Format the columns and rows of a figure's table as lines. For `page_width`, see
+    `format_table`.
+    """
+    rows = []
+    for row in table.rows:
+        first, *others = row.texts
+        indented = TEXT_INDENT * row.level + first
+        rows.append([indented] if row.is_heading else [indented, *others])
+    return format_table(
+        table.titles,
+        rows,
+        right_aligned=table.right_columns,
+        max_width=max_width,
+        page_width=page_width,
+    )
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], **layout: Any) -> None:

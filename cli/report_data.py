@@ -41,11 +41,12 @@ from fcreview.model.wording import (
     get_source_name,
 )
 from fcreview.stats.agreement_ratings import split_by_blind_status
-from fcreview.stats.calibration import CalibrationScope, describe_selection
+from fcreview.stats.calibration import CalibrationScope
 from fcreview.stats.incidents import count_incidents, omit_incidents, omit_stated_accuracies
 from fcreview.stats.intervals import compute_disagreement_bounds
 from fcreview.stats.run_comparison import VerdictSource, build_run_matrix
 from fcreview.store.rows import View
+from fcreview.tables.agreement import AgreementStatistic
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -471,32 +472,23 @@ def _group_by_dataset(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
 
 
 def _build_calibration_section(session: WorkspaceSession, view: View) -> sections.Section:
-    cases = session.store.analysis.fetch_verdict_pairs(view)
-    if not cases:
-        return sections.build_calibration_section(sections.CalibrationResult())
-    from fcreview.stats.calibration import compute_calibrations, find_error_groups  # imports numpy
-
-    return sections.build_calibration_section(
-        sections.CalibrationResult(
-            basis=describe_selection(cases),
-            calibrations=list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES))),
-            error_groups=list(find_error_groups(cases)),
-            scopes=CALIBRATION_SCOPES,
-        )
-    )
+    pairs = session.store.analysis.fetch_verdict_pairs(view)
+    return sections.build_calibration_section(pairs, CALIBRATION_SCOPES)
 
 
 def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.Section:
     ratings = session.store.analysis.fetch_ratings(view)
     annotators = {rating.annotator for rating in ratings}
     if len(annotators) < 2:
-        return sections.build_agreement_section({})
+        return sections.build_agreement_section({}, [])
     from fcreview.stats.agreement import compute_agreement  # imports numpy
 
-    coefficients = {}
-    for blind_status, pool in split_by_blind_status(ratings).items():
-        coefficients[blind_status] = list(compute_agreement(pool, ["overall"], blind_status))
-    return sections.build_agreement_section(coefficients)
+    statistics: list[AgreementStatistic] = []
+    ratings_by_status = split_by_blind_status(ratings)
+    for blind_status, ratings_of_status in ratings_by_status.items():
+        for coefficient in compute_agreement(ratings_of_status, ["overall"], blind_status):
+            statistics.append(AgreementStatistic(coefficient))
+    return sections.build_agreement_section(ratings_by_status, statistics)
 
 
 def _count_passes_of_runs(

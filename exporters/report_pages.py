@@ -17,18 +17,9 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html import escape
 
-from fcreview.exporters.report_sections import (
-    Bar,
-    Card,
-    Paragraph,
-    ReportPage,
-    Section,
-    Table,
-    TableRow,
-    Whisker,
-)
+from fcreview.exporters.report_sections import Card, Paragraph, ReportPage, Section
 from fcreview.model.sanitize import sanitize, sanitize_lines
-from fcreview.model.wording import NO_VALUE
+from fcreview.tables.table import Bar, Cell, Row, Table, Whisker
 
 HEAT_COLORS = (
     "#c44d45",
@@ -69,6 +60,7 @@ h1, h2, h3, p, td, th, b, small, summary { overflow-wrap: anywhere; }
 .card small { display: block; font-size: .85rem; }
 table { border-collapse: separate; border-spacing: 0; width: 100%; margin: .5rem 0 1rem; background: var(--card);
   border: 1px solid var(--line); border-radius: .6rem; }
+td b { font-weight: 600; }
 .numbers { width: auto; min-width: min(24rem, 100%); }
 th, td { text-align: left; vertical-align: top; padding: .35rem .6rem; border-top: 1px solid var(--line); }
 thead th { border-top: 0; font-size: .85em; vertical-align: bottom; }
@@ -282,25 +274,14 @@ def _render_section_content(
 
 def _render_table(table: Table, max_printed_rows: int) -> Iterator[str]:
     """Yield the HTML of a table. On paper, only the first rows are printed."""
-    heads = []
-    for column, head in enumerate(table.heads):
-        attribute = _format_class_attribute(table, column)
-        # A long name may break after `_`.
-        text = _escape_html(head).replace("_", "_<wbr>")
-        heads.append(f'<th scope="col"{attribute}>{text}</th>')
-    if table.graphic_at:
-        heads.insert(table.graphic_at, '<th scope="col" data-graphic></th>')
     classes = " ".join(_list_table_classes(table))
-    yield f'<table class="{classes}"><thead><tr>{"".join(heads)}</tr></thead><tbody>'
+    headings = "".join(_render_headings(table))
+    yield f'<table class="{classes}"><thead><tr>{headings}</tr></thead><tbody>'
 
     for number, row in enumerate(table.rows):
-        cells = list(_render_row_cells(table, row))
-        if table.graphic_at:
-            graphic = f'<td class="graphic">{_render_graphic(row.graphic)}</td>'
-            cells.insert(table.graphic_at, graphic)
         is_only_on_screen = number >= max_printed_rows
         attribute = ' class="screen"' if is_only_on_screen else ""
-        yield f"<tr{attribute}>{''.join(cells)}</tr>"
+        yield f"<tr{attribute}>{''.join(_render_row_cells(table, row))}</tr>"
     yield "</tbody></table>"
 
     n_not_printed = len(table.rows) - max_printed_rows
@@ -310,8 +291,8 @@ def _render_table(table: Table, max_printed_rows: int) -> Iterator[str]:
 
 def _list_table_classes(table: Table) -> list[str]:
     """Return the CSS classes that say how to lay out a table."""
-    has_only_numbers = table.right >= {*range(1, len(table.heads))}
-    fits_on_phone = has_only_numbers and len(table.heads) <= MAX_PHONE_COLUMNS
+    has_only_numbers = all(column.align_right for column in table.columns[1:])
+    fits_on_phone = has_only_numbers and len(table.columns) <= MAX_PHONE_COLUMNS
     classes = ["numbers" if fits_on_phone else "cards"]
     if table.heat_from:
         classes.append("heat")
@@ -326,27 +307,49 @@ def _list_table_classes(table: Table) -> list[str]:
     return classes
 
 
-def _render_row_cells(table: Table, row: TableRow) -> Iterator[str]:
-    for column, cell in enumerate(row.cells):
-        is_number = column in table.right
-        if column == 0 and not is_number:
-            indent = f' class="l{min(row.level, MAX_INDENT)}"' if row.level else ""
-            yield f"<td{indent}>{_escape_html(cell)}</td>"
-            continue
-
-        text = _render_number_cell(cell) if is_number else _escape_html(cell)
-        has_heat = table.heat_from > 0 and column >= table.heat_from and cell != NO_VALUE
-        if has_heat:
-            text = f'<span class="chip h{_find_heat_level(cell)}">{text}</span>'
-        # The zero-width space allows a line break.
-        head = _escape_html(table.heads[column]).replace("_", "_&#8203;")
-        attribute = _format_class_attribute(table, column)
-        yield f'<td{attribute} data-head="{head}">{text}</td>'
+def _render_headings(table: Table) -> Iterator[str]:
+    for index, column in enumerate(table.columns):
+        if table.graphic_at and index == table.graphic_at:
+            yield '<th scope="col" data-graphic></th>'
+        # A long name may break after `_`.
+        text = _escape_html(column.title).replace("_", "_<wbr>")
+        yield f'<th scope="col"{_format_class_attribute(table, index)}>{text}</th>'
 
 
-def _find_heat_level(cell: str) -> int:
-    """Return the level of a percentage, from 0 to 10."""
-    return min(max(int(float(cell) / 10), 0), 10)
+def _render_row_cells(table: Table, row: Row) -> Iterator[str]:
+    for index, cell in enumerate(row.cells):
+        if table.graphic_at and index == table.graphic_at:
+            yield f'<td class="graphic">{_render_graphic(row.graphic)}</td>'
+
+        is_name = index == 0 and not table.columns[index].align_right
+        if is_name:
+            yield _render_name_cell(cell, row.level)
+        else:
+            yield _render_cell(table, index, cell)
+
+
+def _render_name_cell(cell: Cell, level: int) -> str:
+    indent = f' class="l{min(level, MAX_INDENT)}"' if level else ""
+    text = _escape_html(cell.text)
+    if cell.style == "strong":
+        text = f"<b>{text}</b>"
+    return f"<td{indent}>{text}</td>"
+
+
+def _render_cell(table: Table, index: int, cell: Cell) -> str:
+    column = table.columns[index]
+    text = _render_number(cell.text) if column.align_right else _escape_html(cell.text)
+    has_heat = table.heat_from > 0 and index >= table.heat_from and cell.value is not None
+    if has_heat and cell.value is not None:
+        text = f'<span class="chip h{_find_heat_level(cell.value)}">{text}</span>'
+    # The zero-width space allows a line break.
+    head = _escape_html(column.title).replace("_", "_&#8203;")
+    return f'<td{_format_class_attribute(table, index)} data-head="{head}">{text}</td>'
+
+
+def _find_heat_level(rate: float) -> int:
+    """Return the level of a rate (0 to 1), from 0 to 10."""
+    return min(max(int(10 * rate), 0), 10)
 
 
 def _render_graphic(graphic: Bar | Whisker | None) -> str:
@@ -383,23 +386,22 @@ def _render_whisker(whisker: Whisker) -> str:
 
 
 def _has_vertical_headings(table: Table) -> bool:
-    return table.heat_from > 0 and len(table.heads) > MAX_LEVEL_HEADS
+    return table.heat_from > 0 and len(table.columns) > MAX_LEVEL_HEADS
 
 
-def _render_number_cell(cell: str) -> str:
-    text = (
-        _escape_html(cell)
-        .replace(" ", "\u00a0")
-        .replace("\u00a0[", " [")
-        .replace("],\u00a0", "], ")
-    )
-    return text.replace("\u00a0·\u00a0", " ·\u00a0").replace("–\u00a0", "–\u2060\u00a0")
+def _render_number(text: str) -> str:
+    """Escape a text with numbers. It may break only before an interval and after a separator."""
+    unbroken = _escape_html(text).replace(" ", "\u00a0")
+    breakable = unbroken.replace("\u00a0[", " [").replace("],\u00a0", "], ")
+    breakable = breakable.replace("\u00a0·\u00a0", " ·\u00a0")
+    return breakable.replace("–\u00a0", "–\u2060\u00a0")
 
 
-def _format_class_attribute(table: Table, column: int) -> str:
-    if column in table.right:
+def _format_class_attribute(table: Table, index: int) -> str:
+    if table.columns[index].align_right:
         return ' class="right"'
-    return ' class="code"' if table.graphic_at and column == len(table.heads) - 1 else ""
+    is_code = table.graphic_at > 0 and index == len(table.columns) - 1
+    return ' class="code"' if is_code else ""
 
 
 TICKS = re.compile(r"`+")
@@ -476,12 +478,11 @@ def _render_markdown_section(section: Section, heading_level: int) -> Iterator[s
 
 
 def _render_markdown_table(table: Table) -> Iterator[str]:
-    yield _format_markdown_row([_format_markdown_cell(head) for head in table.heads])
-    yield _format_markdown_row(
-        ["--:" if at in table.right else "---" for at in range(len(table.heads))]
-    )
+    yield _format_markdown_row([_format_markdown_cell(title) for title in table.titles])
+    alignments = ["--:" if column.align_right else "---" for column in table.columns]
+    yield _format_markdown_row(alignments)
     for row in table.rows:
-        first, *others = map(_format_markdown_cell, row.cells)
+        first, *others = [_format_markdown_cell(text) for text in row.texts]
         yield _format_markdown_row([MARKDOWN_INDENT * row.level + first, *others])
 
 

@@ -6,9 +6,8 @@ item selection, calibration of automatic verdicts, and golden answers that look 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fcreview.golden_audit.score import count_questions
@@ -21,79 +20,41 @@ from fcreview.matching.clusters import (
 )
 from fcreview.model.incident import describe_incident
 from fcreview.model.run_check import STATE_MARKS, RunCheck, sort_by_problems, summarize_problems
-from fcreview.model.wording import format_count, format_verdict
-from fcreview.stats.agreement_ratings import (
-    BLIND_STATUS_LABELS,
-    BlindStatus,
-    format_coefficient_name,
-)
-from fcreview.stats.agreement_ratings import format_value_and_interval as agreement_value_of
+from fcreview.model.wording import format_count
 from fcreview.stats.calibration import (
     MAX_ERROR_GROUPS,
-    MEASURE_LABELS,
     NO_PAIRS_MESSAGE,
     NOTES,
-    format_error,
-    format_measure,
-    format_measures,
-    format_selection_method,
-    format_source_and_criterion,
+    CalibrationScope,
+    VerdictPair,
+    compute_calibrations,
+    describe_selection,
+    find_error_groups,
 )
+from fcreview.tables.agreement import (
+    NO_LABELS,
+    AgreementStatistic,
+    build_agreement_table,
+    describe_ratings,
+)
+from fcreview.tables.agreement import NOTES as AGREEMENT_NOTES
+from fcreview.tables.calibration import (
+    build_calibration_table,
+    build_error_table,
+    build_scope_table,
+    compute_calibration_groups,
+    list_useful_scopes,
+)
+from fcreview.tables.table import Table, make_table
 
 if TYPE_CHECKING:
     from fcreview.golden_audit.score import Suspect
-    from fcreview.stats.agreement_ratings import AgreementCoefficient
-    from fcreview.stats.calibration import Calibration, CalibrationScope, ErrorGroup, MeasureName
+    from fcreview.stats.agreement_ratings import BlindStatus, Rating
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar of a bar chart.
-
-    `share` is its length relative to the longest bar of the table, from 0 to 1.
-    """
-
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Whisker:
-    """An estimated pass rate with the ends of its 95 % interval, and the official pass rate.
-
-    All are from 0 to 1.
-    """
-
-    low: float
-    value: float
-    high: float
-    official: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    cells: Sequence[str]
-    level: int = 0
-    graphic: Bar | Whisker | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    heads: Sequence[str]
-    rows: Sequence[TableRow]
-    right: frozenset[int] = frozenset()
-    graphic_at: int = 0
-    """Index of the column before which HTML shows the graphics of the rows. 0 for a table
-    without graphics.
-    """
-    heat_from: int = 0
-    """Index of the first column that HTML shows as a heat map of percentages. 0 for a table
-    without a heat map.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +64,6 @@ class Section:
     sections: Sequence[Section] = field(default_factory=list)
     is_folded: bool = True
     """Whether HTML folds the section. Only sections in the details can be folded."""
-
-
-def make_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], right_aligned: Sequence[int] = ()
-) -> Table:
-    return Table(headings, rows=[TableRow(row) for row in rows], right=frozenset(right_aligned))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,167 +89,43 @@ MAX_CALIBRATION_GROUPS = 40
 
 `fcreview calibrate` lists all groups.
 """
-GROUP_MEASURES: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
-MAX_MATRIX_LABELS = 4
-"""Maximum number of different verdicts in a confusion matrix.
-
-With more verdicts, the table lists pairs instead.
-"""
-MAX_PAIRS = 20
-"""Maximum number of pairs (automatic verdict, human verdict) that the table lists, the most
-frequent first.
+MAX_MATRIX_CELLS = 20
+"""Maximum number of pairs (automatic verdict, human verdict) of a source, the most frequent
+first.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationResult:
-    """Data for the section on calibration of automatic verdicts.
-
-    Empty if no automatic verdict was reviewed.
+def build_calibration_section(
+    pairs: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+) -> Section:
+    """Return the section with the matrices and measures of each source, the measures by `scopes`,
+    and the most frequent errors.
     """
-
-    basis: Sequence[str] = ()
-    calibrations: Sequence[Calibration] = ()
-    """Calibrations in the order of their scopes, starting with the scope `overall`."""
-    error_groups: Sequence[ErrorGroup] = field(default=())
-    scopes: Sequence[CalibrationScope] = ()
-
-
-def build_calibration_section(result: CalibrationResult) -> Section:
-    if not result.calibrations:
+    if not pairs:
         return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE)])
-    sections = [
-        _build_source_section(each) for each in result.calibrations if each.scope == "overall"
-    ]
-    for scope in result.scopes:
-        sections += _build_scope_section(
-            scope, [each for each in result.calibrations if each.scope == scope]
-        )
-    sections += _build_error_group_sections(result.error_groups)
+
+    groups = compute_calibration_groups(pairs, "overall")
+    tables = [build_calibration_table(groups, max_cells=MAX_MATRIX_CELLS)]
+    useful_scopes = list_useful_scopes(pairs)
+    for scope in scopes:
+        if scope in useful_scopes:
+            calibrations = list(compute_calibrations(pairs, [scope]))
+            tables.append(build_scope_table(calibrations, scope, MAX_CALIBRATION_GROUPS))
+
+    errors = build_error_table(list(find_error_groups(pairs)), max_groups=MAX_ERROR_GROUPS)
+    if errors.rows:
+        tables.append(errors)
     return Section(
         CALIBRATION_TITLE,
-        blocks=[Paragraph(text) for text in (*result.basis, *NOTES)],
-        sections=sections,
+        blocks=[Paragraph(text) for text in (*describe_selection(pairs), *NOTES)],
+        sections=[build_table_section(table) for table in tables],
     )
 
 
-def _build_source_section(calibration: Calibration) -> Section:
-    rates = [
-        [MEASURE_LABELS[rate.metric], *format_measure(rate), f"{rate.n:,}"]
-        for rate in sorted(
-            calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)
-        )
-    ]
-    count, method = format_count(calibration.n, "verdict"), format_selection_method(calibration)
-    says = Paragraph(f"{count} on reviewed items or parts of items. Item selection: {method}.")
-    figures = make_table(
-        ["measure", "value", "95 % interval", "n"], rows=rates, right_aligned=(1, 2, 3)
-    )
-    return Section(
-        " · ".join(format_source_and_criterion(calibration)),
-        [says, _build_confusion_table(calibration), figures],
-    )
-
-
-def _build_confusion_table(calibration: Calibration) -> Table:
-    """Return the matrix of automatic and human verdicts or, if there are many different verdicts,
-    a list of the most frequent pairs.
-    """
-    words: dict[str, str] = {}
-    for cell in calibration.cells:
-        for verdict in (cell.automatic, cell.human):
-            words[str(verdict)] = format_verdict(verdict, calibration.criterion)
-    if calibration.binary or len(words) <= MAX_MATRIX_LABELS:
-        return _build_confusion_matrix(calibration, words)
-    return _build_list_of_pairs(calibration, words)
-
-
-def _build_confusion_matrix(calibration: Calibration, words: Mapping[str, str]) -> Table:
-    """`words` contains the text of each verdict."""
-    labels = sorted(set(words.values()))
-    if calibration.binary:
-        labels = [format_verdict(verdict, calibration.criterion) for verdict in (True, False)]
-    counts: dict[tuple[str, str], int] = {}
-    for cell in calibration.cells:
-        counts[words[str(cell.automatic)], words[str(cell.human)]] = cell.n
-
-    rows = []
-    for automatic in labels:
-        row = [f"verdict {automatic}"]
-        for human in labels:
-            row.append(f"{counts.get((automatic, human), 0):,}")
-        rows.append(row)
-    heads = ["", *(f"human: {label}" for label in labels)]
-    return make_table(heads, rows, range(1, len(heads)))
-
-
-def _build_list_of_pairs(calibration: Calibration, words: Mapping[str, str]) -> Table:
-    """`words` contains the text of each verdict."""
-    most_frequent = sorted(calibration.cells, key=lambda cell: -cell.n)[:MAX_PAIRS]
-    rows = []
-    for cell in most_frequent:
-        rows.append([words[str(cell.automatic)], words[str(cell.human)], f"{cell.n:,}"])
-    n_others = sum(cell.n for cell in calibration.cells) - sum(cell.n for cell in most_frequent)
-    if n_others:
-        rows.append(["others", "", f"{n_others:,}"])
-    return make_table(["verdict", "human", "n"], rows, (2,))
-
-
-def _build_scope_row(calibration: Calibration) -> list[str]:
-    measures = format_measures(calibration.rates)
-    return [
-        calibration.name or "",
-        " · ".join(format_source_and_criterion(calibration)),
-        f"{calibration.n:,}",
-        format_selection_method(calibration),
-        *(measures[metric] for metric in GROUP_MEASURES),
-    ]
-
-
-def _build_scope_section(
-    scope: CalibrationScope, calibrations: Sequence[Calibration]
-) -> Iterator[Section]:
-    """Yield the section with calibrations by category or another property, if there are at least
-    two groups.
-    """
-    if len({calibration.name for calibration in calibrations}) < 2:
-        return
-
-    by_size = sorted(calibrations, key=lambda calibration: -calibration.n)
-    kept = {id(calibration) for calibration in by_size[:MAX_CALIBRATION_GROUPS]}
-    heads = [scope, "verdicts", "n", "selection"]
-    heads += [MEASURE_LABELS[metric] for metric in GROUP_MEASURES]
-    rows = [_build_scope_row(each) for each in calibrations if id(each) in kept]
-    blocks: list[Paragraph | Table] = [make_table(heads, rows, (2, *range(4, len(heads))))]
-    if rest := len(calibrations) - len(kept):
-        note = (
-            f"{format_count(rest, 'smaller group')} not shown. For all groups: `fcreview calibrate"
-            f" --by {scope}`."
-        )
-        blocks.append(Paragraph(note))
-    yield Section(f"by {scope}", blocks)
-
-
-def _build_error_group_sections(error_groups: Sequence[ErrorGroup]) -> Iterator[Section]:
-    rows = []
-    for _, found in groupby(error_groups, format_source_and_criterion):
-        for error_group in sorted(found, key=lambda error_group: -error_group.wrong)[
-            :MAX_ERROR_GROUPS
-        ]:
-            verdicts = " · ".join(format_source_and_criterion(error_group))
-            share = f"{error_group.wrong:,} of {error_group.of:,}"
-            rows.append(
-                [f"{error_group.by} {error_group.name}", verdicts, format_error(error_group), share]
-            )
-    if rows:
-        note = (
-            f"The table lists the {MAX_ERROR_GROUPS} most frequent kinds of errors of each source."
-            " The column `wrong` "
-            "counts the wrong verdicts among all verdicts of this source on these items that have"
-            " the same value."
-        )
-        table = make_table(["items", "verdicts", "verdict", "wrong"], rows, (3,))
-        yield Section("errors of automatic verdicts", [Paragraph(note), table])
+def build_table_section(table: Table) -> Section:
+    """Return a section with the title, the notes and the rows of a table."""
+    notes = [Paragraph(note) for note in table.notes]
+    return Section(table.title, [*notes, table])
 
 
 MAX_CLUSTERS = 20
@@ -396,35 +227,22 @@ class QueueSample:
     """Progress of each annotator in the queue, such as `12 of 80`."""
 
 
+AGREEMENT_TITLE = "Inter-annotator agreement"
+
+
 def build_agreement_section(
-    coefficients_by_blind_status: Mapping[BlindStatus, Sequence[AgreementCoefficient]],
+    ratings_by_status: Mapping[BlindStatus, Sequence[Rating]],
+    statistics: Sequence[AgreementStatistic],
 ) -> Section:
-    """Return the section on inter-annotator agreement, with separate tables for blind reviews
-    and for other reviews.
+    """Return the section on inter-annotator agreement. `statistics`: those of blind reviews, then
+    those of other reviews.
     """
-    title = "Inter-annotator agreement"
-    if not coefficients_by_blind_status:
-        return Section(title, [Paragraph("No item has reviews by two or more annotators.")])
-    heads = ["criterion", "coefficient", "annotators", "value", "95 % interval", "units", "labels"]
-    parts = []
-    for how, figures in coefficients_by_blind_status.items():
-        rows = [
-            [
-                each.criterion,
-                format_coefficient_name(each),
-                ", ".join(each.annotators),
-                *agreement_value_of(each),
-                f"{each.n_units:,}",
-                f"{each.n_labels:,}",
-            ]
-            for each in figures
-        ]
-        parts.append(Section(BLIND_STATUS_LABELS[how], [make_table(heads, rows, (3, 4, 5, 6))]))
-    return Section(
-        title,
-        blocks=[Paragraph("Adjudications and stale, retracted or unsure reviews are excluded.")],
-        sections=parts,
-    )
+    if not statistics:
+        return Section(AGREEMENT_TITLE, [Paragraph(NO_LABELS)])
+    texts = [describe_ratings(ratings, status) for status, ratings in ratings_by_status.items()]
+    table = build_agreement_table(statistics, "overall")
+    paragraphs = [Paragraph(text) for text in (*texts, *AGREEMENT_NOTES)]
+    return Section(AGREEMENT_TITLE, [*paragraphs, table])
 
 
 def build_progress_section(

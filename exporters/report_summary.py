@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING
 
 from fcreview.exporters.report_sections import (
     NO_ERROR_TYPE,
-    Bar,
     Card,
     DatasetFailures,
     Paragraph,
     Section,
-    Table,
-    TableRow,
-    Whisker,
 )
 from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
 from fcreview.model.metric import (
@@ -43,6 +39,7 @@ from fcreview.model.wording import (
     get_source_name,
     is_nearly_complete,
 )
+from fcreview.tables.table import Bar, Cell, Column, Row, Table, Whisker, make_row
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
@@ -280,14 +277,19 @@ class _RunColumn:
 
     heading: str
     format_cell: Callable[[RunPassCounts], str]
+    find_value: Callable[[RunPassCounts], float | None] = lambda _: None
+    """Finds the value of a cell with a background."""
+
+    def make_cell(self, run: RunPassCounts) -> Cell:
+        return Cell(self.format_cell(run), value=self.find_value(run))
 
 
 def _build_run_table(columns: Sequence[_RunColumn], runs: Sequence[RunPassCounts]) -> Table:
     """Build a table whose first column is the run's name. All other columns are numbers."""
+    name, *numbers = columns
+    rows = [Row([column.make_cell(run) for column in columns]) for run in runs]
     return Table(
-        [column.heading for column in columns],
-        rows=[TableRow([column.format_cell(run) for column in columns]) for run in runs],
-        right=frozenset(range(1, len(columns))),
+        [Column(name.heading), *(Column(each.heading, align_right=True) for each in numbers)], rows
     )
 
 
@@ -351,11 +353,15 @@ def _format_overall_rate(run: RunPassCounts) -> str:
 
 
 def _make_category_column(name: str) -> _RunColumn:
-    def format_rate(run: RunPassCounts) -> str:
+    def find_rate(run: RunPassCounts) -> float | None:
         _, rate = run.categories.get(name, (0, None))
+        return rate
+
+    def format_rate(run: RunPassCounts) -> str:
+        rate = find_rate(run)
         return NO_VALUE if rate is None else f"{100 * rate:.1f}"
 
-    return _RunColumn(name, format_rate)
+    return _RunColumn(name, format_rate, find_rate)
 
 
 def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Section:
@@ -375,12 +381,13 @@ def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
     if rare_groups:
         n_rare = sum(group.count for group in rare_groups)
         text = format_count(len(rare_groups), "other error type")
-        rows.append(TableRow([f"{n_rare:,}", text, ""]))
+        rows.append(make_row([f"{n_rare:,}", text, ""]))
     heading = f"{dataset.title}: {format_count(n_failing, 'failing item')} after reviews"
-    return Table(["items", heading, "error type"], rows=rows, right=frozenset({0}), graphic_at=1)
+    columns = [Column("items", align_right=True), Column(heading), Column("error type")]
+    return Table(columns, rows, graphic_at=1)
 
 
-def _build_reason_row(group: ClusterGroup, largest: int) -> TableRow:
+def _build_reason_row(group: ClusterGroup, largest: int) -> Row:
     """Build the row of an error type. Without a known meaning, the type itself is the reason."""
     error_type = group.name or NO_ERROR_TYPE
     meaning = describe_error_type(error_type)
@@ -389,7 +396,7 @@ def _build_reason_row(group: ClusterGroup, largest: int) -> TableRow:
         cells = [f"{group.count:,}", sentence, error_type]
     else:
         cells = [f"{group.count:,}", error_type, ""]
-    return TableRow(cells, graphic=Bar(group.count / largest))
+    return make_row(cells, graphic=Bar(group.count / largest))
 
 
 def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
@@ -406,7 +413,7 @@ def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
 
 def _build_score_table(dataset: str, runs: Sequence[RunPassCounts]) -> Table:
     columns = [
-        _RunColumn(dataset, lambda run: run.name),
+        _RunColumn(dataset, lambda run: run.marked_name),
         _RunColumn("items", lambda run: run.items_text),
         _RunColumn("official", _format_official_rate),
     ]
@@ -664,11 +671,14 @@ def build_metric_table(
     if estimated:
         more.append(ESTIMATE_HEADING)
     heads = [title, *map(get_source_name, sources), *more, "over"]
-    rows = [
-        TableRow(_format_metric_cells(row, sources, estimates, more), row.level)
-        for row in metric_rows
-    ]
-    return Table(heads, rows=rows, right=frozenset(range(1, len(heads) - 1)))
+    rows = []
+    for row in metric_rows:
+        rows.append(make_row(_format_metric_cells(row, sources, estimates, more), level=row.level))
+    columns = []
+    for index, head in enumerate(heads):
+        is_number = 0 < index < len(heads) - 1
+        columns.append(Column(head, align_right=is_number))
+    return Table(columns, rows)
 
 
 def _format_metric_cells(

@@ -4,10 +4,8 @@ verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from functools import partial
-from itertools import groupby
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import (
@@ -18,28 +16,36 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import check_choice, emit, emit_json, emit_lines, format_cell, print_table
+from fcreview.cli.output import check_choice, emit, emit_json, emit_lines, print_figure
 from fcreview.cli.workspace_import import open_workspace
-from fcreview.model.wording import format_verdict
 from fcreview.stats.calibration import (
     CALIBRATION_SCOPES,
     MAX_ERROR_GROUPS,
-    MEASURE_LABELS,
     NO_PAIRS_MESSAGE,
     NOTES,
+    Calibration,
     CalibrationScope,
+    ConfusionCell,
+    ErrorGroup,
     VerdictPair,
+    compute_calibrations,
     describe_selection,
-    format_error,
-    format_measures,
-    format_source_and_criterion,
+    find_error_groups,
+)
+from fcreview.store.queries.estimation import CalibrationCell
+from fcreview.tables.calibration import (
+    build_calibration_table,
+    build_error_table,
+    build_scope_table,
+    compute_calibration_groups,
+    list_useful_scopes,
 )
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
 
-FilterBuilder = Callable[..., str | None]  # `_build_cell_filter` without its first two parameters
+MAX_COLUMN_CELLS = 48
+"""Largest width of a column, in terminal columns."""
 # JSON keys that differ from the names of their fields
 _JSON_KEYS = {
     "automatic": "said",
@@ -71,44 +77,65 @@ def calibrate(
 
     Example: fcreview calibrate runs/gpt4o --by category --where benchmark:bfcl
     """
-    for each in by or ():
-        check_choice(CALIBRATION_SCOPES, each, "--by")
+    for name in by or ():
+        check_choice(CALIBRATION_SCOPES, name, "--by")
     scopes = [scope for scope in CALIBRATION_SCOPES if not by or scope in by]
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         view = session.build_view(where, run=run, queue="dataset")
         verdict_pairs = session.store.analysis.fetch_verdict_pairs(view)
-        base_filter = (
-            view.where
-            if run is None
-            else f"{view.where} run:{session.find_run_number(run)}".strip()
-        )
-        build_filter = partial(_build_cell_filter, session, base_filter)
-        (_print_calibration_json if as_json else _print_calibration_tables)(
-            build_filter, verdict_pairs, scopes
-        )
+        base_filter = view.where
+        if run is not None:
+            base_filter = f"{view.where} run:{session.find_run_number(run)}".strip()
+
+        build_filter = _FilterBuilder(session, base_filter)
+        if as_json:
+            _print_json(build_filter, verdict_pairs, scopes)
+        else:
+            _print_tables(build_filter, verdict_pairs, scopes)
 
 
-def _build_cell_filter(
-    session: WorkspaceSession,
-    base_filter: str,
-    group: Calibration | ErrorGroup,
-    cell: ConfusionCell | ErrorGroup,
-    scope: str,
-) -> str | None:
-    """Build the filter that selects the items of a cell.
-
-    Return None if it would have to list too many item ids.
+@dataclass(frozen=True, slots=True)
+class _FilterBuilder:
+    """Builds filters that select the items of a row, or None if a filter would have to list too
+    many item ids.
     """
-    from fcreview.store.queries.estimation import CalibrationCell
 
-    verdicts = cell.automatic, cell.human
-    found = CalibrationCell(group.source, group.criterion, *verdicts, scope, group.name, cell.items)
-    return session.store.analysis.build_cell_filter(base_filter, found)
+    session: WorkspaceSession
+    base_filter: str
+
+    def of_cell(self, group: Calibration, cell: ConfusionCell) -> str | None:
+        return self._build(
+            CalibrationCell(
+                source=group.source,
+                criterion=group.criterion,
+                automatic_verdict=cell.automatic,
+                human_verdict=cell.human,
+                scope=group.scope,
+                name=group.name,
+                items=cell.items,
+            )
+        )
+
+    def of_errors(self, group: ErrorGroup) -> str | None:
+        return self._build(
+            CalibrationCell(
+                source=group.source,
+                criterion=group.criterion,
+                automatic_verdict=group.automatic,
+                human_verdict=group.human,
+                scope=group.by,
+                name=group.name,
+                items=group.items,
+            )
+        )
+
+    def _build(self, cell: CalibrationCell) -> str | None:
+        return self.session.store.analysis.build_cell_filter(self.base_filter, cell)
 
 
-def _print_calibration_json(
-    build_filter: FilterBuilder,
+def _print_json(
+    build_filter: _FilterBuilder,
     verdict_pairs: Sequence[VerdictPair],
     scopes: Sequence[CalibrationScope],
 ) -> None:
@@ -117,118 +144,55 @@ def _print_calibration_json(
     The key `said` is the automatic verdict, and `settled` the human verdict. `where` is a filter
     that selects the items.
     """
-    from fcreview.stats.calibration import compute_calibrations, find_error_groups
-
     for group in compute_calibrations(verdict_pairs, scopes):
-        cells = [
-            _build_group_json(cell) | {"where": build_filter(group, cell, group.scope)}
-            for cell in group.cells
-        ]
+        cells = []
+        for cell in group.cells:
+            fields = _build_group_json(cell)
+            cells.append(fields | {"where": build_filter.of_cell(group, cell)})
         emit_json({"kind": "calibration"} | asdict(group) | {"cells": cells})
-    for kind in find_error_groups(verdict_pairs):
-        emit_json(
-            {"kind": "wrong"}
-            | _build_group_json(kind)
-            | {"where": build_filter(kind, kind, kind.by)}
-        )
+
+    for errors in find_error_groups(verdict_pairs):
+        fields = {"kind": "wrong"} | _build_group_json(errors)
+        emit_json(fields | {"where": build_filter.of_errors(errors)})
 
 
 def _build_group_json(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
-    return {
-        _JSON_KEYS.get(name, name): value
-        for name, value in asdict(group).items()
-        if name != "items"
-    }
+    fields = {}
+    for name, value in asdict(group).items():
+        if name != "items":
+            fields[_JSON_KEYS.get(name, name)] = value
+    return fields
 
 
-def _print_calibration_tables(
-    build_filter: FilterBuilder,
+def _print_tables(
+    build_filter: _FilterBuilder,
     verdict_pairs: Sequence[VerdictPair],
     scopes: Sequence[CalibrationScope],
 ) -> None:
-    from fcreview.stats.calibration import compute_calibrations, find_error_groups
-
+    """Print the matrices and measures of all pairs, a table for each scope that divides them into
+    groups, and the most frequent errors.
+    """
     if not verdict_pairs:
         emit(NO_PAIRS_MESSAGE)
         return
     emit_lines(describe_selection(verdict_pairs))
     emit_lines(NOTES)
 
-    calibrations = compute_calibrations(verdict_pairs, scopes)
-    for scope, groups_of_scope in groupby(calibrations, lambda group: group.scope):
-        groups = list(groups_of_scope)
-        if scope == "overall":
-            _print_confusion_matrices(build_filter, groups)
+    if "overall" in scopes:
+        overall = compute_calibration_groups(verdict_pairs, "overall")
+        table = build_calibration_table(overall, build_filter=build_filter.of_cell)
+        print_figure(table, max_width=MAX_COLUMN_CELLS)
+
+    useful_scopes = list_useful_scopes(verdict_pairs)
+    for scope in scopes:
         # A scope with one group would repeat the overall table.
-        n_names = len({group.name for group in groups})
-        if scope == "overall" or n_names > 1:
-            _print_measures(groups, scope)
+        if scope != "overall" and scope in useful_scopes:
+            calibrations = list(compute_calibrations(verdict_pairs, [scope]))
+            print_figure(build_scope_table(calibrations, scope), max_width=MAX_COLUMN_CELLS)
 
-    error_groups = list(find_error_groups(verdict_pairs))
-    if error_groups:
-        _print_error_groups(build_filter, error_groups)
-
-
-def _print_confusion_matrices(build_filter: FilterBuilder, groups: Sequence[Calibration]) -> None:
-    """Print a row for each pair of an automatic and a human verdict. Only the first row of a group
-    names its source and criterion.
-    """
-    rows = []
-    for group in groups:
-        name_cells = list(format_source_and_criterion(group))
-        for cell in group.cells:
-            automatic = format_verdict(cell.automatic, group.criterion)
-            human = format_verdict(cell.human, group.criterion)
-            item_filter = build_filter(group, cell, group.scope) or ""
-            rows.append([*name_cells, automatic, human, f"{cell.n:,}", format_cell(item_filter)])
-            name_cells = ["", ""]
-
-    emit()
-    headers = ["source", "criterion", "verdict", "human", "n", "filter"]
-    print_table(headers, rows, right_aligned=(4,), max_width=36)
-
-
-def _print_measures(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
-    """Print a row with TPR, TNR and the other measures for each group of a scope."""
-    is_overall = scope == "overall"
-    emit("", scope if is_overall else f"by {scope}")
-
-    headers = ["source", "criterion", "n", "chosen", *MEASURE_LABELS.values()]
-    if not is_overall:
-        headers.insert(0, scope)
-
-    rows = []
-    for group in groups:
-        measures = format_measures(group.rates).values()
-        row = [*format_source_and_criterion(group), f"{group.n:,}", group.chosen, *measures]
-        if not is_overall:
-            row.insert(0, format_cell(group.name))
-        rows.append(row)
-    print_table(headers, rows, right_aligned=(headers.index("n"),), max_width=32)
-
-
-def _print_error_groups(build_filter: FilterBuilder, error_groups: Sequence[ErrorGroup]) -> None:
-    """Print the most frequent kinds of errors of each source and criterion."""
-    emit("", "most frequent errors")
-    rows = []
-    for _, groups_of_source in groupby(
-        error_groups, lambda group: (group.source, group.judge, group.criterion)
-    ):
-        most_frequent = sorted(groups_of_source, key=lambda group: group.wrong, reverse=True)
-        for group in most_frequent[:MAX_ERROR_GROUPS]:
-            rows.append(_build_error_row(build_filter, group))
-
-    headers = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]
-    print_table(headers, rows, right_aligned=(5,), max_width=32)
-
-
-def _build_error_row(build_filter: FilterBuilder, group: ErrorGroup) -> list[str]:
-    item_filter = build_filter(group, group, group.by) or ""
-    return [
-        *format_source_and_criterion(group),
-        group.by,
-        format_cell(group.name),
-        format_error(group),
-        f"{group.wrong:,} of {group.of:,}",
-        format_cell(item_filter),
-    ]
+    errors = build_error_table(
+        list(find_error_groups(verdict_pairs)),
+        build_filter=build_filter.of_errors,
+        max_groups=MAX_ERROR_GROUPS,
+    )
+    print_figure(errors, max_width=MAX_COLUMN_CELLS)

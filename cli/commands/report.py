@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +15,11 @@ from fcreview.cli.options import (
     workspace_command,
 )
 from fcreview.cli.output import (
+    emit,
     emit_json,
     emit_lines,
     emit_utf8,
-    format_cell,
-    format_table,
+    print_figure,
     print_message,
     print_warning,
 )
@@ -37,16 +36,14 @@ from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.exporters.report_summary import EstimateByMetric, MetricRow, select_metric_sources
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
+from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
 from fcreview.stats.conventions import (
-    ConventionRow,
     RunConventions,
     add_values_without_incidents,
     compare_conventions,
-    find_spreads,
-    format_convention_without_incidents,
 )
 from fcreview.stats.incidents import count_incidents
+from fcreview.tables.conventions import NO_CONVENTIONS, build_convention_table
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -55,11 +52,6 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
 
 MAX_LISTED_CONTRADICTIONS = 3
-MAX_CONVENTION_ITEMS = 3
-"""Maximum number of item ids in the column with the differences of a convention."""
-ROUNDING_ERROR = 1e-9
-"""Shares that differ by no more are equal."""
-NO_CONVENTIONS = "fcreview knows no other counting conventions for this benchmark"
 
 
 @workspace_command("annotator", "policy")
@@ -181,12 +173,12 @@ def _print_conventions(session: WorkspaceSession, run: str | None, *, as_json: b
     """Print the figures of each run by each counting convention."""
     for row in session.select_runs(run):
         fields = build_run_fields(row)
-        conventions = compute_run_conventions(session.store.analysis, row).rows
+        conventions = compute_run_conventions(session.store.analysis, row)
         if as_json:
-            for convention in conventions:
+            for convention in conventions.rows:
                 emit_json(_without_item_count(fields) | asdict(convention))
         else:
-            emit_lines(_format_conventions(fields, conventions))
+            _print_convention_table(fields, conventions)
 
 
 def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:
@@ -220,86 +212,14 @@ def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConv
     return RunConventions(row.run_name, rows=conventions, numbers=numbers_by_id)
 
 
-def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
-    """Format the heading of a run, the table of its figures by convention, and their spreads."""
-    yield format_part_heading(run_fields)
-    if not rows:
-        yield f"  {NO_CONVENTIONS}"
-        yield ""
-        return
-
-    yield ""
-    yield from _format_convention_table(rows)
-    yield ""
-    yield "* marks the convention of the program that produced the run."
-    yield (
-        "The last column lists items that this convention and the program's convention count"
-        " differently."
-    )
-    yield from _format_spreads(rows)
-    yield ""
-
-
-def _format_convention_table(rows: Sequence[ConventionRow]) -> Iterator[str]:
-    """Format a row for each convention. Only the first row of a figure names it."""
-    has_incidents = any(row.incidents for row in rows)
-    headers = ["figure", "  convention", "value", "trials", "tasks", "differences"]
-    right_aligned = [2, 3, 4]
-    if has_incidents:
-        headers.insert(3, "w/o incidents")
-        right_aligned.append(5)
-
-    cells = []
-    previous_figure = ""
-    for row in rows:
-        is_first = row.figure != previous_figure
-        cells.append(
-            _format_convention_cells(row, shows_figure=is_first, has_incidents=has_incidents)
-        )
-        previous_figure = row.figure
-    yield from format_table(headers, cells, right_aligned=right_aligned)
-
-
-def _format_spreads(rows: Sequence[ConventionRow]) -> Iterator[str]:
-    """Say how far each figure depends on the convention."""
-    for spread in find_spreads(rows):
-        difference = spread.high - spread.low
-        if difference <= ROUNDING_ERROR:
-            continue
-        low = format_metric_value(spread.low, "share", 2)
-        high = format_metric_value(spread.high, "share", 2)
-        points = f"{100 * difference:.1f} points"
-        yield f"{spread.figure} is {low} to {high}, depending on the convention ({points})"
-
-
-def _format_convention_cells(
-    row: ConventionRow, *, shows_figure: bool, has_incidents: bool
-) -> list[str]:
-    mark = "* " if row.is_own else "  "
-    cells = [
-        row.figure if shows_figure else "",
-        f"{mark}{row.convention}",
-        format_metric_value(row.value, "share", 2),
-    ]
-    if has_incidents:
-        cells.append(format_convention_without_incidents(row))
-    cells.append(f"{row.n:,}")
-    cells.append(f"{row.n_tasks:,}")
-    cells.append(format_cell(_describe_convention_differences(row)))
-    return cells
-
-
-def _describe_convention_differences(row: ConventionRow) -> str:
-    """Return `NOTE; 5 items: a, b, c, …`. Each part can be missing."""
-    parts = []
-    if row.note:
-        parts.append(row.note)
-    if row.items:
-        n_items = format_count(len(row.items), "item")
-        listed = ", ".join(row.items[:MAX_CONVENTION_ITEMS])
-        more = ", …" if len(row.items) > MAX_CONVENTION_ITEMS else ""
-        parts.append(f"{n_items}: {listed}{more}")
-    return "; ".join(parts)
+def _print_convention_table(run_fields: dict[str, Any], conventions: RunConventions) -> None:
+    """Print the heading of a run, and its figures by each counting convention."""
+    emit(format_part_heading(run_fields))
+    if conventions.rows:
+        print_figure(replace(build_convention_table([conventions]), title=""))
+    else:
+        emit(f"  {NO_CONVENTIONS}")
+    emit()
 
 
 def _write_or_print_full_report(

@@ -13,16 +13,12 @@ import pytest
 
 from fcreview.exporters.report_pages import SORT_SCRIPT, render_html
 from fcreview.exporters.report_sections import (
-    Bar,
     Card,
     Paragraph,
     ReportPage,
     Section,
-    Table,
-    TableRow,
-    Whisker,
-    make_table,
 )
+from fcreview.tables.table import Bar, Cell, Row, Whisker, make_row, make_table
 from tests.browser.layout_checks import fits_window
 from tests.chromium import Browser
 from tests.cli.conftest import Cli
@@ -76,25 +72,23 @@ def hostile(folder: Path) -> Path:
         "<script>document.title = 'evil'</script>",
     ]
     rows = [[text, text, "1,234", text, "91.2 % [85.0, 95.1]", text, text] for text in texts]
-    figures = Table(
-        [LONG, "official", "estimate", "over"],
-        [
-            TableRow(
-                [LONG, "99.99 %", "79.45 % [71.90 %, 85.60 %], 1,000 drawn", LONG],
-                level,
-                Whisker(0.2, 0.4, 0.9),
-            )
+    estimates = make_table([LONG, "official", "estimate", "over"], [], (1, 2))
+    texts_of_estimate = [LONG, "99.99 %", "79.45 % [71.90 %, 85.60 %], 1,000 drawn", LONG]
+    figures = replace(
+        estimates,
+        rows=[
+            make_row(texts_of_estimate, level=level, graphic=Whisker(0.2, 0.4, 0.9))
             for level in range(5)
         ],
-        frozenset({1, 2}),
         graphic_at=3,
     )
-    rates = Table([LONG, "items", "overall", *["a_long_category_name"] * 18], [], heat_from=3)
-    cells = [LONG, "1,000", "99.9 of 900", *["100.0", "–"] * 9]
-    rates = replace(rates, rows=[TableRow(cells)] * 50, right=frozenset(range(1, 21)))
-    reasons = Table(
-        ["items", LONG, "error type"],
-        [TableRow(["9,999", LONG, LONG], graphic=Bar(0.5))],
+    heads = [LONG, "items", "overall", *["a_long_category_name"] * 18]
+    cells = [Cell(text) for text in (LONG, "1,000", "99.9 of 900")]
+    cells += [Cell("100.0", value=1.0), Cell("–")] * 9
+    rates = replace(make_table(heads, [], range(1, 21)), rows=[Row(cells)] * 50, heat_from=3)
+    reasons = replace(
+        make_table(["items", LONG, "error type"], []),
+        rows=[make_row(["9,999", LONG, LONG], graphic=Bar(0.5))],
         graphic_at=1,
     )
     numbers = make_table(["", "people: pass", "people: fail"], [[LONG, "1,000", "2"]], (1, 2))

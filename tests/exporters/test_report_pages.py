@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,27 +24,20 @@ from fcreview.exporters.report_pages import (
 )
 from fcreview.exporters.report_sections import (
     MAX_CALIBRATION_GROUPS,
-    Bar,
-    CalibrationResult,
+    MAX_MATRIX_CELLS,
     Card,
     Paragraph,
     ReportPage,
     Section,
-    Table,
-    TableRow,
-    Whisker,
     build_calibration_section,
-    make_table,
 )
 from fcreview.model.sanitize import sanitize
 from fcreview.stats.calibration import (
     BY_HAND,
     CALIBRATION_SCOPES,
     VerdictPair,
-    compute_calibrations,
-    describe_selection,
-    find_error_groups,
 )
+from fcreview.tables.table import Bar, Cell, Row, Table, Whisker, make_table
 from tests.exporters.page_reader import read_page
 
 HOSTILE = [
@@ -65,12 +59,17 @@ HOSTILE = [
 
 def make_page(texts: list[str]) -> ReportPage:
     """Return a page that has each text in every place for text."""
-    rows = [TableRow([text, text, "1"], level, Bar(0.5)) for level, text in enumerate(texts)]
+    rows = []
+    for level, text in enumerate(texts):
+        cells = [Cell(text), Cell(text, "strong"), Cell("1", value=0.5)]
+        rows.append(Row(cells, level=level, graphic=Bar(0.5)))
     inner = [
         Section(text, [Paragraph(text), make_table([text, text], [[text, text]], (1,))])
         for text in texts
     ]
-    table = Table([texts[0], *texts[:1], "n"], rows, frozenset({2}), graphic_at=1, heat_from=2)
+    table = replace(
+        make_table([texts[0], *texts[:1], "n"], [], (2,)), rows=rows, graphic_at=1, heat_from=2
+    )
     card = Card(texts[0], texts[0], texts[0])
     details = [Section(texts[-1], [table], inner), Section(texts[-1], [table], is_folded=False)]
     return ReportPage(texts[0], texts, [card], [Section(texts[-1], [table])], details)
@@ -147,11 +146,11 @@ def test_plain_words_are_not_escaped_in_markdown() -> None:
 def test_graphics_are_drawn_to_scale() -> None:
     whisker = Whisker(0.4, 0.5, 0.625, 0.25)
     rows = [
-        TableRow(["maple", "50"], graphic=whisker),
-        TableRow(["oak", "–"]),
-        TableRow(["elm", "7"], graphic=Bar(0.3)),
+        Row([Cell("maple"), Cell("50", value=0.5)], graphic=whisker),
+        Row([Cell("oak"), Cell("–")]),
+        Row([Cell("elm"), Cell("7", value=0.07)], graphic=Bar(0.3)),
     ]
-    table = Table(["run", "rate"], rows, frozenset({1}), graphic_at=1, heat_from=1)
+    table = replace(make_table(["run", "rate"], [], (1,)), rows=rows, graphic_at=1, heat_from=1)
     drawn = render_html(ReportPage("x", [], [], [Section("y", [table])], []))
     assert 'x1="80.00" x2="125.00"' in drawn and 'class="dot" x="96.00"' in drawn
     assert 'class="mark" x="49.00"' in drawn and 'width="30.00"' in drawn
@@ -197,15 +196,7 @@ def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPa
 
 
 def make_section(cases: Sequence[VerdictPair]) -> Section:
-    measures = list(compute_calibrations(cases, CALIBRATION_SCOPES))
-    return build_calibration_section(
-        CalibrationResult(
-            describe_selection(cases),
-            measures,
-            list(find_error_groups(cases)),
-            ("benchmark", "category"),
-        )
-    )
+    return build_calibration_section(cases, ("benchmark", "category"))
 
 
 def list_tables(section: Section) -> Iterator[Table]:
@@ -219,7 +210,7 @@ def list_texts(section: Section) -> list[str]:
 
 
 def list_cells(table: Table) -> list[list[str]]:
-    return [list(row.cells) for row in table.rows]
+    return [row.texts for row in table.rows]
 
 
 def test_source_has_a_matrix_and_measures() -> None:
@@ -227,18 +218,18 @@ def test_source_has_a_matrix_and_measures() -> None:
         [make_pair(at, True, True) for at in range(6)]
         + [make_pair(6, True, False), make_pair(7, False, False)]
     )
-    (one, wrong) = found.sections
-    assert one.title == "judge oak · correct"
-    matrix, measures = list_tables(one)
-    assert (matrix.heads, list_cells(matrix)) == (
-        ["", "human: pass", "human: fail"],
-        [["verdict pass", "6", "1"], ["verdict fail", "0", "1"]],
-    )
-    assert list_cells(measures)[:2] == [
+    overall, errors = found.sections
+    assert (overall.title, errors.title) == ("calibration overall", "calibration errors")
+    (table,) = list_tables(overall)
+    assert list_cells(table)[:6] == [
+        ["judge oak · correct · by hand", "", "", "8"],
+        ["automatic pass, human pass", "", "", "6"],
+        ["automatic fail, human fail", "", "", "1"],
+        ["automatic pass, human fail", "", "", "1"],
         ["TPR", "100.0 %", "[61.0, 100.0]", "6"],
         ["TNR", "50.0 %", "[9.5, 90.5]", "2"],
     ]
-    assert [row[0] for row in list_cells(measures)] == [
+    assert [row[0] for row in list_cells(table)[4:]] == [
         "TPR",
         "TNR",
         "precision",
@@ -247,8 +238,9 @@ def test_source_has_a_matrix_and_measures() -> None:
         "kappa",
         "agreement",
     ]
-    assert list_cells(next(list_tables(wrong))) == [
-        ["category simple", "judge oak · correct", "pass, human fail", "1 of 7"]
+    assert list_cells(next(list_tables(errors))) == [
+        ["judge oak · correct", "", "", "", ""],
+        ["category simple", "pass, human fail", "1 of 7", "14.3 %", "[2.6, 51.3]"],
     ]
 
 
@@ -259,14 +251,14 @@ def test_section_states_how_items_were_selected() -> None:
         BY_HAND,
     ]
     assert BY_HAND not in list_texts(make_section([by_hand, random]))
-    chosen = [
-        list_texts(make_section(cases).sections[0])[0]
-        for cases in ([by_hand], [random], [by_hand, random])
-    ]
-    assert [each.rpartition(": ")[2] for each in chosen] == [
-        "by hand.",
-        "random.",
-        "1 of 2 random.",
+    headings = []
+    for cases in ([by_hand], [random], [by_hand, random]):
+        table = next(list_tables(make_section(cases)))
+        headings.append(table.rows[0].texts[0])
+    assert [heading.rpartition(" · ")[2] for heading in headings] == [
+        "by hand",
+        "random",
+        "1 of 2 random",
     ]
 
 
@@ -278,11 +270,11 @@ def test_several_groups_have_a_table() -> None:
             make_pair(3, True, True, category="live"),
         ]
     )
-    (by_category,) = (each for each in found.sections if each.title.startswith("by "))
-    assert by_category.title == "by category"
-    assert [row[:4] for row in list_cells(next(list_tables(by_category)))] == [
-        ["live", "judge oak · correct", "2", "by hand"],
-        ["simple", "judge oak · correct", "1", "by hand"],
+    (by_category,) = (each for each in found.sections if each.title.startswith("calibration by "))
+    assert by_category.title == "calibration by category"
+    assert [row[:5] for row in list_cells(next(list_tables(by_category)))] == [
+        ["live", "judge oak", "correct", "2", "by hand"],
+        ["simple", "judge oak", "correct", "1", "by hand"],
     ]
 
 
@@ -293,27 +285,24 @@ def test_smallest_of_many_groups_are_counted_but_not_shown() -> None:
     found = make_section(
         [*pairs, *(make_pair(100 + at, True, True, category="c00") for at in range(3))]
     )
-    by_category = next(each for each in found.sections if each.title == "by category")
+    by_category = next(each for each in found.sections if each.title == "calibration by category")
     assert len(next(list_tables(by_category)).rows) == MAX_CALIBRATION_GROUPS
     assert list_texts(by_category) == [
         "3 smaller groups not shown. For all groups: `fcreview calibrate --by category`."
     ]
 
 
-def test_scores_have_a_matrix_and_labels_a_list() -> None:
-    scores = [
-        make_pair(1, 2, 2.0, criterion="completeness"),
-        make_pair(2, 2, 0, criterion="completeness"),
-    ]
-    matrix = next(list_tables(make_section(scores)))
-    assert list_cells(matrix) == [["verdict 0", "0", "0"], ["verdict 2", "1", "1"]]
+def test_most_frequent_pairs_of_many_labels_are_listed() -> None:
     labels = [make_pair(at, [f"a{at}"], [f"b{at}"], criterion="dialog_act") for at in range(25)]
-    listed = next(list_tables(make_section(labels)))
-    assert list(listed.heads) == ["verdict", "human", "n"]
-    assert list_cells(listed)[-1] == ["others", "", "5"]
+    labels += [make_pair(at, ["c"], ["d"], criterion="dialog_act") for at in range(100, 103)]
+    table = next(list_tables(make_section(labels)))
+    pairs = [row for row in list_cells(table) if "automatic" in row[0] or "other" in row[0]]
+    assert len(pairs) == MAX_MATRIX_CELLS + 1
+    assert pairs[0] == ["automatic c, human d", "", "", "3"]
+    assert pairs[-1] == ["6 other pairs of verdicts", "", "", "6"]
 
 
 def test_section_without_reviews() -> None:
-    found = build_calibration_section(CalibrationResult())
+    found = build_calibration_section([], CALIBRATION_SCOPES)
     assert list_texts(found) == ["No item has both an automatic and a human verdict to compare."]
     assert not list(list_tables(found))

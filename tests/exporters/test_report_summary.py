@@ -7,13 +7,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fcreview.exporters.report_sections import (
-    Bar,
     DatasetFailures,
     Paragraph,
     Section,
-    Table,
-    TableRow,
-    Whisker,
 )
 from fcreview.exporters.report_summary import (
     MAX_REASONS,
@@ -31,6 +27,7 @@ from fcreview.exporters.report_summary import (
 from fcreview.matching.clusters import Cluster
 from fcreview.model.metric import Metric, MetricSource
 from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
+from fcreview.tables.table import Bar, Table, Whisker, make_row
 
 RUNS = [
     RunPassCounts("birch", "bfcl V1 en", 100, (50, 100), (52, 100), (51, 100)),
@@ -49,18 +46,18 @@ def list_tables(section: Section) -> list[Table]:
 
 def test_each_dataset_has_a_score_table_with_the_best_run_first() -> None:
     found = list_tables(build_score_section(RUNS))
-    assert [table.heads[0] for table in found] == ["bfcl V1 en", "bfcl V4 en"]
-    assert [[row.cells[0] for row in table.rows] for table in found] == [
+    assert [table.titles[0] for table in found] == ["bfcl V1 en", "bfcl V4 en"]
+    assert [[row.texts[0] for row in table.rows] for table in found] == [
         ["maple", "birch"],
         ["oak", "elm"],
     ]
-    assert list(found[0].rows[1].cells) == ["birch", "100", "50.0 %", "52.0 %", "51.0 %"]
+    assert list(found[0].rows[1].texts) == ["birch", "100", "50.0 %", "52.0 %", "51.0 %"]
 
 
 def test_corrected_rate_stands_beside_the_number_of_reviewed_items() -> None:
     (found,) = list_tables(build_score_section([RUNS[0], replace(RUNS[2], reviewed=60)]))
-    assert found.heads[5] == "reviewed"
-    assert [row.cells[5] for row in found.rows] == ["60", "0"]
+    assert found.titles[5] == "reviewed"
+    assert [row.texts[5] for row in found.rows] == ["60", "0"]
 
 
 def test_partial_rate_has_its_denominator() -> None:
@@ -68,21 +65,21 @@ def test_partial_rate_has_its_denominator() -> None:
         list_tables(build_score_section(RUNS))[0].rows[0],
         list_tables(build_score_section(RUNS))[1].rows,
     )
-    assert maple.cells[2:] == ["70.0 %", "44.4 % of 90", "75.0 % of 60"]
-    assert oak.cells[2:] == ["–", "– (4 of 10)", "20.0 %"]
-    assert elm.cells[2:] == ["86.0 % stated", "–", "–"]
+    assert maple.texts[2:] == ["70.0 %", "44.4 % of 90", "75.0 % of 60"]
+    assert oak.texts[2:] == ["–", "– (4 of 10)", "20.0 %"]
+    assert elm.texts[2:] == ["86.0 % stated", "–", "–"]
 
 
 def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
     found = list_tables(build_score_section([RUNS[0], SAMPLED]))[0]
-    assert list(found.heads[5:]) == ["estimated, 95 % CI", "labels for ±2"]
-    assert found.rows[0].cells[4:] == [
+    assert list(found.titles[5:]) == ["estimated, 95 % CI", "labels for ±2"]
+    assert found.rows[0].texts[4:] == [
         "75.0 % of 60 · 2 open disagreements",
         "75.3 % [72.9, 77.7]",
         "64",
     ]
     assert found.rows[0].graphic == Whisker(0.729, 0.753, 0.777, 0.7)
-    assert (found.rows[1].cells[5:], found.rows[1].graphic) == (["–", "–"], None)
+    assert (found.rows[1].texts[5:], found.rows[1].graphic) == (["–", "–"], None)
 
 
 def test_best_run_is_selected_among_runs_of_equal_size() -> None:
@@ -113,16 +110,21 @@ def test_runs_that_may_be_as_good_as_the_best_run_are_marked() -> None:
     assert card.value == "70.0 %" and card.note.endswith(" · not clearly better than 1 other run")
     section = build_category_section([tied, RUNS[2]])
     (table,) = list_tables(section)
-    assert [row.cells[0] for row in table.rows] == ["maple", "birch ="]
+    assert [row.texts[0] for row in table.rows] == ["maple", "birch ="]
     assert str(section.blocks[0]).count("interval of the difference contains 0") == 1
     assert "contains 0" not in str(build_category_section(RUNS).blocks[0])
+
+
+def test_ties_are_marked_in_the_table_of_scores() -> None:
+    (table,) = list_tables(build_score_section([replace(RUNS[0], is_tied=True), RUNS[2]]))
+    assert [row.texts[0] for row in table.rows] == ["maple", "birch ="]
 
 
 def test_rates_by_category_are_unknown_if_verdicts_are_missing() -> None:
     run = replace(RUNS[0], categories={"simple": (60, 0.8), "live": (40, None)})
     (found,) = list_tables(build_category_section([run]))
-    assert list(found.heads) == ["bfcl V1 en", "items", "overall", "simple", "live"]
-    assert found.rows[0].cells == ["birch", "100", "50.0", "80.0", "–"]
+    assert list(found.titles) == ["bfcl V1 en", "items", "overall", "simple", "live"]
+    assert found.rows[0].texts == ["birch", "100", "50.0", "80.0", "–"]
 
 
 def test_reasons_have_sentences_codes_and_scaled_bars() -> None:
@@ -131,13 +133,13 @@ def test_reasons_have_sentences_codes_and_scaled_bars() -> None:
     (found,) = list_tables(
         build_failure_reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])])
     )
-    assert found.heads[1] == "bfcl V1 en, 2 runs: 60 failing items after reviews"
-    assert found.rows[0] == TableRow(
+    assert found.titles[1] == "bfcl V1 en, 2 runs: 60 failing items after reviews"
+    assert found.rows[0] == make_row(
         ["40", "String is not an accepted value", "value_error:string"], graphic=Bar(1.0)
     )
-    assert found.rows[1] == TableRow(["10", "odd", ""], graphic=Bar(0.25))
-    assert found.rows[2].cells[1] == "no error type"
-    assert (len(found.rows), list(found.rows[-1].cells)) == (
+    assert found.rows[1] == make_row(["10", "odd", ""], graphic=Bar(0.25))
+    assert found.rows[2].texts[1] == "no error type"
+    assert (len(found.rows), list(found.rows[-1].texts)) == (
         MAX_REASONS + 1,
         ["2", "2 other error types", ""],
     )
@@ -168,13 +170,13 @@ def compute_metrics(source: MetricSource) -> list[Metric]:
 def test_table_has_three_sources_and_denominators() -> None:
     lines = [line for line in collect_metric_rows(compute_metrics) if line.table == "accuracy"]
     found = build_metric_table("accuracy", lines, {})
-    assert list(found.heads) == ["accuracy", "official", "recomputed", "corrected", "over"]
-    assert list(found.rows[0].cells) == ["overall", "70.0 %", "72.0 %", "75.0 %", "100 items"]
+    assert list(found.titles) == ["accuracy", "official", "recomputed", "corrected", "over"]
+    assert list(found.rows[0].texts) == ["overall", "70.0 %", "72.0 %", "75.0 %", "100 items"]
 
 
 def test_partly_recomputed_metric_has_no_value() -> None:
     row = build_metric_table("accuracy", collect_metric_rows(compute_metrics)[:2], {}).rows[1]
-    assert row.cells == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 80); a note"]
+    assert row.texts == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 80); a note"]
     assert row.level == 1
 
 
@@ -209,15 +211,15 @@ def test_estimates_have_a_column() -> None:
     found = build_metric_table(
         "accuracy", lines, {lines[1].key: make_estimate(74.9, 69.8, 79.6, 50)}
     )
-    assert list(found.heads)[1:] == [
+    assert list(found.titles)[1:] == [
         "official",
         "recomputed",
         "corrected",
         "estimated accuracy, 95 % CI",
         "over",
     ]
-    assert found.rows[1].cells[4] == "74.9 % [69.8, 79.6]"
-    assert found.rows[0].cells[4] == ""
+    assert found.rows[1].texts[4] == "74.9 % [69.8, 79.6]"
+    assert found.rows[0].texts[4] == ""
 
 
 def test_range_of_undecided_items_replaces_the_interval_as_headline() -> None:
@@ -229,10 +231,10 @@ def test_range_of_undecided_items_replaces_the_interval_as_headline() -> None:
         )
         for headline in (False, True)
     )
-    assert [few.rows[0].cells[4], many.rows[0].cells[4]] == [
+    assert [few.rows[0].texts[4], many.rows[0].texts[4]] == [
         "75.3 % [72.9, 77.7]",
         "71.8 to 79.0 %",
     ]
     for table in (few, many):
         why = "120 sampled, 71.8 to 79.0 %, depending on 5 undecided items"
-        assert table.rows[0].cells[5].endswith(why)
+        assert table.rows[0].texts[5].endswith(why)

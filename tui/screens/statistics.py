@@ -12,7 +12,6 @@ from textual.widget import Widget
 from fcreview.model.wording import format_count
 from fcreview.stats.agreement_ratings import (
     AGREEMENT_SCOPES,
-    SCOPE_HEADINGS,
     AgreementScope,
     Rating,
     find_jointly_labelled_items,
@@ -21,6 +20,21 @@ from fcreview.stats.agreement_ratings import (
 from fcreview.stats.calibration import NO_PAIRS_MESSAGE as CALIBRATION_NONE
 from fcreview.stats.calibration import CalibrationScope, VerdictPair
 from fcreview.store.rows import View
+from fcreview.tables.agreement import (
+    NO_LABELS,
+    AgreementStatistic,
+    build_agreement_table,
+    group_statistics,
+)
+from fcreview.tables.calibration import (
+    CalibrationGroup,
+    build_calibration_table,
+    build_error_table,
+    compute_calibration_groups,
+    list_useful_scopes,
+)
+from fcreview.tables.conventions import NO_CONVENTIONS, OWN_NOTE, build_convention_table
+from fcreview.tables.table import Row, Table
 from fcreview.tui.actions import (
     AGREEMENT_ACTIONS,
     CALIBRATION_ACTIONS,
@@ -28,33 +42,16 @@ from fcreview.tui.actions import (
     MODAL_HELP_ACTIONS,
 )
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.statistics import (
-    CALIBRATION_COLUMNS,
-    ERROR_KIND_COLUMNS,
-    AgreementStatistic,
-    CalibrationGroup,
-    StatisticsRow,
-    StatisticsTable,
-    build_agreement_rows,
-    build_calibration_rows,
-    build_convention_rows,
-    build_error_kind_rows,
-    choose_agreement_columns,
-    choose_convention_columns,
-    compute_calibration_groups,
-    confusion_matrix_lines,
-    group_agreement_statistics,
-    list_useful_scopes,
-    pairwise_heat_maps,
-)
+from fcreview.tui.queue.statistics import confusion_matrix_lines, pairwise_heat_maps
 from fcreview.tui.screens.prompts import PanelPickerScreen
 from fcreview.tui.text.lines import Line, fit_line
+from fcreview.tui.text.tables import FigureTable, make_figure_table, use_own_symbols
 from fcreview.tui.widgets.base import Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import LineBar, LineBlock
 
 if TYPE_CHECKING:
     from fcreview.stats.agreement_ratings import RatingGroup
-    from fcreview.stats.calibration import ErrorGroup
+    from fcreview.stats.calibration import ConfusionCell, ErrorGroup
     from fcreview.stats.conventions import RunConventions
     from fcreview.tui.session import Session
 
@@ -87,7 +84,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         super().__init__((*session.root_breadcrumb, name))
         self._session, self._view = session, view
         self._progress = "reading reviews"
-        self._rows: Sequence[StatisticsRow] = ()
+        self._rows: Sequence[Row] = ()
 
     def compose_below_list(self) -> Iterable[Widget]:
         yield LineBar(id="means")
@@ -102,31 +99,44 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         """
         raise NotImplementedError
 
-    def build_selected_table(self) -> StatisticsTable:
+    def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
         """Return the selected table with the statistics computed so far, built with
         `make_table`.
         """
         raise NotImplementedError
 
-    def make_table(self, rows: Sequence[StatisticsRow], **fields: Any) -> StatisticsTable:
-        """Return a table with these rows, and keep the rows.
+    def make_table(
+        self, figure: Table, *, noun: str, **fields: Any
+    ) -> FigureTable[tuple[int, ...]]:
+        """Return the table of a figure, whose rows open their items, and keep the rows.
 
-        `fields`: other fields of `StatisticsTable`.
+        `fields`: other fields of `ChoiceTable`.
         """
-        self._rows = rows
-        return StatisticsTable(
-            rows=[row.cells for row in rows],
-            values=[row.items for row in rows],
-            intervals=[row.interval for row in rows],
-            **fields,
-        )
+        self._rows = figure.rows
+        items = [row.items for row in figure.rows]
+        return make_figure_table(figure, items, noun=noun, **fields)
 
     def select_next_table(self) -> None:
         """Select another table, if there are several."""
 
-    def draw_picture(self, row: StatisticsRow, width: int, max_lines: int) -> Picture:  # noqa: ARG002
+    def draw_picture(self, width: int, max_lines: int) -> Picture:  # noqa: ARG002
         """Return the picture for the row under the cursor. `max_lines`: largest number of lines."""
         return NO_PICTURE
+
+    @property
+    def _cursor_group(self) -> int:
+        """Index of the group of rows with the cursor. Each group begins with its heading."""
+        rows_up_to_cursor = self._rows[: self.list.cursor + 1]
+        n_headings = sum(row.level == 0 for row in rows_up_to_cursor)
+        return n_headings - 1
+
+    @property
+    def _cursor_index_in_group(self) -> int:
+        """Index of the row under the cursor below the heading of its group. -1 for the heading."""
+        index = self.list.cursor
+        while index > 0 and self._rows[index].level > 0:
+            index -= 1
+        return self.list.cursor - index - 1
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -163,7 +173,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         """
         row = self._rows[self.list.cursor] if self._rows else None
         self._draw_explanation(row)
-        picture_rows = self._draw_picture_panel(row)
+        picture_rows = self._draw_picture_panel()
         # Without a picture, the table may use the whole screen.
         n_rows = self._free_rows
         if picture_rows:
@@ -175,13 +185,13 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         """Number of rows for table and picture: without bars, heading, explanation and borders."""
         return self.size.height - (5 if is_small_screen(self.size) else 6)
 
-    def _draw_explanation(self, row: StatisticsRow | None) -> None:
+    def _draw_explanation(self, row: Row | None) -> None:
         explanation = row.explanation if row is not None else ""
-        line: Line = (("  ", ""), (explanation, "dim"))
+        line: Line = (("  ", ""), (use_own_symbols(explanation), "dim"))
         self.query_one("#means", LineBar).show(fit_line(line, self.table_width))
 
-    def _draw_picture_panel(self, row: StatisticsRow | None) -> int:
-        """Draw the picture of a row in at most half of the free rows.
+    def _draw_picture_panel(self) -> int:
+        """Draw the picture for the row under the cursor in at most half of the free rows.
 
         Return the number of rows of the panel, 0 if it is hidden.
         """
@@ -189,9 +199,9 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         border_rows = 1 if is_small else 2
         max_lines = max(self._free_rows // 2 - border_rows, 0)
         picture = NO_PICTURE
-        if row is not None:
+        if self._rows:
             cells = self.table_width - (1 if is_small else 0)
-            picture = self.draw_picture(row, cells, max_lines)
+            picture = self.draw_picture(cells, max_lines)
 
         panel = self.query_one("#picture-panel", Panel)
         panel.display = 0 < len(picture.lines) <= max_lines
@@ -220,9 +230,6 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
             super().action_choose_row()
 
 
-NO_LABELS = "no item here has labels from two annotators"
-
-
 class AgreementScreen(StatisticsScreen, inherit_bindings=False):
     """Inter-annotator agreement, as a table for each scope."""
 
@@ -231,7 +238,7 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
     def __init__(self, session: Session, view: View) -> None:
         super().__init__(session, view, "agreement")
         self._scope: AgreementScope = "overall"
-        self._cells: dict[AgreementScope, list[AgreementStatistic]] = {
+        self._statistics: dict[AgreementScope, list[AgreementStatistic]] = {
             scope: [] for scope in AGREEMENT_SCOPES
         }
 
@@ -240,60 +247,53 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
             lambda store: store.analysis.fetch_ratings(self._view), interruptible=True
         )
         groups = await asyncio.to_thread(_build_rating_groups, ratings)
-        for at, group in enumerate(groups):
-            self.show_progress(f"{at} of {len(groups)} groups computed")
-            self._cells[group.scope] += await asyncio.to_thread(
-                _compute_agreement_statistics, group
-            )
+        for n_computed, group in enumerate(groups):
+            self.show_progress(f"{n_computed} of {len(groups)} groups computed")
+            statistics = await asyncio.to_thread(_compute_agreement_statistics, group)
+            self._statistics[group.scope] += statistics
 
-    def build_selected_table(self) -> StatisticsTable:
-        figures, cells = self._cells[self._scope], self.table_width
-        rows = build_agreement_rows(figures, cells)
+    def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
+        statistics = self._statistics[self._scope]
         return self.make_table(
-            rows,
-            title=f"agreement {SCOPE_HEADINGS[self._scope]}",
-            noun="figure",
-            total=len(figures),
-            columns=choose_agreement_columns(cells),
+            build_agreement_table(statistics, self._scope),
+            noun="measure",
+            total=len(statistics),
             empty_message=self._progress or NO_LABELS,
             note=self._progress,
         )
 
-    def draw_picture(self, row: StatisticsRow, width: int, max_lines: int) -> Picture:
-        members = group_agreement_statistics(self._cells[self._scope])[row.group]
-        lines, n_shown = pairwise_heat_maps(members, width, max_lines)
-        n = max(len(each.coefficient.annotators) for each in members)
-        names = (
-            format_count(n, "annotator")
-            if n_shown == n
-            else f"{n_shown} of {format_count(n, 'annotator')}"
-        )
-        return Picture("Pairs of annotators", facts=names, lines=lines)
+    def draw_picture(self, width: int, max_lines: int) -> Picture:
+        group = group_statistics(self._statistics[self._scope])[self._cursor_group]
+        lines, n_shown = pairwise_heat_maps(group, width, max_lines)
+        n_annotators = max(len(each.coefficient.annotators) for each in group)
+        facts = format_count(n_annotators, "annotator")
+        if n_shown != n_annotators:
+            facts = f"{n_shown} of {facts}"
+        return Picture("Pairs of annotators", facts=facts, lines=lines)
 
     def select_next_table(self) -> None:
-        self._scope = AGREEMENT_SCOPES[
-            (AGREEMENT_SCOPES.index(self._scope) + 1) % len(AGREEMENT_SCOPES)
-        ]
+        next_index = AGREEMENT_SCOPES.index(self._scope) + 1
+        self._scope = AGREEMENT_SCOPES[next_index % len(AGREEMENT_SCOPES)]
 
 
 def _build_rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
+    """Return the groups of all scopes, those of the first table first."""
     from fcreview.stats.agreement import build_rating_groups
 
-    found = [
-        group
-        for given, some in split_by_blind_status(ratings).items()
-        for group in build_rating_groups(some, AGREEMENT_SCOPES, given)
-    ]
-    return sorted(found, key=lambda group: AGREEMENT_SCOPES.index(group.scope))
+    groups: list[RatingGroup] = []
+    for blind_status, ratings_of_status in split_by_blind_status(ratings).items():
+        groups += build_rating_groups(ratings_of_status, AGREEMENT_SCOPES, blind_status)
+    return sorted(groups, key=lambda group: AGREEMENT_SCOPES.index(group.scope))
 
 
-def _compute_agreement_statistics(group: RatingGroup) -> Iterable[AgreementStatistic]:
+def _compute_agreement_statistics(group: RatingGroup) -> list[AgreementStatistic]:
     from fcreview.stats.agreement import compute_coefficients
 
-    return [
-        AgreementStatistic(figure, tuple(find_jointly_labelled_items(group, figure.annotators)))
-        for figure in compute_coefficients(group)
-    ]
+    statistics = []
+    for coefficient in compute_coefficients(group):
+        items = find_jointly_labelled_items(group, coefficient.annotators)
+        statistics.append(AgreementStatistic(coefficient, tuple(items)))
+    return statistics
 
 
 NOT_RANDOM = "not a random sample"
@@ -333,51 +333,55 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
                 self._tables.append("wrong")
             self._tables += scopes[1:]
 
-    def build_selected_table(self) -> StatisticsTable:
+    def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
         if self._table == "wrong":
-            return self._build_error_table()
+            return self._make_calibration_table(
+                build_error_table(self._wrong), noun="kind", total=len(self._wrong)
+            )
         groups = self._groups.get(self._table, [])
-        heading = "overall" if self._table == "overall" else f"by {self._table}"
-        rows = build_calibration_rows(groups)
+        figure = build_calibration_table(groups, self._table)
+        return self._make_calibration_table(figure, noun="group", total=len(groups))
+
+    def _make_calibration_table(
+        self, figure: Table, *, noun: str, total: int
+    ) -> FigureTable[tuple[int, ...]]:
         return self.make_table(
-            rows,
-            title=f"calibration {heading}",
-            noun="group",
-            total=len(groups),
-            columns=CALIBRATION_COLUMNS,
+            figure,
+            noun=noun,
+            total=total,
             empty_message=self._progress or CALIBRATION_NONE,
-            note=self._find_table_note(rows),
+            note=self._find_table_note(figure),
         )
 
-    def _build_error_table(self) -> StatisticsTable:
-        """Return the table with the errors of checkers and judges, by kind."""
-        rows = build_error_kind_rows(self._wrong)
-        return self.make_table(
-            rows,
-            title="calibration errors",
-            noun="kind",
-            total=len(self._wrong),
-            columns=ERROR_KIND_COLUMNS,
-            empty_message=self._progress or CALIBRATION_NONE,
-            note=self._find_table_note(rows),
-        )
-
-    def _find_table_note(self, rows: Sequence[StatisticsRow]) -> str:
+    def _find_table_note(self, figure: Table) -> str:
         """Return the progress or, if no item was drawn at random, a warning."""
         if self._progress:
             return self._progress
-        if rows and not self._random:
+        if figure.rows and not self._random:
             return NOT_RANDOM
         return ""
 
-    def draw_picture(self, row: StatisticsRow, width: int, max_lines: int) -> Picture:
+    def draw_picture(self, width: int, max_lines: int) -> Picture:
         if self._table == "wrong":
             return NO_PICTURE
         groups = self._groups[self._table]
-        tall = self.size.height >= TALL and max_lines >= 8
+        lines = confusion_matrix_lines(
+            groups,
+            self._cursor_group,
+            self._find_cursor_cell(groups[self._cursor_group]),
+            width=width,
+            has_tall_cells=self.size.height >= TALL and max_lines >= 8,
+        )
         facts = "% of human verdicts"
-        lines = confusion_matrix_lines(groups, row, width, has_tall_cells=tall)
         return Picture("Automatic and human verdicts", facts=facts, lines=lines)
+
+    def _find_cursor_cell(self, group: CalibrationGroup) -> ConfusionCell | None:
+        """Return the cell of the row under the cursor. The rows of the cells are the first below
+        the heading.
+        """
+        cells = group.calibration.cells
+        index = self._cursor_index_in_group
+        return cells[index] if 0 <= index < len(cells) else None
 
     def select_next_table(self) -> None:
         next_index = self._tables.index(self._table) + 1
@@ -388,10 +392,6 @@ def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
     from fcreview.stats.calibration import find_error_groups  # imports numpy, which is slow to load
 
     return list(find_error_groups(cases))
-
-
-NO_CONVENTIONS = "fcreview knows no conventions for these runs"
-OWN_TOOL_NOTE = "* marks the convention of the program that produced the run"
 
 
 class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
@@ -411,16 +411,13 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
                 lambda store: compare(store, self._view.runs), interruptible=True
             )
 
-    def build_selected_table(self) -> StatisticsTable:
-        rows = build_convention_rows(self._runs, self.table_width)
+    def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
         return self.make_table(
-            rows,
-            title="conventions",
+            build_convention_table(self._runs),
             noun="figure",
             total=sum(len(run.rows) for run in self._runs),
-            columns=choose_convention_columns(self.table_width, self._runs),
             empty_message=self._progress or NO_CONVENTIONS,
-            note=self._progress or OWN_TOOL_NOTE,
+            note=self._progress or OWN_NOTE,
         )
 
 

@@ -56,9 +56,14 @@ def test_page_has_whole_report(cli: Cli, two_imported_runs: Path, tmp_path: Path
         "pilot",
     } <= set(found.texts)
     assert {"16.7 % · 1 open disagreement", "1 · 16.67 % to 33.33 %"} <= set(found.texts)
-    assert {"value_error:string", "16.67 %", "100.00 %", "alice, bob", "4 of 12"} <= set(
-        found.texts
+    assert {"value_error:string", "16.67 %", "100.00 %", "4 of 12"} <= set(found.texts)
+    # The command `agreement` has the same line.
+    done = cli("agreement", two_imported_runs)
+    assert (
+        done.out.split("\n")[0]
+        == "reviews that were not blind: 2 annotators (alice, bob), 2 labels"
     )
+    assert done.out.split("\n")[0] in found.texts
 
 
 def test_hostile_run_is_shown_as_text(
@@ -167,12 +172,8 @@ def test_page_has_calibration_of_command(cli: Cli, two_imported_runs: Path, tmp_
     )
     for each in figures:
         name = {"rule": "recomputed"}.get(each["source"], each["source"])
-        name = {"rule": "recomputed"}.get(each["source"], each["source"])
-        at = found.texts.index(f"{name} · correct")
-        assert (
-            found.texts[at + 1]
-            == "4 verdicts on reviewed items or parts of items. Item selection: by hand."
-        )
+        at = found.texts.index(f"{name} · correct · by hand")
+        assert found.texts[at + 1] == "4"
         rates = {rate["metric"]: rate for rate in each["rates"]}
         low, high = (f"{100 * rates['agreement'][end]:.1f}" for end in ("low", "high"))
         assert f"[{low}, {high}]" in found.texts[at : at + 60]

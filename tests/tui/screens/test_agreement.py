@@ -17,12 +17,13 @@ from fcreview.stats.agreement_ratings import (
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.statistics import (
+from fcreview.tables.agreement import (
+    NO_LABELS,
     AgreementStatistic,
-    build_agreement_rows,
-    group_agreement_statistics,
-    pairwise_heat_maps,
+    build_agreement_table,
+    group_statistics,
 )
+from fcreview.tui.queue.statistics import pairwise_heat_maps
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import AgreementScreen
 from fcreview.tui.text.lines import plain_text
@@ -46,7 +47,7 @@ async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
         lines = await person.press("a")
         assert isinstance(person.app.screen, AgreementScreen)
         assert "› agreement" in lines[0] and "Agreement overall" in lines[1]
-        assert any(f"{len(expected)} figures" in line for line in lines)
+        assert any(f"{len(expected)} measures" in line for line in lines)
         for each in expected:
             value, interval = format_value_and_interval(each)
             matches = [
@@ -56,7 +57,9 @@ async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
             ]
             assert matches, each
         assert "by category" in (await person.press("tab", "tab"))[1]
-        assert any("not blind · simple · correct" in line for line in person.lines)
+        assert any(
+            "simple · correct · reviews that were not blind" in line for line in person.lines
+        )
         await person.press("escape")
         assert isinstance(person.app.screen, QueueScreen)
 
@@ -71,7 +74,7 @@ def list_ids(lines: list[str]) -> list[str]:
 async def test_figure_opens_its_items(workspace: Workspace) -> None:
     async with open_adjudication(workspace, (120, 40), adjudicate=False) as person:
         lines = await person.press("a")
-        at = next(at for at, line in enumerate(lines) if "not blind · completeness" in line)
+        at = next(at for at, line in enumerate(lines) if "completeness · reviews" in line)
         await person.press(*["j"] * (at - 3), "enter")
         assert list_ids(person.lines) == ["simple_2"]
         await person.press("F")
@@ -83,27 +86,25 @@ async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> No
         imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False
     ) as person:
         lines = await person.press("a", "enter")
-        assert any("no item here has labels from two annotators" in line for line in lines)
+        assert any(NO_LABELS in line for line in lines)
 
 
-@pytest.mark.parametrize("cells", [60, 80, 160])
-def test_group_name_is_above_its_figures(workspace: Workspace, cells: int) -> None:
+def test_group_name_is_above_its_figures(workspace: Workspace) -> None:
     with Store.open(workspace) as store:
         ratings = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
     found = [
         AgreementStatistic(figure, (at,))
         for at, figure in enumerate(compute_agreement(ratings, ["overall"], "seen"))
     ]
-    made = build_agreement_rows(found, cells)
-    heads = [row for row in made if not row.cells[1][0]]
-    assert [row.cells[0][0] for row in heads] == [
-        "not blind · correct",
-        "not blind · correct+fault",
-        "not blind · completeness",
+    made = build_agreement_table(found, "overall").rows
+    heads = [row for row in made if row.is_heading]
+    assert [row.texts[0] for row in heads] == [
+        "correct · reviews that were not blind · 2 annotators",
+        "correct+fault · reviews that were not blind · 2 annotators",
+        "completeness · reviews that were not blind · 2 annotators",
     ]
     assert heads[0].items == (0,)
     assert len(made) == len(found) + len(heads)
-    assert len({len(row.cells) for row in made}) == 1
 
 
 def test_pair_map_shows_the_figure_of_each_pair(workspace: Workspace) -> None:
@@ -112,7 +113,7 @@ def test_pair_map_shows_the_figure_of_each_pair(workspace: Workspace) -> None:
     found = [
         AgreementStatistic(figure, ()) for figure in compute_agreement(ratings, ["overall"], "seen")
     ]
-    members = group_agreement_statistics(found)[0]
+    members = group_statistics(found)[0]
     lines, n = pairwise_heat_maps(members, 76, 8)
     assert n == 2
     (share,) = [each.coefficient.value for each in members if each.coefficient.metric == "percent"]

@@ -25,13 +25,13 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.statistics import (
-    build_calibration_rows,
-    build_error_kind_rows,
+from fcreview.tables.calibration import (
+    build_calibration_table,
+    build_error_table,
     compute_calibration_groups,
-    confusion_matrix_lines,
     list_useful_scopes,
 )
+from fcreview.tui.queue.statistics import confusion_matrix_lines
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import NOT_RANDOM, CalibrationScreen
 from fcreview.tui.text.lines import plain_text
@@ -189,10 +189,11 @@ def test_rows_open_as_many_items_as_they_count() -> None:
     ]
     assert list_useful_scopes(cases) == ["overall", "function"]
     for scope in CALIBRATION_SCOPES:
-        for row in build_calibration_rows(compute_calibration_groups(cases, scope)):
-            assert row.cells[-1][0] == str(len(row.items))
-    for row in build_error_kind_rows(list(find_error_groups(cases))):
-        assert not row.cells[-1][0] or row.cells[-1][0].split()[0] == str(len(row.items))
+        for row in build_calibration_table(compute_calibration_groups(cases, scope), scope).rows:
+            assert row.texts[-1] == str(len(row.items))
+    for row in build_error_table(list(find_error_groups(cases))).rows:
+        if not row.is_heading:
+            assert row.texts[2].split()[0] == str(len(row.items))
 
 
 def test_matrix_shows_counts_and_marks_the_cell_at_the_cursor() -> None:
@@ -200,23 +201,23 @@ def test_matrix_shows_counts_and_marks_the_cell_at_the_cursor() -> None:
         make_pair(9, True, True, source="rule", judge=None)
     ]
     groups = compute_calibration_groups(cases, "overall")
-    rows = build_calibration_rows(groups)
-    row = next(
-        row for row in rows if row.cell is not None and row.cell.automatic and not row.cell.human
-    )
+    rows = build_calibration_table(groups).rows
+    (cell,) = [cell for cell in groups[0].calibration.cells if cell.automatic and not cell.human]
     lines = [
-        plain_text(line) for line in confusion_matrix_lines(groups, row, 100, has_tall_cells=False)
+        plain_text(line)
+        for line in confusion_matrix_lines(groups, 0, cell, width=100, has_tall_cells=False)
     ]
     assert [line.split() for line in lines[1:]] == [
         ["human", "pass", "human", "fail"] * 2,
         ["pass", "=", "4", "100.0", "▸≠", "2", "50.0", "pass", "=", "1", "100.0", "≠", "0"],
         ["fail", "≠", "0", "=", "2", "50.0", "fail", "≠", "0", "=", "0"],
     ]
-    assert len(confusion_matrix_lines(groups, row, 40, has_tall_cells=True)) == 8, (
+    assert len(confusion_matrix_lines(groups, 0, cell, width=40, has_tall_cells=True)) == 8, (
         "one matrix with three rows a cell"
     )
+    row = next(row for row in rows if row.texts[0] == "automatic pass, human fail")
     assert row.explanation == "judge oak␛[2J verdict pass, human verdict fail: 2 of 8 pairs"
-    tnr = next(row for row in rows if "TNR" in row.cells[0][0])
+    tnr = next(row for row in rows if row.texts[0] == "TNR")
     assert (
         tnr.explanation
         == "judge oak␛[2J verdict is fail on 2 of the 4 pairs with human verdict fail"
@@ -229,22 +230,16 @@ def test_score_matrix_has_a_row_for_each_score() -> None:
     )
     lines = [
         plain_text(line)
-        for line in confusion_matrix_lines(
-            groups, build_calibration_rows(groups)[0], 100, has_tall_cells=False
-        )
+        for line in confusion_matrix_lines(groups, 0, None, width=100, has_tall_cells=False)
     ]
     assert [line.split()[:1] for line in lines[2:]] == [["0"], ["1"], ["2"]]
-    assert (
-        confusion_matrix_lines(groups, build_calibration_rows(groups)[0], 40, has_tall_cells=False)
-        == []
-    )
+    assert confusion_matrix_lines(groups, 0, None, width=40, has_tall_cells=False) == []
 
 
 def test_hostile_names_are_sanitized_and_random_samples_are_named() -> None:
-    found = build_calibration_rows(
+    found = build_calibration_table(
         compute_calibration_groups(
             [make_pair(1, True, True, is_random=True), make_pair(2, True, False)], "overall"
         )
     )
-    assert found[0].cells[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
-    assert len({len(row.cells) for row in found}) == 1
+    assert found.rows[0].texts[0] == "judge oak␛[2J · correct · 1 of 2 random"

@@ -1,0 +1,430 @@
+"""Tables of the calibration of automatic verdicts: confusion matrices, measures and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import assert_never
+
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count, format_metric_value, format_verdict
+from fcreview.stats.calibration import (
+    CALIBRATION_SCOPES,
+    MEASURE_LABELS,
+    Calibration,
+    CalibrationMeasure,
+    CalibrationScope,
+    ConfusionCell,
+    ErrorGroup,
+    MeasureName,
+    SelectionMethod,
+    VerdictPair,
+    calibrate_group,
+    format_error,
+    format_measure,
+    format_measures,
+    format_selection_method,
+    format_source_and_criterion,
+    group_verdict_pairs,
+)
+from fcreview.stats.intervals import compute_wilson_interval
+from fcreview.tables.agreement import CHANCE
+from fcreview.tables.table import (
+    SEPARATOR,
+    Cell,
+    Column,
+    Row,
+    Table,
+    Whisker,
+    make_heading_row,
+    make_row,
+    make_whisker,
+)
+
+FILTER_TITLE = "filter"
+"""Title of the column with filters, which select the items of a row. Screens open the items
+instead.
+"""
+CellFilterBuilder = Callable[[Calibration, ConfusionCell], str | None]
+ErrorFilterBuilder = Callable[[ErrorGroup], str | None]
+"""Builds the filter that selects the items of a row, or None if the filter would be too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationGroup:
+    """Calibration of a source of verdicts on one criterion, with its verdict pairs."""
+
+    calibration: Calibration
+    pairs: tuple[VerdictPair, ...]
+
+
+def list_useful_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
+    """Return the scope `overall`, and the scopes that divide the verdict pairs into several
+    groups.
+    """
+    names: dict[CalibrationScope, set[str | None]] = {scope: set() for scope in CALIBRATION_SCOPES}
+    for group in group_verdict_pairs(pairs, CALIBRATION_SCOPES):
+        names[group.scope].add(group.name)
+
+    useful: list[CalibrationScope] = []
+    for scope in CALIBRATION_SCOPES:
+        if scope == "overall" or len(names[scope]) > 1:
+            useful.append(scope)
+    return useful
+
+
+def compute_calibration_groups(
+    pairs: Iterable[VerdictPair], scope: CalibrationScope
+) -> list[CalibrationGroup]:
+    groups = []
+    for group in group_verdict_pairs(pairs, (scope,)):
+        groups.append(CalibrationGroup(calibrate_group(group), group.pairs))
+    return groups
+
+
+# -- confusion matrices and measures
+
+
+def build_calibration_table(
+    groups: Sequence[CalibrationGroup],
+    scope: CalibrationScope = "overall",
+    *,
+    build_filter: CellFilterBuilder | None = None,
+    max_cells: int | None = None,
+) -> Table:
+    """Return a table with a heading for each group, a row for each cell of its confusion matrix,
+    and a row for each of its measures.
+
+    Args:
+        build_filter: Adds a column with the filter of each cell.
+        max_cells: Largest number of cells of a group, only without `build_filter`. The most
+            frequent ones are shown.
+    """
+    columns = [
+        Column("source and measure", cut="middle", min_cells=20),
+        Column("value", align_right=True, min_cells=7),
+        Column("95 % interval", min_cells=13),
+        Column("n", align_right=True),
+    ]
+    rows: list[Row] = []
+    for group in groups:
+        rows.append(_build_group_row(group))
+        rows.extend(_build_cell_rows(group.calibration, max_cells))
+        rows.extend(_build_measure_rows(group))
+
+    table = Table(columns, rows, title=f"calibration {_name_scope(scope)}")
+    if build_filter is None:
+        return table
+    return _add_filters(table, _list_cell_filters(groups, build_filter))
+
+
+def _name_scope(scope: CalibrationScope) -> str:
+    return "overall" if scope == "overall" else f"by {scope}"
+
+
+SELECTION_MEANINGS: dict[SelectionMethod, str] = {
+    "random": "all items are from a random sample",
+    "by hand": "items were chosen by hand, so the measures describe only these items",
+    "both": "some items are from a random sample, the others were chosen by hand",
+}
+
+
+def _build_group_row(group: CalibrationGroup) -> Row:
+    """Return a heading such as `live · judge oak · correct · by hand`, with the number of pairs."""
+    calibration = group.calibration
+    names = [*format_source_and_criterion(calibration), format_selection_method(calibration)]
+    if calibration.name is not None:
+        names.insert(0, sanitize(calibration.name))
+    return _make_row(
+        Cell(SEPARATOR.join(names), "strong"),
+        n_pairs=calibration.n,
+        items=_list_unique_items(group.pairs),
+        explanation=SELECTION_MEANINGS[calibration.chosen],
+    )
+
+
+def _build_cell_rows(calibration: Calibration, max_cells: int | None) -> Iterator[Row]:
+    """Yield a row for each combination of automatic and human verdict."""
+    source, _ = format_source_and_criterion(calibration)
+    shown_cells = list(calibration.cells)
+    if max_cells is not None and len(shown_cells) > max_cells:
+        shown_cells = sorted(shown_cells, key=lambda cell: -cell.n)[:max_cells]
+
+    for cell in shown_cells:
+        automatic = format_verdict(cell.automatic, calibration.criterion)
+        human = format_verdict(cell.human, calibration.criterion)
+        verdicts = f"{source} verdict {automatic}, human verdict {human}"
+        yield _make_row(
+            Cell(f"automatic {automatic}, human {human}", "" if automatic == human else "fail"),
+            n_pairs=cell.n,
+            level=1,
+            items=cell.items,
+            explanation=f"{verdicts}: {cell.n:,} of {calibration.n:,} pairs",
+        )
+
+    n_omitted = len(calibration.cells) - len(shown_cells)
+    if n_omitted:
+        n_pairs = calibration.n - sum(cell.n for cell in shown_cells)
+        text = format_count(n_omitted, "other pair of verdicts", "other pairs of verdicts")
+        yield _make_row(Cell(text, "dim"), n_pairs=n_pairs, level=1)
+
+
+def _build_measure_rows(group: CalibrationGroup) -> Iterator[Row]:
+    """Yield a row for each measure, in the order of `MEASURE_LABELS`."""
+    calibration = group.calibration
+    source, _ = format_source_and_criterion(calibration)
+    order = list(MEASURE_LABELS)
+    for measure in sorted(calibration.rates, key=lambda rate: order.index(rate.metric)):
+        pairs = [pair for pair in group.pairs if _is_in_denominator(pair, measure.metric)]
+        yield _make_row(
+            Cell(MEASURE_LABELS[measure.metric]),
+            measure,
+            n_pairs=measure.n,
+            level=1,
+            items=_list_unique_items(pairs),
+            explanation=_explain_measure(calibration, measure.metric, source),
+        )
+
+
+def _make_row(
+    name: Cell,
+    measure: CalibrationMeasure | None = None,
+    *,
+    n_pairs: int,
+    level: int = 0,
+    items: tuple[int, ...] = (),
+    explanation: str = "",
+) -> Row:
+    value = ""
+    interval = ""
+    whisker = None
+    if measure is not None:
+        value, interval = format_measure(measure)
+        whisker = make_whisker(measure.low, measure.value, measure.high)
+    return Row(
+        [name, Cell(value, "strong"), Cell(interval, "dim"), Cell(f"{n_pairs:,}")],
+        level=level,
+        graphic=whisker,
+        items=items,
+        explanation=explanation,
+    )
+
+
+def _explain_measure(calibration: Calibration, measure: MeasureName, source_name: str) -> str:
+    """Explain a measure with its numbers of verdict pairs."""
+    match measure:
+        case "tpr":
+            return _explain_detection(calibration, True, source_name)
+        case "tnr":
+            return _explain_detection(calibration, False, source_name)
+        case "precision":
+            return _explain_human_passes(calibration, True, source_name)
+        case "wrong_fails":
+            return _explain_human_passes(calibration, False, source_name)
+        case "agreement":
+            n_equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
+            return (
+                f"{source_name} and human verdict are equal"
+                f" in {n_equal:,} of {calibration.n:,} pairs"
+            )
+        case "f1":
+            return "harmonic mean of TPR and precision"
+        case "kappa":
+            return f"agreement beyond chance: {CHANCE}"
+        case _:
+            assert_never(measure)
+
+
+def _explain_detection(calibration: Calibration, human: bool, source_name: str) -> str:
+    """Explain the share of human verdicts `human` that the source finds."""
+    word = format_verdict(human, calibration.criterion)
+    n_found = _count_pairs(calibration, automatic=human, human=human)
+    n_human = _count_pairs(calibration, human=human)
+    return (
+        f"{source_name} verdict is {word} on {n_found:,} of the {n_human:,} pairs"
+        f" with human verdict {word}"
+    )
+
+
+def _explain_human_passes(calibration: Calibration, automatic: bool, source_name: str) -> str:
+    """Explain the share that humans pass among the pairs with the automatic verdict `automatic`."""
+    passed = format_verdict(True, calibration.criterion)
+    word = format_verdict(automatic, calibration.criterion)
+    n_passed = _count_pairs(calibration, automatic=automatic, human=True)
+    n_automatic = _count_pairs(calibration, automatic=automatic)
+    return (
+        f"human verdict is {passed} on {n_passed:,} of the {n_automatic:,} pairs"
+        f" with {source_name} verdict {word}"
+    )
+
+
+def _count_pairs(
+    calibration: Calibration, *, automatic: bool | None = None, human: bool | None = None
+) -> int:
+    """Count the pairs with these verdicts. None stands for any verdict."""
+    count = 0
+    for cell in calibration.cells:
+        has_automatic = automatic is None or cell.automatic == automatic
+        has_human = human is None or cell.human == human
+        if has_automatic and has_human:
+            count += cell.n
+    return count
+
+
+def _is_in_denominator(pair: VerdictPair, measure: MeasureName) -> bool:
+    """Whether a measure is a share of pairs such as this one."""
+    match measure:
+        case "tpr":
+            return pair.human is True
+        case "tnr":
+            return pair.human is False
+        case "precision":
+            return pair.automatic is True
+        case "wrong_fails":
+            return pair.automatic is False
+        case "agreement" | "f1" | "kappa":
+            return True
+        case _:
+            assert_never(measure)
+
+
+def _list_unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(pair.item for pair in pairs))
+
+
+def _list_cell_filters(
+    groups: Sequence[CalibrationGroup], build_filter: CellFilterBuilder
+) -> Iterator[str]:
+    """Yield the filter of each row of `build_calibration_table`: only cells have one."""
+    for group in groups:
+        calibration = group.calibration
+        yield ""
+        for cell in calibration.cells:
+            yield build_filter(calibration, cell) or ""
+        for _ in calibration.rates:
+            yield ""
+
+
+def _add_filters(table: Table, filters: Iterable[str]) -> Table:
+    """Add a last column with the filter of each row."""
+    rows = []
+    for row, item_filter in zip(table.rows, filters, strict=True):
+        rows.append(replace(row, cells=[*row.cells, Cell(sanitize(item_filter))]))
+    return replace(table, columns=[*table.columns, Column(FILTER_TITLE)], rows=rows)
+
+
+# -- groups of a scope
+
+
+def build_scope_table(
+    calibrations: Sequence[Calibration], scope: CalibrationScope, max_groups: int | None = None
+) -> Table:
+    """Return a row with all measures for each group of a scope, such as a category.
+
+    `max_groups`: Largest number of rows. The groups with the most pairs are shown.
+    """
+    columns = [
+        Column(scope, cut="middle"),
+        Column("source"),
+        Column("criterion"),
+        Column("n", align_right=True),
+        Column("selection"),
+    ]
+    columns += [Column(label, align_right=True) for label in MEASURE_LABELS.values()]
+
+    shown = list(calibrations)
+    if max_groups is not None:
+        by_size = sorted(calibrations, key=lambda calibration: -calibration.n)
+        largest = {id(calibration) for calibration in by_size[:max_groups]}
+        shown = [calibration for calibration in calibrations if id(calibration) in largest]
+    rows = [_build_scope_row(calibration) for calibration in shown]
+
+    notes = []
+    n_omitted = len(calibrations) - len(shown)
+    if n_omitted:
+        omitted = format_count(n_omitted, "smaller group")
+        notes.append(f"{omitted} not shown. For all groups: `fcreview calibrate --by {scope}`.")
+    return Table(columns, rows, title=f"calibration {_name_scope(scope)}", notes=notes)
+
+
+def _build_scope_row(calibration: Calibration) -> Row:
+    return make_row(
+        [
+            sanitize(calibration.name or ""),
+            *format_source_and_criterion(calibration),
+            f"{calibration.n:,}",
+            format_selection_method(calibration),
+            *format_measures(calibration.rates).values(),
+        ]
+    )
+
+
+# -- errors
+
+
+def build_error_table(
+    error_groups: Sequence[ErrorGroup],
+    *,
+    build_filter: ErrorFilterBuilder | None = None,
+    max_groups: int | None = None,
+) -> Table:
+    """Return a heading for each source and criterion, and a row for each kind of items on which
+    the source is wrong, the most frequent first.
+
+    Args:
+        build_filter: Adds a column with the filter of each kind.
+        max_groups: Largest number of kinds of a source.
+    """
+    columns = [
+        Column("source and kind of item", cut="middle", min_cells=20),
+        Column("verdict", min_cells=16),
+        Column("wrong", align_right=True, min_cells=12),
+        Column("share", align_right=True, min_cells=7),
+        Column("95 % interval", min_cells=13),
+    ]
+    rows: list[Row] = []
+    filters: list[str] = []
+    notes = []
+    for names, groups_of_source in groupby(error_groups, format_source_and_criterion):
+        kinds = sorted(groups_of_source, key=lambda kind: kind.wrong, reverse=True)
+        shown_kinds = kinds[:max_groups]
+        if len(kinds) > len(shown_kinds):
+            notes = [f"The table lists the {max_groups} most frequent kinds of each source."]
+
+        rows.append(
+            make_heading_row(SEPARATOR.join(names), len(columns), items=_list_kind_items(kinds))
+        )
+        rows += [_build_error_row(kind) for kind in shown_kinds]
+        if build_filter is not None:
+            filters.append("")
+            filters += [build_filter(kind) or "" for kind in shown_kinds]
+
+    table = Table(columns, rows, title="calibration errors", notes=notes)
+    return table if build_filter is None else _add_filters(table, filters)
+
+
+def _list_kind_items(kinds: Sequence[ErrorGroup]) -> tuple[int, ...]:
+    items: dict[int, None] = {}
+    for kind in kinds:
+        items |= dict.fromkeys(kind.items)
+    return tuple(items)
+
+
+def _build_error_row(kind: ErrorGroup) -> Row:
+    share = kind.wrong / kind.of
+    low, high = compute_wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
+    word = format_verdict(kind.automatic, kind.criterion)
+    return Row(
+        [
+            Cell(f"{kind.by} {sanitize(kind.name)}"),
+            Cell(format_error(kind)),
+            Cell(f"{kind.wrong:,} of {kind.of:,}"),
+            Cell(format_metric_value(share, "share"), "strong"),
+            Cell(f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
+        ],
+        level=1,
+        graphic=Whisker(low, share, high),
+        items=kind.items,
+        explanation=f"{kind.wrong:,} of the {kind.of:,} verdicts {word} on these items are wrong",
+    )

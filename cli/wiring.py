@@ -104,6 +104,7 @@ def build_golden_services() -> GoldenSupport:
         is_unchanged=lambda run, item, fix: _load_registry().is_unchanged_golden_fix(
             run, item, fix
         ),
+        make_from_prediction=lambda run, item: _load_registry().make_fix_from_prediction(run, item),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,6 +181,19 @@ class Importer(ABC):
         Return None if the item does not contain all of the golden answer.
         """
         return None
+
+    def make_fix_from_prediction(self, run: Run, item: Item) -> dict[str, Any] | None:
+        """Return the predicted calls in the form of a golden fix.
+
+        Return None if a call could not be decoded, or if the golden answer does not consist of
+        calls.
+        """
+        from fcreview.importers.common.writeback import make_golden_calls_from_prediction
+        from fcreview.model.item import Extra
+
+        golden = make_golden_calls_from_prediction(item)
+        # `extra` has the other parts of the golden answer, which the prediction replaces.
+        return self.make_golden_template(run, replace(item, golden=golden, extra=Extra()))
 
     def parse_golden_fix(self, run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:
         """Return the golden calls in a valid golden fix. The list is empty if it has none."""

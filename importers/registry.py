@@ -531,6 +531,14 @@ def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:
     return importer_for(run).make_golden_template(run, item)
 
 
+def make_fix_from_prediction(run: Run, item: Item) -> dict[str, Any] | None:
+    """Return the predicted calls in the form of a golden fix. None if that is not possible."""
+    try:
+        return importer_for(run).make_fix_from_prediction(run, item)
+    except MALFORMED_DATA:
+        return None
+
+
 def recompute_verdict(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
     """Recompute the item's verdict with another golden answer, a valid golden fix.
 
@@ -538,6 +546,9 @@ def recompute_verdict(run: Run, item: Item, golden_fix: dict[str, Any], record: 
     recomputed, or if the present golden answer does not give the stored verdict, which then depends
     on data that the store does not have.
     """
+    # Without a recomputed verdict, the import lacked the dataset or a rule, and so does this call.
+    if item.rule is None:
+        return None
     importer = importer_for(run)
     template = importer.make_golden_template(run, item)
     try:

@@ -659,9 +659,12 @@ PAGER_ACTIONS = [
 GOLDEN_EDITOR_ACTIONS = [
     Action("golden.save", "enter", action="save", label="save"),
     Action("golden.edit", "tab,i", action="edit_text", label="edit text"),
-    Action("golden.editor", "v", action="open_editor", label="open $EDITOR"),
-    Action("golden.reason", "n", action="edit_reason", label="reason"),
+    Action("golden.take_this", "t", action="take_this_answer", label="take this answer"),
+    Action("golden.take_most", "m", action="take_most_given_answer", label="take most given"),
     Action("golden.start", "o", action="restore_original", label="restore original"),
+    Action("golden.reason", "n", action="edit_reason", label="reason"),
+    Action("golden.editor", "v", action="open_editor", label="open $EDITOR"),
+    *make_scroll_actions("golden"),
     Action("golden.cancel", "escape,q", action="cancel", label="cancel"),
 ]
 

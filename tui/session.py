@@ -71,6 +71,8 @@ class GoldenSupport:
     """
     is_unchanged: Callable[[Run, Item, dict[str, Any]], bool] = lambda *_: False
     """Returns whether a valid golden answer equals the golden answer of the dataset."""
+    make_from_prediction: Callable[[Run, Item], dict[str, Any] | None] = lambda *_: None
+    """Returns the predicted calls as a golden answer in the benchmark's format, or None."""
 
 
 T = TypeVar("T")

@@ -102,6 +102,11 @@ class BfclImporter(Importer):
 
         return writeback.parse_golden_fix(run, item, golden_fix)
 
+    def make_fix_from_prediction(self, run: Run, item: Item) -> dict[str, Any] | None:
+        from fcreview.importers.bfcl import writeback
+
+        return writeback.make_fix_from_prediction(run, item)
+
     def recompute_verdict(
         self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any
     ) -> bool | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import stdev
@@ -43,7 +44,7 @@ from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import function_names, list_objects
 from fcreview.importers.common.writeback import FixesByRecord, GoldenFixes, JsonObject, LineEdits
-from fcreview.model.item import Call, Item, Run
+from fcreview.model.item import Call, Extra, Item, Run
 from fcreview.model.json_value import is_string_list
 from fcreview.model.metric import ScoredItem
 from fcreview.model.sanitize import redact_third_party_keys
@@ -485,6 +486,27 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:
     """
     ground_truth = _make_ground_truth(run, item)
     return {GROUND_TRUTH: ground_truth} if ground_truth else None
+
+
+def make_fix_from_prediction(run: Run, item: Item) -> JsonObject | None:
+    """Return the predicted calls in the form of a golden fix.
+
+    None if a call could not be decoded, or if the golden answer is not a list of calls.
+    """
+    golden = writeback.make_golden_calls_from_prediction(item, writeback.nest_accepted_values)
+    if item.category.startswith(("multi_turn", "exec")):
+        # The golden answers of these categories are texts of Python calls.
+        golden = [
+            replace(call, raw=_format_python_call(predicted))
+            for call, predicted in zip(golden, item.predicted, strict=False)
+        ]
+    return make_golden_template(run, replace(item, golden=golden, extra=Extra()))
+
+
+def _format_python_call(call: Call) -> str:
+    """Return a decoded call as Python writes it: `cd(folder='a')`."""
+    arguments = [f"{name}={value!r}" for name, value in (call.arguments or {}).items()]
+    return f"{call.name}({', '.join(arguments)})"
 
 
 def _make_ground_truth(run: Run, item: Item) -> Any:

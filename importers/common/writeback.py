@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fcreview.model.address import ITEM, RESPONSE, parse_address
 from fcreview.model.function_schema import read_declared_parameters
-from fcreview.model.item import AcceptedValues, Call, GoldenObject
+from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, Unrepresentable
@@ -45,6 +45,53 @@ DISAGREEMENT_NOTE = (
 
 def has_only_decoded_calls(calls: Sequence[Call]) -> bool:
     return bool(calls) and all(call.arguments is not None for call in calls)
+
+
+def make_golden_calls_from_prediction(
+    item: Item, to_accepted_value: Callable[[Any], Any] = lambda value: value
+) -> list[Call]:
+    """Return the predicted calls of an item as golden calls that accept only the predicted values.
+
+    Empty if a call could not be decoded. `to_accepted_value` converts an argument to an accepted
+    value of the benchmark.
+    """
+    if not has_only_decoded_calls(item.predicted):
+        return []
+    names = _map_to_documented_names(item)
+    calls = []
+    for call in item.predicted:
+        accepted = {}
+        for argument, value in (call.arguments or {}).items():
+            accepted[argument] = AcceptedValues([to_accepted_value(value)])
+        name = names.get(call.name, call.name)
+        calls.append(replace(call, side="golden", name=name, arguments=accepted))
+    return calls
+
+
+def _map_to_documented_names(item: Item) -> dict[str, str]:
+    """Return the documented name for each spelling of it with underscores instead of dots.
+
+    APIs do not allow dots in function names, so models call `alarm.set` as `alarm_set`.
+    """
+    names = {}
+    for function in item.functions:
+        name = str(function.get("name"))
+        names[name.replace(".", "_")] = name
+    return names
+
+
+def nest_accepted_values(value: Any) -> Any:
+    """Return a predicted value in which each field of an object is a list with one accepted
+    value, as BFCL writes golden objects.
+    """
+    if isinstance(value, dict):
+        fields = {
+            name: AcceptedValues([nest_accepted_values(each)]) for name, each in value.items()
+        }
+        return GoldenObject(fields)
+    if isinstance(value, list):
+        return [nest_accepted_values(each) for each in value]
+    return value
 
 
 def list_accepted_values(accepted: AcceptedValues) -> list[Any]:

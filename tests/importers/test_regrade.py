@@ -20,6 +20,7 @@ from fcreview.importers.registry import (
     explain_golden_fix_rejection,
     importer_for,
     is_unchanged_golden_fix,
+    make_fix_from_prediction,
     make_golden_template,
     read_items,
     recompute_verdict,
@@ -81,6 +82,40 @@ def test_prediction_as_golden_answer_passes(sample_items: list[Sample]) -> None:
     assert fix is not None
     fix["ground_truth"][0]["alarm.set"]["days"].append(["Monday", "Wednesday"])
     assert recompute_verdict(run, item, fix, record) is True
+
+
+def test_predicted_calls_become_a_golden_answer_that_they_pass(
+    sample_items: list[Sample],
+) -> None:
+    n_passing: Counter[str] = Counter()
+    for run, item, record in sample_items:
+        fix = make_fix_from_prediction(run, item)
+        if fix is None or check_golden_fix(run, item, fix) is not None:
+            continue
+        passes = recompute_verdict(run, item, fix, record)
+        # Predicted values of Java and JavaScript are source text, golden values are converted.
+        is_source_text = item.category.endswith(("java", "javascript"))
+        assert passes is not False or is_source_text, item.id
+        n_passing[importer_for(run).name] += passes is True
+    assert all(n_passing[name] for name in ("bfcl", "acebench", "hammerbench", "generic"))
+
+
+def test_predicted_name_with_underscores_becomes_the_documented_name(
+    sample_items: list[Sample],
+) -> None:
+    run, item, _ = find_sample(sample_items, "simple_python_4")
+    renamed = [replace(call, name=call.name.replace(".", "_")) for call in item.predicted]
+    fix = make_fix_from_prediction(run, replace(item, predicted=renamed))
+    assert fix is not None
+    assert list(fix["ground_truth"][0]) == ["alarm.set"]
+
+
+def test_verdict_is_unknown_if_the_import_had_no_dataset(sample_items: list[Sample]) -> None:
+    run, item, record = find_sample(sample_items, "simple_python_4")
+    fix = make_golden_template(run, item)
+    assert fix is not None
+    without_dataset = replace(item, rule=None, golden=[], functions=[])
+    assert recompute_verdict(run, without_dataset, fix, record) is None
 
 
 def test_verdict_without_stored_data_is_unknown(sample_items: list[Sample]) -> None:

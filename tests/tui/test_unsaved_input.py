@@ -76,7 +76,7 @@ async def test_changed_tags_are_asked_about(sample_app: FcreviewApp) -> None:
 
 async def test_changed_golden_answer_is_asked_about(sample_app: FcreviewApp) -> None:
     async with open_item(sample_app) as pilot:
-        await pilot.press("G", "x", "ctrl+c")
+        await pilot.press("G", "tab", "x", "ctrl+c")
         assert isinstance(sample_app.screen, ConfirmScreen)
         await pilot.press("escape")
         assert isinstance(sample_app.screen, GoldenScreen) and not has_quit(sample_app)

@@ -166,6 +166,23 @@ def read_predictions(store: Store, item: int) -> list[RunPrediction]:
     return predictions
 
 
+def find_most_given_answer(store: Store, item: int) -> int | None:
+    """Return the number of an item with the calls that most runs predicted for the same question.
+
+    None if no run predicted calls. With equal counts, the first run counts.
+    """
+    first_item_by_calls: dict[str, int] = {}
+    n_runs: Counter[str] = Counter()
+    for prediction in store.fetch_predictions_of_same_question(item):
+        if prediction.calls:
+            first_item_by_calls.setdefault(prediction.calls, prediction.item)
+            n_runs[prediction.calls] += 1
+    if not n_runs:
+        return None
+    ((calls, _),) = n_runs.most_common(1)
+    return first_item_by_calls[calls]
+
+
 def summarize_predictions(predictions: Sequence[RunPrediction]) -> str:
     """Summarize the predictions: `9 of 12 runs fail · 7 predictions equal`. Failures are omitted if
     no verdict is visible.

@@ -1,7 +1,9 @@
-"""Let the annotator correct the golden answer of an item as JSON. While the annotator types, check
-the text and recompute the verdicts on the item in all runs.
+"""Let the annotator correct the golden answer of an item as JSON, beside the question, the
+predicted calls and the function docs. While the annotator types, check the text and recompute the
+verdicts on the item in all runs.
 
-Letters are typed into the text until a key leaves the text. From then on, they run commands.
+Letters run commands, such as taking the predicted calls as the golden answer, until a key moves
+into the text.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
+from textual.containers import Container, Vertical
 from textual.widgets import TextArea
 
 from fcreview.errors import FcreviewError
@@ -28,15 +31,27 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import strip_duplicate_mark
 from fcreview.tui.actions import GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, PROMPT_HELP_ACTIONS
+from fcreview.tui.item_view.blocks import BlockSource
+from fcreview.tui.item_view.call_diff import format_call
+from fcreview.tui.item_view.golden_reference import build_golden_reference
 from fcreview.tui.keymap import find_action_key_names, list_key_hints, make_bindings
 from fcreview.tui.review.item_reviewer import ItemView
+from fcreview.tui.review.other_runs import find_most_given_answer
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.review_dialogs import NoteScreen, SafeTextArea
 from fcreview.tui.session import GoldenSupport, Session
-from fcreview.tui.text.lines import Line, fit_line, format_json, justify_line, key_hints_line
+from fcreview.tui.text.lines import (
+    Line,
+    fit_line,
+    format_json,
+    justify_line,
+    key_hints_line,
+    rule_line,
+)
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.widgets.base import GuardedModalScreen, work
-from fcreview.tui.widgets.document_view import LineBar
+from fcreview.tui.widgets.document_view import Divider, DocumentView, LineBar
 
 EMPTY_GOLDEN = "{\n}"
 """Text of the editor if the benchmark has no template for a golden answer."""
@@ -55,12 +70,22 @@ class CheckedText:
 
 
 def format_original_golden(golden: GoldenSupport, run: Run, item: Item) -> str:
-    """Return the golden answer of the dataset as JSON."""
+    """Return the golden answer of the dataset as JSON.
+
+    If it cannot be parsed, return its text in the dataset.
+    """
     try:
         template = golden.make_template(run, item)
     except FcreviewError:
-        return EMPTY_GOLDEN
-    return EMPTY_GOLDEN if template is None else format_json(template)
+        template = None
+    if template is not None:
+        return format_json(template)
+    return _join_golden_texts(item) or EMPTY_GOLDEN
+
+
+def _join_golden_texts(item: Item) -> str:
+    """Return the texts of the golden calls, one below the other. Empty without golden calls."""
+    return "\n".join(call.raw or format_call(call) for call in item.golden)
 
 
 def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> CheckedText:
@@ -228,6 +253,10 @@ class GoldenCorrection:
     """New reason for the correction. None if the reason did not change."""
 
 
+MIN_COLUMNS_WIDTH = 120
+"""Minimum screen width, in cells, for showing the text beside the question and the docs."""
+
+
 class GoldenTextArea(SafeTextArea):
     """Text area with the golden answer as JSON."""
 
@@ -248,9 +277,21 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     AUTO_FOCUS = ""  # the focus must not move when the prompt for the reason closes
     CSS = """
     GoldenScreen { background: $background; layout: vertical; }
-    GoldenScreen GoldenTextArea { height: 1fr; border: none; padding: 0; background: $background; }
+    GoldenScreen #golden-body { height: 1fr; layout: vertical; }
+    GoldenScreen #golden-reference { height: 1fr; }
+    GoldenScreen #golden-text-title { height: 1; }
+    GoldenScreen GoldenTextArea {
+        height: auto; min-height: 5; max-height: 12; border: none; padding: 0;
+        background: $background;
+    }
+    GoldenScreen #golden-side { height: auto; min-height: 6; max-height: 60%; width: 1fr; }
+    GoldenScreen Divider { display: none; }
+    GoldenScreen.columns #golden-body { layout: horizontal; }
+    GoldenScreen.columns #golden-side { height: 1fr; max-height: 100%; }
+    GoldenScreen.columns GoldenTextArea { height: 1fr; max-height: 100%; }
+    GoldenScreen.columns Divider { display: block; }
     GoldenScreen GoldenTextArea:focus { border: none; }
-    GoldenScreen #golden-message { height: 2; }
+    GoldenScreen #golden-message { height: 1; }
     """
 
     def __init__(
@@ -290,22 +331,35 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="golden-title")
-        yield GoldenTextArea(
-            self._initial_text,
-            soft_wrap=True,
-            show_line_numbers=True,
-            tab_behavior="indent",
-            compact=True,
-        )
+        reference = DocumentView(id="golden-reference")
+        reference.can_focus = False
+        with Container(id="golden-body"):
+            yield reference
+            yield Divider()
+            with Vertical(id="golden-side"):
+                yield LineBar(id="golden-text-title")
+                yield GoldenTextArea(
+                    self._initial_text,
+                    soft_wrap=True,
+                    show_line_numbers=True,
+                    tab_behavior="indent",
+                    compact=True,
+                )
         yield LineBar(id="golden-message")
         yield LineBar(id="golden-keys")
 
     def on_mount(self) -> None:
-        self._text_area.focus()
+        blocks = build_golden_reference(self._detail.item, format_run_name(self._detail.row))
+        self._reference.show(BlockSource(blocks))
         self._check_text()
 
     def on_resize(self) -> None:
+        self.set_class(self.app.size.width >= MIN_COLUMNS_WIDTH, "columns")
         self.call_after_refresh(self._draw_bars)
+
+    @property
+    def _reference(self) -> DocumentView:
+        return self.query_one("#golden-reference", DocumentView)
 
     @property
     def _text_area(self) -> GoldenTextArea:
@@ -364,6 +418,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self.query_one("#golden-title", LineBar).show(
             justify_line(left, fit_line(right, cells // 2), cells)
         )
+        text_title: Line = (("corrected golden answer", "strong"),)
+        text_bar = self.query_one("#golden-text-title", LineBar)
+        text_bar.show(rule_line(text_title, text_bar.size.width))
         self.query_one("#golden-message", LineBar).show(self._message)
         mode: Line = ((" text " if self._is_editing else " keys ", "head"),)
         self.query_one("#golden-keys", LineBar).show(
@@ -404,6 +461,39 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             reason = self._reason if self._reason != self._saved_reason else None
             is_saved = reason is None and checked.golden_fix == self._saved_fix
             self.dismiss(None if is_saved else GoldenCorrection(checked.golden_fix, reason))
+
+    def action_scroll(self, rows: int) -> None:
+        """Scroll the question, the predicted calls and the docs."""
+        self._reference.scroll_rows(rows)
+
+    def action_page(self, pages: int) -> None:
+        self.action_scroll(pages * max(self._reference.size.height - 1, 1))
+
+    def action_take_this_answer(self) -> None:
+        """Replace the text by the predicted calls of this run."""
+        self._take_answer(self._detail.run, self._detail.item, "this answer")
+
+    @work(exclusive=True, group="take")
+    async def action_take_most_given_answer(self) -> None:
+        """Replace the text by the predicted calls that most runs gave."""
+        if self._hides_verdicts:
+            self._show_message("answers of other runs are hidden until you submit", "warn")
+            return
+        own = strip_duplicate_mark(self._item)
+        item = await self._session.query(lambda store: find_most_given_answer(store, own))
+        if item is None:
+            self._show_message("no run called a function", "warn")
+            return
+        detail = await self._session.query(lambda store: store.read_detail(item))
+        self._take_answer(detail.run, detail.item, "the answer that most runs gave")
+
+    def _take_answer(self, run: Run, item: Item, name: str) -> None:
+        """Replace the text by the predicted calls of a run."""
+        golden_fix = self._golden.make_from_prediction(run, item)
+        if golden_fix is None:
+            self._show_message(f"{name} has no calls that can be a golden answer", "warn")
+            return
+        self._text_area.text = format_json(golden_fix)
 
     def action_edit_reason(self) -> None:
         def set_reason(reason: str | None) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fcreview.errors import FcreviewError
-from fcreview.model.item import Item, Run
+from fcreview.model.item import AcceptedValues, Call, Item, Run
 from fcreview.tui.screens.golden_editor import (
     EMPTY_GOLDEN,
     check_text,
@@ -65,6 +66,15 @@ def test_editor_starts_with_empty_object_without_golden_answer() -> None:
     assert format_original_golden(golden_support(), RUN, ITEM) == EMPTY_GOLDEN
     assert format_original_golden(GoldenSupport(fail, fail, fail), RUN, ITEM) == EMPTY_GOLDEN
     assert check_text("{}", GoldenSupport(fail, fail, fail), RUN, ITEM).problem == "no way"
+
+
+def test_editor_starts_with_the_text_of_a_golden_answer_that_does_not_parse() -> None:
+    undecoded = Call(
+        "golden", "book", arguments=None, raw='{"book": 3}', decode_error="no arguments object"
+    )
+    decoded = Call("golden", "pay", arguments={"sum": AcceptedValues([5])})
+    item = replace(ITEM, golden=[undecoded, decoded])
+    assert format_original_golden(golden_support(), RUN, item) == '{"book": 3}\npay(sum=5)'
 
 
 def test_only_long_json_values_are_wrapped() -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from fcreview.cli.wiring import build_golden_services
 from fcreview.store.workspace import Workspace
+from fcreview.tui.review.other_runs import find_most_given_answer
 from fcreview.tui.screens.golden_editor import GoldenScreen, GoldenTextArea
 from fcreview.tui.screens.review_dialogs import NoteBox
 from fcreview.tui.text.lines import plain_text
-from fcreview.tui.widgets.document_view import LineBar
+from fcreview.tui.widgets.document_view import DocumentView, LineBar
 from tests.sharing import Imports
 from tests.tui.screens.item_host import ItemHost, KeyPresser, bar_text, open_item_host, read_events
 
@@ -80,7 +81,7 @@ async def test_correction_is_checked_and_saved_with_its_reason(sample_workspace:
         await enter_text(app, pilot, golden_json(["Monday", "Wednesday"]))
         assert "this prediction would pass" in message_text(app)
         assert "1 to pass" in message_text(app)
-        await pilot.press("tab", "n")
+        await pilot.press("n")
         assert isinstance(app.focused, NoteBox)
         await pilot.press(*"two", "enter", "enter")
         (event,) = read_events(sample_workspace)
@@ -106,7 +107,7 @@ async def test_correction_is_checked_and_saved_with_its_reason(sample_workspace:
 async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> None:
     async with open_editor(sample_workspace) as (app, pilot):
         journal = sample_workspace.reviews / "alice.jsonl"
-        await pilot.press("escape", "enter")
+        await pilot.press("enter")
         assert "NOT SAVED: the text equals the golden answer of the dataset" in message_text(app)
         assert isinstance(app.screen, GoldenScreen) and not journal.exists()
         await enter_text(app, pilot, json.dumps(json.loads(editor_text(app))))
@@ -115,7 +116,7 @@ async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> Non
             "other white space is no change"
         )
         await enter_text(app, pilot, golden_json(["Monday"]))
-        await pilot.press("enter", "G", "tab", "enter")
+        await pilot.press("enter", "G", "enter")
         assert (
             not isinstance(app.screen, GoldenScreen) and len(read_events(sample_workspace)) == 1
         ), "the fix is saved once"
@@ -125,9 +126,9 @@ async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> Non
 async def test_editor_reopens_with_the_saved_correction(sample_workspace: Workspace) -> None:
     async with open_editor(sample_workspace) as (app, pilot):
         await enter_text(app, pilot, golden_json(["Monday"]))
-        await pilot.press("tab", "enter", "G")
+        await pilot.press("enter", "G")
         assert json.loads(editor_text(app)) == json.loads(golden_json(["Monday"]))
-        await pilot.press("tab", "o")
+        await pilot.press("o")
         assert "6:45" in editor_text(app) and "Friday" in editor_text(app)
 
 
@@ -149,7 +150,7 @@ async def test_problem_is_shown_and_nothing_is_saved(
     async with open_editor(sample_workspace) as (app, pilot):
         await enter_text(app, pilot, value)
         assert problem in message_text(app)
-        await pilot.press("tab", "enter")
+        await pilot.press("enter")
         assert isinstance(app.screen, GoldenScreen)
         assert "NOT SAVED" in message_text(app)
         assert app.screen.query_one(GoldenTextArea).cursor_location[0] == line
@@ -158,11 +159,11 @@ async def test_problem_is_shown_and_nothing_is_saved(
         )
 
 
-async def test_keys_are_text_until_tab_and_escape_keeps_unsaved_text(
+async def test_keys_are_text_after_tab_and_escape_keeps_unsaved_text(
     sample_workspace: Workspace,
 ) -> None:
     async with open_editor(sample_workspace) as (app, pilot):
-        await pilot.press("q", "enter", "n")
+        await pilot.press("tab", "q", "enter", "n")
         assert editor_text(app).startswith("q\nn")
         await pilot.press("escape", "escape")
         assert "again to discard the text" in message_text(app)
@@ -179,7 +180,7 @@ async def test_external_editor_is_used(
     script.chmod(0o755)
     monkeypatch.setenv("VISUAL", f"{script} -f")
     async with open_editor(sample_workspace) as (app, pilot):
-        await pilot.press("tab", "v")
+        await pilot.press("v")
         assert "not supported" in message_text(app), "tests have no terminal for an editor"
         monkeypatch.setattr(app, "suspend", nullcontext)
         await pilot.press("v")
@@ -194,3 +195,66 @@ async def test_blind_editor_shows_no_effect_before_review(sample_workspace: Work
         await enter_text(app, pilot, golden_json(["Monday", "Wednesday"]))
         assert message_text(app).strip() == "valid · verdicts are hidden until you submit"
         assert "pass" not in message_text(app) and "runs" not in message_text(app)
+
+
+def reference_text(app: ItemHost) -> str:
+    view = app.screen.query_one("#golden-reference", DocumentView)
+    return "\n".join(view.render_line(y).text for y in range(view.size.height))
+
+
+async def test_question_answer_and_docs_are_beside_the_text(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace, size=(160, 45)) as (app, _):
+        text = reference_text(app)
+        assert "Wake me at 6:45 on Monday, Wednesday and Friday." in text
+        assert "alarm.set(" in text and "docs of alarm.set" in text and "days" in text
+        reference = app.screen.query_one("#golden-reference", DocumentView)
+        editor = app.screen.query_one(GoldenTextArea)
+        assert editor.region.x > reference.region.right and editor.region.y < 5
+
+
+async def test_question_is_above_the_text_and_scrolls_on_a_small_screen(
+    sample_workspace: Workspace,
+) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        assert "Wake me at 6:45" in reference_text(app)
+        reference = app.screen.query_one("#golden-reference", DocumentView)
+        editor = app.screen.query_one(GoldenTextArea)
+        assert editor.region.y > reference.region.y and editor.region.x == reference.region.x
+        assert reference.size.height >= 8 and editor.size.height >= 4
+        await pilot.press("pagedown")
+        assert "Wake me at 6:45" not in reference_text(app)
+        await pilot.press("pageup")
+        assert "Wake me at 6:45" in reference_text(app)
+
+
+async def test_key_takes_the_predicted_calls_as_the_golden_answer(
+    sample_workspace: Workspace,
+) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        await pilot.press("t")
+        (call,) = json.loads(editor_text(app))["ground_truth"]
+        assert list(call) == ["alarm.set"]
+        assert all(len(values) == 1 for values in call["alarm.set"].values())
+        assert "valid · this prediction would pass" in message_text(app)
+        await pilot.press("o")
+        assert "6:45" in editor_text(app)
+
+
+async def test_key_takes_the_answer_that_most_runs_gave(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        item = app.item
+        most_given = find_most_given_answer(app.store, item)
+        assert most_given is not None
+        detail = app.store.read_detail(most_given)
+        await pilot.press("m")
+        (call,) = json.loads(editor_text(app))["ground_truth"]
+        predicted = detail.item.predicted[0].arguments
+        assert {name: values[0] for name, values in call["alarm.set"].items()} == predicted
+
+
+async def test_blind_editor_takes_no_answer_of_other_runs(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace, blind=True) as (app, pilot):
+        before = editor_text(app)
+        await pilot.press("m")
+        assert editor_text(app) == before
+        assert "answers of other runs are hidden until you submit" in message_text(app)

@@ -145,9 +145,9 @@ EVALUATOR_HELP = (
     " run."
 )
 VERDICT_FROM_HELP = (
-    "Scorer of an Inspect log, or a key of its score, whose value is the verdict (docs/inspect.md)."
-    " fcreview remembers"
-    " it for the run; `default` restores the default."
+    "Scorer of an Inspect log, or a key of its score, whose value is the verdict (docs/inspect.md),"
+    " or the reward from which a rollout passes (reward>=1). fcreview remembers it for the run;"
+    " `default` restores the default."
 )
 SCORE_HELP = (
     "Score folder of results that have another model name. fcreview remembers it; `none` forgets"

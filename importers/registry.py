@@ -45,6 +45,7 @@ from fcreview.importers.generic_format.importer import GenericImporter
 from fcreview.importers.hammerbench.importer import HammerbenchImporter
 from fcreview.importers.importer import Importer
 from fcreview.importers.inspect.importer import InspectImporter
+from fcreview.importers.nemo_gym.importer import NemoGymImporter
 from fcreview.importers.tau.importer import TauImporter
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
@@ -79,6 +80,7 @@ IMPORTERS: tuple[Importer, ...] = (
     InspectImporter(),
     TauImporter(),
     AtifImporter(),
+    NemoGymImporter(),
     GENERIC,
 )
 """Importers in the order in which they search for runs. To add a benchmark, add an object of its

@@ -23,6 +23,8 @@ DECISIVE_STEP = "decisive_step"
 """Criterion whose verdict is the number, from 1, of the message after which a conversation could
 not succeed.
 """
+TOTAL_REWARD = "total_reward"
+"""Criterion of rewards of any range, such as the sum of the parts of a reward."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
 YES_NO: dict[str, Any] = {"yes": True, "no": False, **ABSTENTIONS}
@@ -113,6 +115,7 @@ SCALES: dict[str, Scale] = {
         ("db", "env_assertion", "action", "communicate", "nl_assertion"), Scale(PASS_FAIL)
     ),
     "reward": _SHARE,
+    TOTAL_REWARD: _ANY_NUMBER,
     **dict.fromkeys(("hallucinated", INCIDENT), Scale(YES_NO)),
     "completeness": _ZERO_TO_TWO,
     "correctness": _ZERO_TO_TWO,
@@ -202,6 +205,8 @@ arguments.
 """
 SOFT_SCORE_DECIMALS = 4
 
+PASSING_REWARD_KEY = "passes from reward"
+"""Metadata key of rollouts whose rewards are verdicts: the reward from which a rollout passes."""
 REWARD_PARTS = "reward parts"
 """Metadata key of tau-bench items: part of the reward -> value from 0 to 1, or None if it is
 unknown.
@@ -253,6 +258,21 @@ def _has_golden_act(labels: Any, metadata: Metadata) -> bool | None:
     return not set(labels).isdisjoint(golden_acts)
 
 
+def _derive_verdict_from_total_reward(reward: Any, metadata: Metadata) -> bool | None:
+    """A rollout passes from a reward on, if the rewards of its run are verdicts."""
+    threshold = metadata.get(PASSING_REWARD_KEY)
+    if not _is_number(reward) or not _is_number(threshold):
+        return None
+    return bool(reward >= threshold)
+
+
+def _derive_total_reward(verdict: Any, metadata: Metadata) -> float | None:
+    """A verdict determines the reward only if all rewards of the run are 0 or 1."""
+    if not isinstance(verdict, bool) or metadata.get(PASSING_REWARD_KEY) != 1:
+        return None
+    return float(verdict)
+
+
 def _is_full_reward(reward: Any, metadata: Metadata) -> bool | None:  # noqa: ARG001
     return abs(reward - 1) <= 1e-6 if _is_number(reward) else None
 
@@ -265,6 +285,10 @@ _REWARD_RULES: dict[TargetCriterion, tuple[DerivationRule, ...]] = {
         (_ITEM_VERDICT, lambda verdict, _: float(verdict) if isinstance(verdict, bool) else None),
     ),
     _ITEM_VERDICT: (((ITEM, "reward"), _is_full_reward),),
+}
+_TOTAL_REWARD_RULES: dict[TargetCriterion, tuple[DerivationRule, ...]] = {
+    (ITEM, TOTAL_REWARD): ((_ITEM_VERDICT, _derive_total_reward),),
+    _ITEM_VERDICT: (((ITEM, TOTAL_REWARD), _derive_verdict_from_total_reward),),
 }
 _RULES: dict[str, dict[TargetCriterion, tuple[DerivationRule, ...]]] = {
     "acebench": {(ITEM, "process_accuracy"): ((_ITEM_VERDICT, _derive_process_accuracy),)},
@@ -288,6 +312,7 @@ _RULES: dict[str, dict[TargetCriterion, tuple[DerivationRule, ...]]] = {
     },
     "confetti": {_ITEM_VERDICT: (((RESPONSE, "dialog_act"), _has_golden_act),)},
     "atif": _REWARD_RULES,
+    "nemo_gym": _TOTAL_REWARD_RULES,
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
 """Benchmark -> derived target and criterion -> rules that derive the verdict, in order of

@@ -43,6 +43,8 @@ CALL_ITEM_FIELDS = {
     "error",
     "approval_request_id",
 }
+MESSAGE_FIELDS = {"type", "role", "content", "id", "status", "phase", "name", "object"}
+REASONING_FIELDS = {"type", "id", "summary", "content", "encrypted_content", "status"}
 BUILT_IN_CALLS = {
     "web_search_call",
     "file_search_call",
@@ -184,6 +186,7 @@ def _read_message(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
     if read_role(message.get("role")) is None:
         what = f"unknown role {values.to_text(message.get('role')) or 'none'}"
         yield MessageIssue(what, path=path, raw=message)
+    yield from values.report_unknown_fields(message, MESSAGE_FIELDS, path=path)
     yield from read_content(message.get("content"), path=f"{path}.content")
 
 
@@ -217,7 +220,11 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
 
 def _read_reasoning(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
     """Yield the reasoning: the texts of the summary, and then those of the content."""
+    yield from values.report_unknown_fields(item, REASONING_FIELDS, path=path)
     for field in ("summary", "content"):
+        if item.get(field) is not None and not isinstance(item[field], list):
+            what = f"{field} of the reasoning is not a list"
+            yield MessageIssue(what, path=path, raw=item[field])
         for index, part in enumerate(as_list(item.get(field))):
             text = as_object(part).get("text")
             place = f"{path}.{field}[{index}]"

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tests.bombs import atif_bombs, conversation_bombs, generic_bombs, inspect_bombs, tau_bombs
+from tests.bombs import (
+    atif_bombs,
+    conversation_bombs,
+    generic_bombs,
+    inspect_bombs,
+    nemo_gym_bombs,
+    tau_bombs,
+)
 from tests.bombs.bomb import Bomb
 from tests.bombs.python_text_bombs import ACEBENCH, BFCL, CONFETTI
 
@@ -15,6 +22,7 @@ BOMBS_BY_IMPORTER: dict[str, dict[str, Bomb]] = {
     "generic": generic_bombs.BOMBS,
     "hammerbench": conversation_bombs.HAMMERBENCH_BOMBS,
     "inspect": inspect_bombs.BOMBS,
+    "nemo_gym": nemo_gym_bombs.BOMBS,
     "tau": tau_bombs.BOMBS,
 }
 BOMBS = {

@@ -1,0 +1,1 @@
+"""Read rollouts of NeMo Gym, with their inputs, failed attempts and rewards."""

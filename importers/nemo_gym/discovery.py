@@ -1,0 +1,217 @@
+"""Recognise rollouts of NeMo Gym by their first record, and find the files that belong to them.
+
+The names of rollout files are free. The files beside `NAME.jsonl` are `NAME_failures.jsonl`,
+`NAME_materialized_inputs.jsonl` and `NAME_aggregate_metrics.json`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.jsonl import (
+    MAX_LINE_BYTES,
+    JsonRecord,
+    read_first_record,
+    read_records,
+)
+from fcreview.importers.common.records import as_object
+from fcreview.importers.nemo_gym.rollouts import (
+    REQUEST,
+    RESPONSE,
+    JsonObject,
+    RunFiles,
+    get_agent_name,
+    is_failure,
+    is_input,
+    is_rollout,
+)
+from fcreview.model.item import Run
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
+from fcreview.safe_files import open_file
+
+SUFFIXES = (".jsonl", ".ndjson")
+MAX_FIRST_LINE_BYTES = 1 << 20
+PROBE_BYTES = 64 << 10
+FAILURES = "_failures"
+MATERIALIZED = "_materialized_inputs"
+SUMMARY_ENDINGS = (
+    "_aggregate_metrics.json",
+    "_agent_metrics.json",
+    "_reward_profiling.jsonl",
+)
+"""Ends of the names of files with figures, which NeMo Gym computes from the rollouts."""
+MAX_DATASETS = 20
+"""Number of input files beside rollouts that are searched for golden answers."""
+CHUNK_BYTES = 1 << 20
+_AGENT = re.compile(rb'"agent_ref"\s*:\s*\{[^{}]{0,400}\}')
+_AGENT_OVERLAP_BYTES = 500
+
+
+@dataclass(slots=True)
+class _FoundFiles:
+    """Files of NeMo Gym by what their first record is, in the order in which they were found."""
+
+    rollouts: dict[Path, JsonObject] = field(default_factory=dict)
+    failures: dict[Path, JsonObject] = field(default_factory=dict)
+    inputs: list[Path] = field(default_factory=list)
+
+
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],
+    search: SearchOptions,  # noqa: ARG001 - the rollouts contain the rewards
+) -> DiscoveredRuns:
+    found_files = _sort_files(files)
+    named_inputs = list(_find_named_inputs(dataset_folders))
+    runs = DiscoveredRuns()
+    if not found_files.rollouts and not found_files.failures:
+        return runs
+
+    known_files = set(files)
+    for path, first_rollout in found_files.rollouts.items():
+        own_files = _find_files_of_run(path, found_files, known_files, named_inputs)
+        for agent, first_of_agent in _find_first_rollouts(path, first_rollout).items():
+            plan = _make_plan(path, first_of_agent, replace(own_files, agent=agent))
+            runs.plans.append(plan)
+            runs.claimed.update(plan.files)
+        runs.claimed.update(_find_summaries(path, known_files))
+
+    for path, first_failure in found_files.failures.items():
+        if path not in runs.claimed:
+            runs.plans.append(_make_plan(path, first_failure, RunFiles(None, failures=path)))
+            runs.claimed.add(path)
+    return runs
+
+
+def _sort_files(files: Sequence[Path]) -> _FoundFiles:
+    found = _FoundFiles()
+    for path in files:
+        if path.suffix not in SUFFIXES:
+            continue
+        record = _read_first_record(path)
+        if is_failure(record):
+            found.failures[path] = record
+        elif is_rollout(record):
+            found.rollouts[path] = record
+        elif is_input(record):
+            found.inputs.append(path)
+    return found
+
+
+def _read_first_record(path: Path) -> Any:
+    """Return the first record. Only that of a file which begins like a rollout may be large."""
+    try:
+        with open_file(path) as file:
+            is_probable = REQUEST.encode() in os.pread(file.fileno(), PROBE_BYTES, 0)
+    except OSError:
+        return None
+    return read_first_record(path, MAX_LINE_BYTES if is_probable else MAX_FIRST_LINE_BYTES)
+
+
+def _find_named_inputs(folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield the input files in the folders of --data."""
+    for folder in folders:
+        for path in sorted(folder.glob("*.jsonl"))[:MAX_DATASETS]:
+            if is_input(_read_first_record(path)):
+                yield path
+
+
+def _find_files_of_run(
+    path: Path, found: _FoundFiles, known_files: set[Path], named_inputs: Sequence[Path]
+) -> RunFiles:
+    def find_beside(ending: str) -> Path | None:
+        beside = path.with_name(path.stem + ending + path.suffix)
+        return beside if beside in known_files else None
+
+    datasets = [
+        each
+        for each in found.inputs
+        if each.parent == path.parent and not each.stem.endswith(MATERIALIZED)
+    ]
+    aggregate = path.with_name(f"{path.stem}{SUMMARY_ENDINGS[0]}")
+    return RunFiles(
+        path,
+        failures=find_beside(FAILURES),
+        materialized_inputs=find_beside(MATERIALIZED),
+        datasets=(*named_inputs, *datasets)[:MAX_DATASETS],
+        aggregate=aggregate if aggregate in known_files else None,
+    )
+
+
+def _find_summaries(path: Path, known_files: set[Path]) -> list[Path]:
+    names = [path.with_name(path.stem + ending) for ending in SUMMARY_ENDINGS]
+    return [name for name in names if name in known_files]
+
+
+def _find_first_rollouts(path: Path, first: JsonObject) -> dict[str | None, JsonObject]:
+    """Return the first rollout of each agent. The key is None if the file has only one agent."""
+    if len(_scan_agents(path)) <= 1:
+        return {None: first}
+    by_agent: dict[str | None, JsonObject] = {}
+    for record in read_records(path):
+        if isinstance(record, JsonRecord) and isinstance(record.value, dict):
+            by_agent.setdefault(get_agent_name(record.value), record.value)
+    return by_agent if len(by_agent) > 1 else {None: first}
+
+
+def _scan_agents(path: Path) -> set[bytes]:
+    """Return the distinct texts of the field `agent_ref`, without a JSON parser, which would take
+    much longer. Fields of other objects may be among them.
+    """
+    texts: set[bytes] = set()
+    rest = b""
+    with open_file(path) as file:
+        while chunk := file.read(CHUNK_BYTES):
+            window = rest + chunk
+            texts.update(_AGENT.findall(window))
+            if len(texts) > 1:
+                break
+            rest = window[-_AGENT_OVERLAP_BYTES:]
+    return texts
+
+
+def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPlan:
+    agent = files.agent
+    if agent is None:
+        agent = get_agent_name(first_rollout)
+    run = Run("nemo_gym", agent, "", _choose_model_name(first_rollout, path), str(path))
+    run.needs_dataset = False
+    run.settings = _read_settings(first_rollout)
+    run.name_parts = [part for part in (agent, path.stem, path.parent.name) if part]
+    data = [files.materialized_inputs] if files.materialized_inputs else []
+    return RunPlan(
+        run,
+        results=[path],
+        scores=[files.aggregate] if files.aggregate else [],
+        data=[*data, *files.datasets],
+        logs=[files.failures] if files.failures and files.failures != path else [],
+        confidence=0.95,
+        reason=f"the records have responses_create_params and {RESPONSE}",
+        importer_data=files,
+        needs_scores=False,
+    )
+
+
+def _choose_model_name(rollout: JsonObject, path: Path) -> str:
+    """Return the model of a rollout. Some writers leave it empty, or write the path of a file."""
+    model = as_object(rollout.get(RESPONSE)).get("model")
+    if not isinstance(model, str) or not model.strip():
+        return path.stem
+    if model.startswith(("/", ".", "~")):
+        return model.rstrip("/").rpartition("/")[2] or path.stem
+    return model
+
+
+def _read_settings(rollout: JsonObject) -> dict[str, Any]:
+    request: Mapping[str, Any] = as_object(rollout.get(REQUEST))
+    names = ("temperature", "top_p", "max_output_tokens", "parallel_tool_calls", "tool_choice")
+    settings = {name: request[name] for name in names if request.get(name) is not None}
+    agent = get_agent_name(rollout)
+    if agent:
+        settings["agent"] = agent
+    return settings

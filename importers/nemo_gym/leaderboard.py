@@ -1,0 +1,240 @@
+"""Compute the metrics of NeMo Gym as `nemo_gym/reward_profile.py` does (commit 07d6b0d07).
+
+`mean/X` and the like describe each numeric field of the rollouts and of the token usage. `pass@k`
+is computed over tasks, in percent. Failed attempts are in no figure.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fcreview.importers.common.records import as_object, is_number
+from fcreview.importers.nemo_gym.read import FAILED_KEY, ROLLOUT_KEY, TASK_KEY, USAGE_KEY
+from fcreview.model.address import ITEM
+from fcreview.model.item import Run
+from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
+
+BENCHMARK = "nemo_gym"
+REWARD = "reward"
+ANSWER_KEY = "extracted_answer"
+OWN_KEYS = frozenset({PASSING_REWARD_KEY, TASK_KEY, ROLLOUT_KEY})
+"""Numbers in the metadata that are not fields of the rollout."""
+MAX_FIELDS = 100
+"""Number of fields with statistics."""
+MAX_K = 64
+DIGITS = 4
+Scores = Sequence[float]
+
+
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    finished = [_apply_reward_override(item) for item in items if FAILED_KEY not in item.metadata]
+    failed = [item for item in items if FAILED_KEY in item.metadata]
+    metrics = build_category_metrics(items=finished)
+    if failed:
+        note = "they are in no other figure"
+        metrics.append(Metric("rollouts", "failed", value=len(failed), unit="count", note=note))
+    metrics += _compute_pass_metrics(finished)
+    metrics += _compute_field_statistics(finished)
+    return metrics
+
+
+def get_effective_reward(item: ScoredItem) -> float | None:
+    """Return the reward of a rollout, with reviews."""
+    override = item.derive_verdict(BENCHMARK, ITEM, TOTAL_REWARD)
+    reward = item.values.get(TOTAL_REWARD) if override is None else override
+    return float(reward) if is_number(reward) else None
+
+
+def _apply_reward_override(item: ScoredItem) -> ScoredItem:
+    """If an annotator overrode the reward, return the item with the verdict that follows."""
+    verdict = item.derive_verdict(BENCHMARK, *ITEM_CORRECT)
+    return item if verdict is None else replace(item, valid=verdict)
+
+
+# -- statistics of fields
+
+
+def _compute_field_statistics(items: Sequence[ScoredItem]) -> list[Metric]:
+    values_by_field: defaultdict[str, list[float]] = defaultdict(list)
+    for item in items:
+        for name, value in _list_numbers(item).items():
+            values_by_field[name].append(value)
+
+    metrics: list[Metric] = []
+    for statistic, compute in STATISTICS.items():
+        for name, values in list(values_by_field.items())[:MAX_FIELDS]:
+            # NeMo Gym leaves out the deviation of a field that only one of several rollouts has.
+            if statistic == "std" and len(values) < min(2, len(items)):
+                continue
+            metric = Metric(
+                statistic,
+                f"{statistic}/{name}",
+                value=compute(values),
+                unit="score",
+                n=len(values),
+                total=len(items),
+                counted_noun="rollouts",
+                digits=DIGITS,
+                measures_spread=statistic == "std",
+            )
+            metrics.append(metric)
+    return metrics
+
+
+def _list_numbers(item: ScoredItem) -> dict[str, float]:
+    """Return the reward and each numeric field of a rollout. True counts as 1."""
+    numbers: dict[str, float] = {}
+    reward = get_effective_reward(item)
+    if reward is not None:
+        numbers[REWARD] = reward
+    fields = {**item.metadata, **as_object(item.metadata.get(USAGE_KEY))}
+    for name, value in fields.items():
+        if name not in OWN_KEYS and isinstance(value, (bool, int, float)):
+            number = _to_float(value)
+            if number is not None:
+                numbers[name] = number
+    return numbers
+
+
+def _to_float(value: float) -> float | None:
+    """Return a finite float, or None for a number that has none, such as 10**400."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _compute_mean(values: Scores) -> float:
+    return sum(values) / len(values)
+
+
+def _compute_standard_deviation(values: Scores) -> float:
+    """Return the standard deviation of a sample; 0 for a single value."""
+    if len(values) < 2:
+        return 0.0
+    mean = _compute_mean(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+STATISTICS: Mapping[str, Callable[[Scores], float]] = {
+    "mean": _compute_mean,
+    "max": max,
+    "min": min,
+    "median": statistics.median,
+    "std": _compute_standard_deviation,
+}
+
+
+# -- pass@k and majority@k
+
+
+def _compute_pass_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    tasks = _group_by_task(items)
+    rewards = [[reward for _, reward in rollouts] for rollouts in tasks]
+    answers = [[_get_answer(item) for item, _ in rollouts] for rollouts in tasks]
+    has_answers = any(answer is not None for task in answers for answer in task)
+    max_k = min(max((len(task) for task in rewards), default=0), MAX_K)
+
+    metrics: list[Metric] = []
+    for k in range(1, max_k + 1):
+        passes = [_estimate_pass_at_k(task, k) for task in rewards if len(task) >= k]
+        averages = [_compute_mean(task[:k]) for task in rewards]
+        metrics.append(_make_percentage(f"pass@{k}/accuracy", passes, len(rewards)))
+        metrics.append(_make_percentage(f"pass@1[avg-of-{k}]/accuracy", averages, len(rewards)))
+        if has_answers:
+            majorities = [
+                _score_majority(task_answers[:k], task_rewards[:k])
+                for task_answers, task_rewards in zip(answers, rewards, strict=True)
+            ]
+            metrics.append(_make_percentage(f"majority@{k}/accuracy", majorities, len(rewards)))
+        metrics += _compute_spread_across_runs(rewards, k)
+    return metrics
+
+
+def _group_by_task(items: Sequence[ScoredItem]) -> list[list[tuple[ScoredItem, float]]]:
+    """Return the rollouts with a reward of each task, in the order of their rollout indexes."""
+    tasks: defaultdict[str, list[tuple[ScoredItem, float]]] = defaultdict(list)
+    for item in items:
+        reward = get_effective_reward(item)
+        if reward is not None:
+            tasks[item.group or item.id].append((item, reward))
+    return [sorted(rollouts, key=_get_rollout_index) for rollouts in tasks.values()]
+
+
+def _get_rollout_index(rollout: tuple[ScoredItem, float]) -> float:
+    index = rollout[0].metadata.get(ROLLOUT_KEY)
+    return index if is_number(index) else 0
+
+
+def _get_answer(item: ScoredItem) -> str | None:
+    answer: Any = item.metadata.get(ANSWER_KEY)
+    return answer if isinstance(answer, str) else None
+
+
+def _estimate_pass_at_k(rewards: Scores, k: int) -> float:
+    """Return the probability that one of k rollouts passes, if all rewards are 0 or 1. Otherwise,
+    NeMo Gym takes the highest of the first k rewards.
+    """
+    if not all(reward in (0, 1) for reward in rewards):
+        return max(rewards[:k])
+    n_failed = sum(reward == 0 for reward in rewards)
+    return 1.0 - math.comb(n_failed, k) / math.comb(len(rewards), k)
+
+
+def _score_majority(answers: Sequence[str | None], rewards: Scores) -> float:
+    """Return the mean reward of the most frequent answers; 0 without an answer."""
+    counts = Counter(
+        (answer, reward)
+        for answer, reward in zip(answers, rewards, strict=True)
+        if answer is not None
+    )
+    if not counts:
+        return 0.0
+    highest = max(counts.values())
+    tied = [reward for (_, reward), count in counts.items() if count == highest]
+    return _compute_mean(tied)
+
+
+def _compute_spread_across_runs(rewards: Sequence[Scores], k: int) -> list[Metric]:
+    """Compute the spread of the means of the first, the second ... rollout of all tasks."""
+    means: list[float] = []
+    for index in range(k):
+        of_run = [task[index] for task in rewards if index < len(task)]
+        if of_run:
+            means.append(100 * _compute_mean(of_run))
+    if len(means) < 2:
+        return []
+    deviation = _compute_standard_deviation(means)
+    spreads = {"std_dev": deviation, "std_err": deviation / math.sqrt(len(means))}
+    return [
+        Metric(
+            "pass@k",
+            f"pass@1[avg-of-{k}]/accuracy/{name}_across_runs",
+            value=value,
+            unit="percent",
+            digits=2,
+            measures_spread=True,
+        )
+        for name, value in spreads.items()
+    ]
+
+
+def _make_percentage(name: str, shares: Scores, n_tasks: int) -> Metric:
+    return Metric(
+        "pass@k",
+        name,
+        value=100 * _compute_mean(shares) if shares else None,
+        unit="percent",
+        n=len(shares),
+        total=n_tasks,
+        counted_noun="tasks",
+        digits=2,
+    )

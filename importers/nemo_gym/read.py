@@ -1,0 +1,574 @@
+"""Read rollouts of NeMo Gym as items: the request, the response, the reward and the golden answer.
+
+The items of the response are the model's answer. Calls in the request are part of the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.jsonl import JsonRecord, reread_value
+from fcreview.importers.common.judge_answers import add_judge_verdict, find_equivalence_label
+from fcreview.importers.common.records import (
+    add_issue,
+    as_list,
+    as_object,
+    fill_safely,
+    is_integer,
+    list_objects,
+    shorten_question,
+)
+from fcreview.importers.common.rewards import (
+    PassRule,
+    add_reward_verdicts,
+    choose_pass_rule,
+    read_reward,
+)
+from fcreview.importers.dialects.context import quote_calls
+from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
+from fcreview.importers.dialects.read import read_conversation
+from fcreview.importers.dialects.to_item import fill_conversation
+from fcreview.importers.dialects.tools import read_tools
+from fcreview.importers.nemo_gym import incidents, rules
+from fcreview.importers.nemo_gym.inputs import (
+    GOLDEN_FIELDS,
+    Golden,
+    Inputs,
+    read_golden,
+    read_inputs,
+)
+from fcreview.importers.nemo_gym.rollouts import (
+    AGENT,
+    ATTEMPT_INDEX,
+    FAILURE_CLASS,
+    REQUEST,
+    RESPONSE,
+    REWARD,
+    ROLLOUT_INDEX,
+    TASK_INDEX,
+    JsonObject,
+    RolloutName,
+    RolloutNamer,
+    RunFiles,
+    get_agent_name,
+    get_rollout_index,
+    get_task_index,
+    is_rollout,
+    read_rollouts,
+)
+from fcreview.importers.nemo_gym.survey import survey_rollouts
+from fcreview.matching.align import align_calls_by_turn
+from fcreview.matching.first_difference import find_first_difference
+from fcreview.model.item import Call, ImportIssue, Item, MissingItem, RunFact
+from fcreview.model.json_value import answer_hash
+from fcreview.run_plan import RunPlan
+
+RESPONSES_DIALECT = "openai_responses"
+VERIFIER = "NeMo Gym verifier"
+MAX_FLATTENED_DEPTH = 20
+TOKEN_FIELDS = ("prompt_token_ids", "generation_token_ids", "generation_log_probs")
+"""Fields of items with data for training."""
+CHAT_FIELDS = ("tool_calls", "tool_call_id", "function_call")
+"""Fields of messages in OpenAI's chat format, which some environments write to the input."""
+REQUEST_FIELDS = frozenset(
+    {
+        "background",
+        "include",
+        "input",
+        "instructions",
+        "max_output_tokens",
+        "max_tool_calls",
+        "metadata",
+        "model",
+        "parallel_tool_calls",
+        "previous_response_id",
+        "prompt",
+        "reasoning",
+        "service_tier",
+        "store",
+        "stream",
+        "temperature",
+        "text",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+        "user",
+    }
+)
+"""Fields of a request of OpenAI's Responses. Others become metadata, with a notice."""
+READ_FIELDS = frozenset({REQUEST, RESPONSE, REWARD, TASK_INDEX, ROLLOUT_INDEX, *GOLDEN_FIELDS})
+"""Fields of a rollout that do not become metadata, because the item has a place for them."""
+TASK_KEY = "task index"
+ROLLOUT_KEY = "rollout index"
+USAGE_KEY = "usage"
+FAILED_KEY = "failed attempt"
+EARLIER_KEY = "earlier failed attempts"
+JUDGE_EVALUATIONS = "judge_evaluations"
+JUDGE_TEXT_FIELDS = ("judge_output", "judge_response", "judge_text")
+JUDGE_VERDICT_FIELDS = ("judge_verdict", "verdict", "judgement", "judgment", "extracted_verdict")
+REWARD_TOLERANCE = 1e-9
+
+
+RolloutKey = tuple[int | None, int | None]
+"""Task index and rollout index."""
+
+
+@dataclass(slots=True)
+class _RunContext:
+    """What the rollouts of a run share while they are read."""
+
+    rule: PassRule
+    inputs: Inputs
+    category: str
+    namer: RolloutNamer = field(default_factory=RolloutNamer)
+    n_without_input: int = 0
+    n_rollouts: int = 0
+    rewards: list[float] = field(default_factory=list)
+    finished: set[RolloutKey] = field(default_factory=set)
+    """Task and rollout index of the rollouts in the main file."""
+
+
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | MissingItem]:
+    """Yield the rollouts, and then the failed attempts of rollouts that never succeeded."""
+    files: RunFiles = plan.importer_data
+    survey = survey_rollouts(files)
+    rule = choose_pass_rule(
+        plan.options.get("verdict_from", ""),
+        survey.list_thresholds(),
+        are_verdicts=survey.has_only_verdicts,
+    )
+    category = plan.run.generation or "all"
+    context = _RunContext(rule, read_inputs(files, survey, category), category)
+    if survey.rewards:
+        yield rule.make_fact()
+    yield from context.inputs.issues
+
+    if files.rollouts is not None:
+        yield from _read_main_file(files.rollouts, files.agent, context)
+    if files.failures is not None:
+        yield from _read_failures(files.failures, files.agent, context)
+    yield from _report_unjoined_rollouts(files, context)
+    yield from _report_not_run(context)
+    yield from _compare_official_metrics(plan, files, context)
+
+
+def _read_main_file(
+    path: Path, agent: str | None, context: _RunContext
+) -> Iterator[Item | ImportIssue]:
+    for record in read_rollouts(path, agent):
+        if isinstance(record, ImportIssue):
+            yield record
+            continue
+        if not is_rollout(record.value):
+            yield _make_not_a_rollout_issue(path, record)
+            continue
+        name = context.namer.name(record)
+        context.finished.add((get_task_index(record.value), get_rollout_index(record.value)))
+        context.n_rollouts += 1
+        reward = read_reward(record.value.get(REWARD))
+        if reward is not None:
+            context.rewards.append(reward)
+        item = _make_item(record, name, path, context)
+        fill_safely(item, partial(_recompute_verdict, item, record.value, context.inputs))
+        fill_safely(item, partial(_add_reward, item, record.value, context.rule))
+        fill_safely(item, partial(incidents.apply_rollout_incident, item, record.value))
+        yield item
+
+
+def _make_not_a_rollout_issue(path: Path, record: JsonRecord) -> ImportIssue:
+    what = f"the line is not a rollout: {REQUEST} or {RESPONSE} is missing or not an object"
+    return ImportIssue(str(path), record.line, what=what, severity="error")
+
+
+# -- one rollout
+
+
+def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunContext) -> Item:
+    item = Item(name.item_id, context.category, group=name.group, file=str(path))
+    item.line = record.line
+    item.offset = record.offset
+    item.length = record.length
+    if "#" in name.item_id:
+        add_issue(item, "several rollouts have the same task and rollout index")
+
+    rollout: JsonObject = record.value
+    response = as_object(rollout.get(RESPONSE))
+    item.prediction_hash = answer_hash(response.get("output"))
+    golden = _find_golden(rollout, context.inputs)
+    if golden is None and context.inputs.has_files and not context.inputs.is_joined(rollout):
+        context.n_without_input += 1
+
+    # A failure in one part must not lose the others, such as the reward.
+    fill_safely(item, partial(_fill_conversation, item, rollout))
+    fill_safely(item, partial(_add_metadata, item, rollout))
+    fill_safely(item, partial(_add_usage, item, response))
+    fill_safely(item, partial(_add_golden, item, golden))
+    fill_safely(item, partial(_add_judge_verdicts, item, rollout))
+    return item
+
+
+def _find_golden(rollout: JsonObject, inputs: Inputs) -> Golden | None:
+    return read_golden(rollout) or inputs.find_golden(rollout)
+
+
+def _fill_conversation(item: Item, rollout: JsonObject) -> None:
+    request = as_object(rollout.get(REQUEST))
+    response = as_object(rollout.get(RESPONSE))
+    question = _read_request(item, request)
+    answer = _read_response(item, response)
+    question.messages.extend(answer.messages)
+    question.issues.extend(answer.issues)
+    _add_functions(question, request, response)
+    fill_conversation(item, question)
+    item.functions = question.functions
+    if not item.question:
+        item.question = shorten_question(str(rollout.get("name") or item.group))
+
+
+def _read_request(item: Item, request: JsonObject) -> ParsedConversation:
+    """Read what the model was asked. Its calls are those of earlier turns."""
+    written = request.get("input")
+    if isinstance(written, str):
+        written = [{"role": "user", "content": written}]
+    if not isinstance(written, list):
+        add_issue(item, f"{REQUEST}.input is neither a text nor a list, so the question is unknown")
+        written = []
+    for name in request:
+        if name not in REQUEST_FIELDS and request[name] is not None:
+            add_issue(item, f"field {REQUEST}.{name} is not read", severity="notice")
+
+    parts: JsonObject = {"messages": written}
+    if request.get("instructions") is not None:
+        parts["instructions"] = request["instructions"]
+    is_chat = any(message.keys() & set(CHAT_FIELDS) for message in list_objects(written))
+    conversation = _read_parts(
+        parts, dialect=None if is_chat else RESPONSES_DIALECT, place=f"{REQUEST}.input"
+    )
+    quote_calls(conversation)
+    return conversation
+
+
+def _read_response(item: Item, response: JsonObject) -> ParsedConversation:
+    written = response.get("output")
+    if not isinstance(written, list):
+        add_issue(item, f"{RESPONSE}.output is not a list, so the answer is unknown")
+        written = []
+    output = [_without_token_data(each) for each in _flatten(written, depth=0)]
+    return _read_parts({"messages": output}, RESPONSES_DIALECT, place=f"{RESPONSE}.output")
+
+
+def _read_parts(parts: JsonObject, dialect: str | None, *, place: str) -> ParsedConversation:
+    """Read messages, and name in each issue the field of the rollout that contains them."""
+    if not parts["messages"] and "instructions" not in parts:
+        return ParsedConversation(RESPONSES_DIALECT)
+    conversation = read_conversation(parts, dialect=dialect)
+    conversation.issues = [_place_issue(issue, place) for issue in conversation.issues]
+    return conversation
+
+
+def _place_issue(issue: MessageIssue, place: str) -> MessageIssue:
+    rest = issue.path.removeprefix("input").removeprefix("messages")
+    return replace(issue, path=place + rest)
+
+
+def _flatten(written: list[Any], *, depth: int) -> Iterator[Any]:
+    """Yield the items of an output. Some environments write lists of items in it."""
+    for item in written:
+        if isinstance(item, list) and depth < MAX_FLATTENED_DEPTH:
+            yield from _flatten(item, depth=depth + 1)
+        else:
+            yield item
+
+
+def _without_token_data(item: Any) -> Any:
+    if not isinstance(item, dict) or not item.keys() & set(TOKEN_FIELDS):
+        return item
+    return {name: value for name, value in item.items() if name not in TOKEN_FIELDS}
+
+
+def _add_functions(
+    conversation: ParsedConversation, request: JsonObject, response: JsonObject
+) -> None:
+    """Add the tools on offer. The response repeats those of the request."""
+    tools = request.get("tools")
+    if tools is None:
+        tools = response.get("tools")
+    for reading in read_tools(tools, path=f"{REQUEST}.tools"):
+        if isinstance(reading, MessageIssue):
+            conversation.issues.append(reading)
+        else:
+            conversation.functions.append(reading)
+
+
+def _add_metadata(item: Item, rollout: JsonObject) -> None:
+    metadata = item.extra.metadata
+    for name, value in rollout.items():
+        if name not in READ_FIELDS and value is not None:
+            metadata[name] = value
+    if rollout.get(AGENT) is not None and not get_agent_name(rollout):
+        add_issue(item, f"{AGENT} has no name, so the rollout is of no agent")
+    for key, index in (
+        (TASK_KEY, get_task_index(rollout)),
+        (ROLLOUT_KEY, get_rollout_index(rollout)),
+    ):
+        if index is not None:
+            metadata[key] = index
+    for name in (TASK_INDEX, ROLLOUT_INDEX):
+        if rollout.get(name) is not None and not is_integer(rollout[name]):
+            add_issue(item, f"{name} is not a whole number")
+    response = as_object(rollout.get(RESPONSE))
+    item.ended = _describe_ending(response)
+
+
+def _describe_ending(response: JsonObject) -> str | None:
+    reason = as_object(response.get("incomplete_details")).get("reason")
+    if isinstance(reason, str):
+        return reason
+    status = response.get("status")
+    return status if isinstance(status, str) else None
+
+
+def _add_usage(item: Item, response: JsonObject) -> None:
+    usage = response.get("usage")
+    if usage is None:
+        return
+    if not isinstance(usage, dict):
+        add_issue(item, f"{RESPONSE}.usage is not an object, so the tokens are unknown")
+        return
+    item.extra.metadata[USAGE_KEY] = usage
+    tokens_in = usage.get("input_tokens")
+    tokens_out = usage.get("output_tokens")
+    item.tokens_in = tokens_in if is_integer(tokens_in) else None
+    item.tokens_out = tokens_out if is_integer(tokens_out) else None
+
+
+def _add_reward(item: Item, rollout: JsonObject, rule: PassRule) -> None:
+    if REWARD not in rollout:
+        add_issue(item, "the rollout has no reward")
+    add_reward_verdicts(item, rollout.get(REWARD), rule, by=VERIFIER)
+
+
+# -- golden answers
+
+
+def _add_golden(item: Item, golden: Golden | None) -> None:
+    """Set the golden answer and the pairs."""
+    if golden is None or golden.calls is None:
+        item.pairs = align_calls_by_turn([], item.predicted)
+        item.rule_note = "the rollout has no golden calls"
+    if golden is None:
+        return
+
+    for problem in golden.problems:
+        add_issue(item, problem)
+    item.golden_hash = answer_hash(golden.written)
+    if golden.answers:
+        item.extra.accepted_answers = list(golden.answers)
+    item.extra.golden_reply = golden.reply
+    if golden.calls is not None:
+        _compare_calls(item, golden)
+
+
+def _compare_calls(item: Item, golden: Golden) -> None:
+    # The golden calls answer the request, so they belong to the first turn with calls.
+    turn = item.predicted[0].turn if item.predicted else item.n_turns - 1
+    item.golden = [replace(call, turn=turn) for call in golden.calls or []]
+    item.pairs = align_calls_by_turn(item.golden, item.predicted)
+    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
+
+
+def _recompute_verdict(item: Item, rollout: JsonObject, inputs: Inputs) -> None:
+    golden = _find_golden(rollout, inputs)
+    if golden is not None and golden.calls is not None:
+        calls = _list_function_calls(item, as_object(rollout.get(RESPONSE)))
+        rules.recompute_verdict(item, golden, calls)
+
+
+def _list_function_calls(item: Item, response: JsonObject) -> list[Call]:
+    """Return the predicted calls without those of tools that the provider of the model runs, which
+    the environments do not count.
+    """
+    names = {
+        output.get("name")
+        for output in _flatten(as_list(response.get("output")), depth=0)
+        if isinstance(output, dict) and output.get("type") == "function_call"
+    }
+    return [call for call in item.predicted if call.name in names]
+
+
+# -- judges
+
+
+def _add_judge_verdicts(item: Item, rollout: JsonObject) -> None:
+    """Add the verdicts of judges, with what they wrote as the explanation."""
+    evaluations = list_objects(rollout.get(JUDGE_EVALUATIONS))
+    for index, evaluation in enumerate(evaluations):
+        _add_judge_evaluation(item, evaluation, index)
+
+    written = _find_text(rollout, JUDGE_TEXT_FIELDS)
+    if written and not evaluations:
+        stated = _find_text(rollout, JUDGE_VERDICT_FIELDS)
+        add_judge_verdict(item, stated, written, criterion="correct", by=None)
+
+
+def _add_judge_evaluation(item: Item, evaluation: JsonObject, index: int) -> None:
+    """Add one evaluation. Its label can be missing, because it is also in the judge's text."""
+    place = f"{JUDGE_EVALUATIONS}[{index}]"
+    text = _join_output_texts(evaluation.get("response"))
+    if not text:
+        add_issue(item, f"{place}.response has no text, so the judge's explanation is unknown")
+    label = evaluation.get("verdict_label")
+    if label is not None and not isinstance(label, str):
+        add_issue(item, f"{place}.verdict_label is not a text")
+    criterion = "correct" if index == 0 else f"judge {index + 1}"
+    add_judge_verdict(
+        item,
+        label or find_equivalence_label(text),
+        text,
+        criterion=criterion,
+        by=_get_model(evaluation),
+    )
+
+
+def _join_output_texts(response: Any) -> str:
+    """Return the texts of the messages in a judge's response."""
+    texts: list[str] = []
+    for message in list_objects(as_object(response).get("output")):
+        for part in list_objects(message.get("content")):
+            if isinstance(part.get("text"), str):
+                texts.append(part["text"])
+    return "\n".join(texts)
+
+
+def _get_model(evaluation: JsonObject) -> str | None:
+    model = as_object(evaluation.get("response")).get("model")
+    return model if isinstance(model, str) and model else None
+
+
+def _find_text(rollout: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = rollout.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+# -- failed attempts
+
+
+@dataclass(slots=True)
+class _FailedRollout:
+    """Attempts of a rollout, of which only the place of the last one is kept in memory."""
+
+    last: JsonRecord
+    names: list[str] = field(default_factory=list)
+
+
+def _read_failures(
+    path: Path, agent: str | None, context: _RunContext
+) -> Iterator[Item | ImportIssue]:
+    """Yield an item for each rollout that is not in the main file: its last failed attempt."""
+    failed: dict[RolloutKey | int, _FailedRollout] = {}
+    is_empty = True
+    for record in read_rollouts(path, agent):
+        is_empty = False
+        if isinstance(record, ImportIssue):
+            yield record
+            continue
+        if not isinstance(record.value.get(REQUEST), dict):
+            yield _make_not_a_rollout_issue(path, record)
+            continue
+        key = (get_task_index(record.value), get_rollout_index(record.value))
+        if key in context.finished:
+            continue
+        place = replace(record, value=None)
+        # Without indexes, it is unknown which attempts are of one rollout.
+        rollout = failed.setdefault(record.line if None in key else key, _FailedRollout(place))
+        rollout.last = place
+        rollout.names.append(_name_failure(record.value))
+
+    if is_empty and agent is None:
+        yield ImportIssue(str(path), None, what="the file contains no records")
+
+    for rollout in failed.values():
+        value = as_object(reread_value(path, rollout.last))
+        record = replace(rollout.last, value=value)
+        item = _make_item(record, context.namer.name(record), path, context)
+        item.extra.metadata[FAILED_KEY] = rollout.names[-1]
+        if len(rollout.names) > 1:
+            item.extra.metadata[EARLIER_KEY] = rollout.names[:-1]
+        fill_safely(item, partial(incidents.apply_failure, item, value))
+        yield item
+
+
+def _name_failure(failure: JsonObject) -> str:
+    attempt = failure.get(ATTEMPT_INDEX)
+    number = f"attempt {attempt}: " if is_integer(attempt) else ""
+    return number + str(failure.get(FAILURE_CLASS))
+
+
+# -- the run
+
+
+def _report_unjoined_rollouts(files: RunFiles, context: _RunContext) -> Iterator[ImportIssue]:
+    if not context.n_without_input:
+        return
+    paths = [files.materialized_inputs] if files.materialized_inputs else []
+    names = ", ".join(path.name for path in [*paths, *files.datasets])
+    what = (
+        f"{context.n_without_input:,} rollouts belong to no input of {names}: no input has the"
+        " same task index or the same messages. They have no golden answer"
+    )
+    file = files.rollouts or files.failures
+    yield ImportIssue(str(file), None, what=what)
+
+
+def _report_not_run(context: _RunContext) -> Iterator[RunFact | MissingItem]:
+    if context.inputs.n_expected is None:
+        return
+    yield RunFact("expected_items", context.inputs.n_expected, "rows of the materialized inputs")
+    yield from context.inputs.not_run
+
+
+def _compare_official_metrics(
+    plan: RunPlan, files: RunFiles, context: _RunContext
+) -> Iterator[ImportIssue]:
+    """Set the official metrics of the run. Yield a notice if the mean reward is another one."""
+    if files.aggregate is None:
+        return
+    issues: list[ImportIssue] = []
+    entries = list_objects(read_json(files.aggregate, issues, list))
+    yield from issues
+    recorded = _find_agent_metrics(entries, plan.run.generation)
+    if not recorded:
+        return
+    plan.run.official_metrics = {"rollouts": recorded}
+    stated = read_reward(recorded.get("mean/reward"))
+    if stated is None or not context.rewards:
+        return
+    mean = sum(context.rewards) / len(context.rewards)
+    if abs(stated - mean) > REWARD_TOLERANCE:
+        what = (
+            f"mean/reward is {stated:g} in {files.aggregate.name}, but the mean of the rollouts is"
+            f" {mean:g}"
+        )
+        yield ImportIssue(str(files.aggregate), None, what=what, severity="notice")
+
+
+def _find_agent_metrics(entries: list[JsonObject], agent: str) -> JsonObject:
+    for entry in entries:
+        if as_object(entry.get(AGENT)).get("name") == agent or len(entries) == 1:
+            metrics = entry.get("agent_metrics")
+            return {
+                name: value
+                for name, value in as_object(metrics).items()
+                if read_reward(value) is not None
+            }
+    return {}

@@ -1,0 +1,131 @@
+"""Write reviewed rewards and masks to the rollouts of NeMo Gym.
+
+A reviewed reward replaces `reward`. If all rewards of the file are 0 or 1, a reviewed verdict is a
+reward, too. A review that marks a rollout as an incident sets `mask_sample`, which excludes it from
+training, and a review that clears the mark removes it. All other fields stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.jsonl import JsonRecord
+from fcreview.importers.common.records import as_object, is_number
+from fcreview.importers.common.writeback import (
+    CriterionKey,
+    LineEdits,
+    apply_line_edits,
+    dump_in_style_of,
+    find_unrepresentable_reviews,
+    parse_numbered_records,
+)
+from fcreview.importers.nemo_gym.discovery import SUMMARY_ENDINGS
+from fcreview.importers.nemo_gym.rollouts import (
+    MASK,
+    REWARD,
+    JsonObject,
+    RolloutNamer,
+    RunFiles,
+    is_rollout,
+    read_rollouts,
+)
+from fcreview.model.address import ITEM
+from fcreview.model.incident import INCIDENT
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
+from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
+from fcreview.safe_files import read_file
+
+ITEM_REWARD = (ITEM, TOTAL_REWARD)
+ITEM_INCIDENT = (ITEM, INCIDENT)
+CONFIG = "instance_config"
+
+
+def rewrite_scores(
+    plan: RunPlan, items: Sequence[ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
+    files: RunFiles = plan.importer_data
+    lines_by_id = _find_lines(files)
+    is_shared = files.agent is not None
+
+    def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
+        # The copies of a file that several runs share would overwrite each other.
+        if is_shared or item.id not in lines_by_id:
+            return False
+        return key == ITEM_INCIDENT or (key in (ITEM_REWARD, ITEM_CORRECT) and _has_reward(item))
+
+    yield from find_unrepresentable_reviews(items, is_representable)
+    if files.rollouts is None or is_shared:
+        return
+
+    raw = read_file(files.rollouts)
+    edits = _edit_lines(
+        raw, {lines_by_id[item.id]: item for item in items if item.id in lines_by_id}
+    )
+    if edits:
+        yield RewrittenFile(files.rollouts, apply_line_edits(raw, edits))
+
+
+def find_summary_files(plan: RunPlan) -> list[Path]:
+    files: RunFiles = plan.importer_data
+    if files.rollouts is None:
+        return []
+    paths = [files.rollouts.with_name(files.rollouts.stem + end) for end in SUMMARY_ENDINGS]
+    return [path for path in paths if path.is_file()]
+
+
+def _find_lines(files: RunFiles) -> dict[str, int]:
+    """Return the line of each item, by the names that the import gives."""
+    if files.rollouts is None:
+        return {}
+    namer = RolloutNamer()
+    lines: dict[str, int] = {}
+    for record in read_rollouts(files.rollouts, files.agent):
+        if isinstance(record, JsonRecord) and is_rollout(record.value):
+            lines[namer.name(record).item_id] = record.line
+    return lines
+
+
+def _edit_lines(raw: bytes, items_by_line: Mapping[int, ScoredItem]) -> LineEdits:
+    lines = raw.split(b"\n")
+    edits = LineEdits()
+    for number, rollout in parse_numbered_records(raw):
+        item = items_by_line.get(number)
+        if item is None or not item.overrides:
+            continue
+        new_rollout = _apply_reviews(rollout, item)
+        if new_rollout != rollout:
+            edits.replaced[number] = dump_in_style_of(lines[number - 1], rollout, new_rollout)
+    return edits
+
+
+def _apply_reviews(rollout: JsonObject, item: ScoredItem) -> JsonObject:
+    reviewed: JsonObject = dict(rollout)
+    reward = _get_reviewed_reward(item)
+    if reward is not None:
+        reviewed[REWARD] = reward
+    mark = item.overrides.get(ITEM_INCIDENT)
+    if isinstance(mark, bool):
+        reviewed[MASK] = mark
+        config = as_object(rollout.get(CONFIG))
+        if MASK in config:
+            reviewed[CONFIG] = config | {MASK: mark}
+    return reviewed
+
+
+def _has_reward(item: ScoredItem) -> bool:
+    return _get_reviewed_reward(item) is not None
+
+
+def _get_reviewed_reward(item: ScoredItem) -> float | None:
+    """Return the reward that annotators set, or 1 or 0 for a verdict where rewards are verdicts."""
+    reward: Any = item.overrides.get(ITEM_REWARD)
+    if is_number(reward):
+        return float(reward)
+    verdict = item.overrides.get(ITEM_CORRECT)
+    if isinstance(verdict, bool) and item.metadata.get(PASSING_REWARD_KEY) == 1:
+        return float(verdict)
+    return None

@@ -1,0 +1,373 @@
+"""Rollouts of NeMo Gym have the rewards, calls, golden answers, failures and figures of its own
+program.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.nemo_gym.leaderboard import compute_metrics
+from fcreview.importers.registry import discover, read_items, rewrite_scores
+from fcreview.model.incident import INCIDENT
+from fcreview.model.item import ImportIssue, Item, MissingItem, RunFact
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
+from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
+from tests.importers.mutations import (
+    Reading,
+    choose_mutations,
+    describe_item,
+    find_silent_losses,
+    list_mutations,
+)
+
+Json = dict[str, Any]
+ENVIRONMENT = Path("nemo_gym") / "library_desk"
+MUTATED_FIELDS = (
+    "role",
+    "content",
+    "text",
+    "summary",
+    "name",
+    "arguments",
+    "call_id",
+    "output",
+    "input",
+    "tools",
+    "parameters",
+    "reward",
+    "response",
+    "responses_create_params",
+    "verdict_label",
+)
+
+VALID_VALUES = (("arguments", "object"), ("parameters", "object"), ("reward", "number"))
+"""Kinds of values that these fields may have."""
+
+
+@pytest.fixture
+def environment(samples: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(samples / ENVIRONMENT, tmp_path / "run"))
+
+
+def find_plan(folder: Path, **options: str) -> RunPlan:
+    (plan,) = discover([folder], format="nemo_gym").plans
+    plan.options.update(options)  # type: ignore[call-overload]
+    return plan
+
+
+def read_run(plan: RunPlan) -> tuple[list[Item], list[ImportIssue]]:
+    items: list[Item] = []
+    issues: list[ImportIssue] = []
+    for record in read_items(plan):
+        if isinstance(record, Item):
+            items.append(record)
+            issues += record.issues
+        elif isinstance(record, ImportIssue):
+            issues.append(record)
+    return items, issues
+
+
+def score_item(item: Item, **overrides: Any) -> ScoredItem:
+    values = {v.criterion: v.value for v in item.verdicts if v.source == "official"}
+    return ScoredItem(
+        item.id,
+        item.category,
+        item.group,
+        item.official,
+        values=values,
+        metadata=item.extra.metadata,
+        **overrides,
+    )
+
+
+def read_rows(path: Path) -> list[Json]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def write_rows(path: Path, rows: Sequence[Json]) -> None:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def get_reward(item: Item) -> Any:
+    return [verdict.value for verdict in item.verdicts if verdict.criterion == TOTAL_REWARD]
+
+
+def list_result_texts(item: Item) -> list[str]:
+    return [message.content for message in item.messages if message.role == "tool"]
+
+
+# -- published rollouts
+
+
+@pytest.mark.bench
+def test_published_rollouts_have_the_recorded_rewards_calls_and_golden_answers(bench: Path) -> None:
+    folder = bench / "nemo_gym"
+    truth = json.loads((folder / "truth.json").read_text())
+    plans = {plan.run.path: plan for plan in discover([folder], format="nemo_gym").plans}
+    assert set(plans) == {str(folder / name) for name in truth}
+
+    for name, expected in truth.items():
+        items, _ = read_run(plans[str(folder / name)])
+        rollouts = {item.line: item for item in items if item.file == str(folder / name)}
+        assert len(rollouts) == expected["rows"]
+        for entry in expected["items"]:
+            item = rollouts[entry["line"]]
+            assert get_reward(item) == [entry["reward"]]
+            calls = [(call.name, call.raw) for call in item.predicted if call.raw is not None]
+            assert calls == [(call_name, text) for call_name, text, _ in entry["calls"]]
+            shown = list_result_texts(item)[-len(entry["results"]) :] if entry["results"] else []
+            # The truth has the beginnings of the results.
+            starts = sorted(text for _, text in entry["results"])
+            for text, start in zip(sorted(shown), starts, strict=True):
+                assert text.startswith(start)
+            check_golden_answer(item, entry.get("golden"))
+
+
+def check_golden_answer(item: Item, expected: Any) -> None:
+    if expected is None:
+        return
+    if isinstance(expected, list):
+        assert [
+            {"name": call.name, "arguments": {k: v.any_of[0] for k, v in call.arguments.items()}}
+            for call in item.golden
+            if call.arguments is not None
+        ] == expected
+    elif expected["type"] == "message":
+        assert (item.golden, item.extra.golden_reply) == ([], expected["content"])
+    else:
+        assert [call.name for call in item.golden] == [expected["name"]]
+
+
+@pytest.mark.bench
+def test_published_figures_are_recomputed(bench: Path) -> None:
+    folder = bench / "nemo_gym"
+    truth = json.loads((folder / "truth.json").read_text())
+    for plan in discover([folder], format="nemo_gym").plans:
+        expected = truth[str(Path(plan.run.path).relative_to(folder))]
+        items, issues = read_run(plan)
+        metrics = compute_metrics([score_item(item) for item in items], plan.run)
+        values = {metric.name: metric.value for metric in metrics}
+        assert values["mean/reward"] == pytest.approx(expected["mean_reward"])
+        for name, value in expected.get("official", {}).items():
+            assert values[name] == pytest.approx(value), name
+        assert not any("mean/reward" in issue.what for issue in issues)
+
+
+@pytest.mark.bench
+def test_recomputed_verdicts_equal_rewards_of_environments_that_compare_calls(bench: Path) -> None:
+    for name in ("xlam_fc", "single_step_tool_use_with_argument_comparison"):
+        items, _ = read_run(find_plan(bench / "nemo_gym" / name))
+        assert [item.rule for item in items] == [item.official for item in items]
+
+
+@pytest.mark.bench
+def test_failed_attempts_and_cut_rollouts_are_incidents(bench: Path) -> None:
+    items, _ = read_run(find_plan(bench / "nemo_gym" / "made_repeats"))
+    incidents = {item.id: item.incident for item in items if item.incident}
+    assert incidents == {
+        "task_1_rollout_1": "context_length",
+        "task_2_rollout_1": "harness",
+        "task_0_rollout_2": "timeout",
+        "task_1_rollout_2": "server",
+        "task_2_rollout_2": "harness",
+    }
+    failed = [item for item in items if "failed attempt" in item.extra.metadata]
+    assert [(item.official, item.rule, get_reward(item)) for item in failed] == [
+        (None, None, [])
+    ] * 3
+
+
+@pytest.mark.bench
+def test_inputs_of_other_tasks_give_an_issue_instead_of_golden_answers(bench: Path) -> None:
+    items, issues = read_run(find_plan(bench / "nemo_gym" / "workplace_assistant"))
+    assert not any(item.golden for item in items)
+    assert any("5 rollouts belong to no input of example.jsonl" in issue.what for issue in issues)
+
+
+# -- rewards and verdicts
+
+
+def test_rewards_beyond_0_and_1_are_scores_and_no_verdicts(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[-1]["reward"] = 2.5
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(environment))
+    assert {item.official for item in items} == {None}
+    assert get_reward(items[0]) == [1.0]
+
+
+def test_threshold_of_verdict_from_gives_verdicts(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[-1]["reward"] = 0.5
+    write_rows(path, rows)
+    plan = find_plan(environment, verdict_from="reward>=0.5")
+    items, _ = read_run(plan)
+    assert items[6].official is True
+    assert items[2].official is False
+    facts = [record for record in read_items(plan) if isinstance(record, RunFact)]
+    assert facts[0].value == "reward>=0.5"
+
+
+@pytest.mark.parametrize("reward", ["1.0", True, [1], {"x": 1}])
+def test_reward_that_is_no_number_gives_an_issue_and_no_verdict(
+    environment: Path, reward: Any
+) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[0]["reward"] = reward
+    write_rows(path, rows)
+    items, issues = read_run(find_plan(environment))
+    assert items[0].official is None
+    assert any(issue.line == 1 and "not a finite number" in issue.what for issue in issues)
+
+
+def test_judge_verdicts_have_the_text_of_the_judge(environment: Path) -> None:
+    items, _ = read_run(find_plan(environment))
+    by_id = {item.id: item for item in items}
+    overlooked = by_id["task_0_rollout_1"]
+    (verdict,) = [verdict for verdict in overlooked.verdicts if verdict.source == "judge"]
+    assert (verdict.value, verdict.by) == (True, "oak-20b")
+    assert verdict.rationale == "The opening time is right. [[A=B]]"
+    assert (overlooked.judge, overlooked.official, overlooked.rule) == (True, False, False)
+
+
+def test_failed_judge_of_a_failed_attempt_is_no_incident_of_the_model(environment: Path) -> None:
+    items, _ = read_run(find_plan(environment))
+    failed = items[-1]
+    assert (failed.id, failed.incident, failed.flags) == (
+        "task_3_rollout_1",
+        None,
+        ["judge_failed"],
+    )
+    assert failed.extra.metadata["earlier failed attempts"] == ["attempt 0: transient"]
+
+
+# -- joining
+
+
+def test_golden_answers_are_joined_by_messages_if_there_is_no_task_index(environment: Path) -> None:
+    for path in environment.glob("*.jsonl"):
+        rows = read_rows(path)
+        for row in rows:
+            row.pop("_ng_task_index", None)
+        write_rows(path, rows[::-1] if "inputs" in path.name else rows)
+    items, _ = read_run(find_plan(environment))
+    assert [len(item.golden) for item in items[:4]] == [1, 2, 1, 2]
+    assert len({item.group for item in items}) == 4
+
+
+def test_rollouts_that_were_not_run_are_counted(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    write_rows(path, read_rows(path)[1:])
+    records = list(read_items(find_plan(environment)))
+    missing = [record.id for record in records if isinstance(record, MissingItem)]
+    assert missing == ["task_1_rollout_0"]
+
+
+def test_agents_of_one_file_are_several_runs(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[0]["agent_ref"] = {"name": "other_agent"}
+    write_rows(path, rows)
+    plans = discover([environment], format="nemo_gym").plans
+    runs = {plan.run.generation: plan for plan in plans}
+    assert set(runs) == {"other_agent", "library_desk_agent"}
+    items, _ = read_run(runs["other_agent"])
+    assert [item.id for item in items] == ["task_1_rollout_0"]
+
+
+def test_calls_in_the_request_are_context_and_no_predictions(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[0]["responses_create_params"]["input"] += [
+        {
+            "type": "function_call",
+            "call_id": "c",
+            "name": "find_book",
+            "arguments": '{"title": "X"}',
+        },
+        {"type": "function_call_output", "call_id": "c", "output": "nothing"},
+        {"role": "user", "content": "And by Ida Brandt?"},
+    ]
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(environment))
+    assert [call.arguments for call in items[0].predicted] == [{"author": "Ida Brandt"}]
+    assert any(
+        '[call find_book {"title": "X"}]' in message.content for message in items[0].messages
+    )
+    assert items[0].pairs[0].state == "="
+
+
+# -- writing back
+
+
+def test_reviewed_rewards_and_masks_are_written_and_all_else_is_kept(environment: Path) -> None:
+    plan = find_plan(environment)
+    items, _ = read_run(plan)
+    by_id = {item.id: item for item in items}
+    reviewed = [
+        score_item(by_id["task_1_rollout_1"], overrides={ITEM_CORRECT: True}),
+        score_item(by_id["task_2_rollout_1"], overrides={("item", TOTAL_REWARD): 0.25}),
+        score_item(by_id["task_3_rollout_0"], overrides={("item", INCIDENT): False}),
+        score_item(by_id["task_0_rollout_0"], overrides={("item", INCIDENT): True}),
+        score_item(by_id["task_3_rollout_1"], overrides={ITEM_CORRECT: True}),
+    ]
+    written = list(rewrite_scores(plan, reviewed))
+    (file,) = [each for each in written if isinstance(each, RewrittenFile)]
+    assert [each.count for each in written if isinstance(each, Unrepresentable)] == [1]
+
+    old = read_rows(environment / "rollouts.jsonl")
+    new = [json.loads(line) for line in file.content.splitlines()]
+    changes = {
+        index: {name: row[name] for name in row if before.get(name) != row[name]}
+        for index, (before, row) in enumerate(zip(old, new, strict=True))
+        if before != row
+    }
+    assert changes == {
+        1: {"mask_sample": True},
+        2: {"reward": 1.0},
+        5: {"reward": 0.25},
+        6: {"mask_sample": False},
+    }
+
+
+def test_verdicts_determine_rewards_only_if_all_rewards_are_0_or_1(environment: Path) -> None:
+    items, _ = read_run(find_plan(environment))
+    assert items[0].extra.metadata[PASSING_REWARD_KEY] == 1
+    item = score_item(items[0], overrides={ITEM_CORRECT: False})
+    assert item.derive_verdict("nemo_gym", "item", TOTAL_REWARD) == 0.0
+    item.metadata = {}
+    assert item.derive_verdict("nemo_gym", "item", TOTAL_REWARD) is None
+
+
+# -- damage
+
+
+def read_mutated(environment: Path, rows: Sequence[Json]) -> Reading:
+    write_rows(environment / "rollouts.jsonl", rows)
+    items: list[Item] = []
+    issues: list[ImportIssue] = []
+    for plan in discover([environment], format="nemo_gym").plans:  # one for each agent
+        items_of_run, issues_of_run = read_run(plan)
+        items += items_of_run
+        issues += issues_of_run
+    return Reading(sorted(describe_item(item) for item in items), issues)
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.sweep)])
+def test_no_mutation_of_a_field_loses_anything_in_silence(environment: Path, count: int) -> None:
+    rows = read_rows(environment / "rollouts.jsonl")
+    mutations = choose_mutations(list_mutations(rows, MUTATED_FIELDS, VALID_VALUES), count)
+    # The first record shows what the file is.
+    mutations = [mutation for mutation in mutations if mutation.record > 0]
+    assert find_silent_losses(rows, mutations, lambda new: read_mutated(environment, new)) == []

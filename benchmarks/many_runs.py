@@ -90,7 +90,7 @@ def measure_keys(results: Path) -> None:
 
     The runs are opened by path, so that every query names each run by number.
     """
-    keys = (("o", "by corrected"), ("f", "simple_python_"), ("c", "share"), ("q", "first diff"))
+    keys = (("o", "by corrected"), ("L", "simple_python_"), ("c", "share"), ("q", "first diff"))
     with Terminal([FCREVIEW, "open", str(results)], 120, 34) as terminal:
         runs = terminal.wait_for("synthetic")
         print(f"  runs               {runs:6.2f} s on the clock")

@@ -119,9 +119,10 @@ def _check_keys(value: Any) -> dict[str, str]:
     from fcreview.tui.keymap import KeymapError, validate_keymap
 
     try:
-        return validate_keymap(keys)
+        validate_keymap(keys)
     except KeymapError as error:
         raise ValueError(error) from error
+    return keys  # The app names the new ids of renamed actions.
 
 
 def _check_decoders(value: Any) -> dict[str, str]:

@@ -4,7 +4,7 @@ The module does not import Textual, so that a configuration file can be checked 
 quickly:
 
     [keys]
-    "queue.open" = "enter,l"
+    "queue.open" = "enter,O"
     "item.pass" = "y"
 
 Few default keys use Ctrl or Alt, because these conflict with tmux or with the flow control of the
@@ -42,6 +42,9 @@ class Action:
     priority: bool = False
     """Whether the app handles the key before the focused widget and before waiting keys."""
 
+
+NO_KEY = "no_key"
+"""Key name for an action without a key. No terminal sends this key."""
 
 hidden = partial(Action, has_hint=False)
 """Makes an action that the key line does not show."""
@@ -83,19 +86,19 @@ PICKER_ACTIONS = [
 
 RUN_LIST_ACTIONS = [
     *PICKER_ACTIONS,
-    Action("runs.order", "s", action="next_order", label="sort"),
+    Action("runs.order", "o", action="next_order", label="sort"),
     hidden("runs.reverse", "S", action="reverse_order", label="reverse the order"),
     Action("runs.grouping", "tab", action="next_grouping", label="group"),
     Action("runs.find", "slash", action="open_search", label="find"),
     Action(
         "runs.compare",
-        "x",
+        "equals_sign",
         action="mark_run",
         label="compare",
         help="mark two runs to compare them",
     ),
-    hidden("runs.unfold", "right,l", action="unfold(True)", label="unfold"),
-    hidden("runs.refold", "left,h", action="unfold(False)", label="fold"),
+    hidden("runs.unfold", "right", action="unfold(True)", label="unfold"),
+    hidden("runs.refold", "left", action="unfold(False)", label="fold"),
 ]
 
 RUN_SEARCH_ACTIONS = [
@@ -140,10 +143,10 @@ LIST_ACTIONS = [
     hidden("list.up", "k,up", action="move(-1)", label="move to the previous line"),
     hidden("list.page_down", "pagedown,space", action="move_page(1)", label="page down"),
     hidden("list.page_up", "pageup", action="move_page(-1)", label="page up"),
-    hidden("list.half_down", "d", action="move_half(1)", label="scroll half a page down"),
-    hidden("list.half_up", "u", action="move_half(-1)", label="scroll half a page up"),
-    hidden("list.first", "g,home", action="move_to(0)", label="go to the first line"),
-    hidden("list.last", "G,end", action="move_to(-1)", label="go to the last line"),
+    hidden("list.half_down", NO_KEY, action="move_half(1)", label="scroll half a page down"),
+    hidden("list.half_up", NO_KEY, action="move_half(-1)", label="scroll half a page up"),
+    hidden("list.first", "home", action="move_to(0)", label="go to the first line"),
+    hidden("list.last", "end", action="move_to(-1)", label="go to the last line"),
 ]
 
 QUEUE_ACTIONS = [
@@ -156,8 +159,8 @@ QUEUE_ACTIONS = [
         help="overview: pass rates, failures, progress and scores",
     ),
     Action("queue.search", "slash", action="open_search", label="search"),
-    Action("queue.filter", "f", action="open_filter", label="filter"),
-    Action("queue.clear", "F,backspace", action="clear_filter", label="show all"),
+    Action("queue.filter", "F", action="open_filter", label="filter"),
+    Action("queue.clear", "backspace", action="clear_filter", label="show all"),
     Action(
         "queue.clusters",
         "c",
@@ -183,7 +186,7 @@ QUEUE_ACTIONS = [
     ),
     Action(
         "queue.agreement",
-        "a",
+        "percent_sign",
         action="show_list('agreement')",
         label="agreement",
         help="agreement: compare the annotators",
@@ -197,14 +200,14 @@ QUEUE_ACTIONS = [
     ),
     hidden(
         "queue.conventions",
-        "K",
+        "number_sign",
         action="show_list('conventions')",
         label="conventions",
         help="conventions: compare how official programs count errors and trials",
     ),
     hidden(
         "queue.check",
-        "t",
+        "exclamation_mark",
         action="show_list('check')",
         label="check",
         help="check whether the scores are real",
@@ -233,7 +236,7 @@ OVERVIEW_ACTIONS = [
     ),
     Action(
         "overview.failures",
-        "f",
+        "L",
         action="show_list('failures')",
         label="failures",
         help="show the failing items",
@@ -254,35 +257,35 @@ OVERVIEW_ACTIONS = [
     ),
     Action(
         "overview.queue",
-        "r",
+        "b",
         action="show_list('queue')",
         label="review",
         help="open your first unreviewed item of a queue file",
     ),
     hidden(
         "overview.check",
-        "t",
+        "exclamation_mark",
         action="show_list('check')",
         label="check",
         help="check whether the scores are real",
     ),
     Action(
-        "overview.compare",
-        "c",
+        "overview.run_list",
+        "r",
         action="show_list('runs')",
-        label="compare",
+        label="runs",
         help="list the runs; mark two to compare them",
     ),
     Action(
         "overview.estimates",
-        "n",
+        "M",
         action="show_estimates",
         label="estimate",
         help="draw a sample and estimate the accuracy",
     ),
     Action(
         "overview.export",
-        "e",
+        "X",
         action="open_form('export')",
         label="export",
         help="export labels, corrected runs or patches",
@@ -304,13 +307,13 @@ OVERVIEW_ACTIONS = [
     Action("overview.order", "o", action="next_order", label="sort", help="sort the runs"),
     hidden(
         "overview.right",
-        "right,l",
+        "right",
         action="scroll_categories(1)",
         label="scroll to the categories on the right",
     ),
     hidden(
         "overview.left",
-        "left,h",
+        "left",
         action="scroll_categories(-1)",
         label="scroll to the categories on the left",
     ),
@@ -328,7 +331,7 @@ ESTIMATE_ACTIONS = [
     ),
     Action(
         "estimates.review",
-        "r",
+        "b",
         action="review_sample",
         label="review",
         help="open your first unreviewed item of the sample",
@@ -346,15 +349,15 @@ ESTIMATE_ACTIONS = [
     ),
     Action(
         "estimates.metrics",
-        "m",
+        "M",
         action="open_form('estimate')",
         label="all metrics",
         help="estimate every metric of the run",
     ),
-    Action("estimates.report", "h", action="open_form('report')", label="HTML report"),
+    Action("estimates.report", "H", action="open_form('report')", label="HTML report"),
     Action(
         "estimates.export",
-        "e",
+        "X",
         action="open_form('export')",
         label="export",
         help="export labels, corrected runs or patches",
@@ -369,21 +372,28 @@ COMPARISON_ACTIONS = [
     ),
     Action(
         "compare.only",
-        "o",
-        action="next_side",
+        "right",
+        action="step_side(1)",
         label="only A / only B",
         help="show items that only A passes, only B passes, or all",
     ),
+    hidden(
+        "compare.only_before",
+        "left",
+        action="step_side(-1)",
+        label="only B / only A",
+        help="show all items, items that only B passes, or items that only A passes",
+    ),
     Action(
         "compare.source",
-        "v",
+        "V",
         action="next_source",
         label="verdict source",
         help="select the verdicts: official, recomputed, ...",
     ),
     Action(
         "compare.export",
-        "e",
+        "X",
         action="export",
         label="export",
         help="export labels, corrected runs or patches",
@@ -394,14 +404,14 @@ COMPARISON_ACTIONS = [
 FLIP_ACTIONS = [
     Action(
         "flip.next",
-        "right_curly_bracket",
+        "right_square_bracket",
         action="step_flip(1)",
         label="next flip",
         help="show the next item that only one run passes",
     ),
     Action(
         "flip.previous",
-        "left_curly_bracket",
+        "left_square_bracket",
         action="step_flip(-1)",
         label="previous flip",
         help="show the previous item that only one run passes",
@@ -412,8 +422,8 @@ FLIP_ACTIONS = [
 
 CLUSTER_ACTIONS = [
     Action("clusters.take", "enter", action="choose_row", label="show items"),
-    Action("clusters.unfold", "right,l", action="unfold(True)", label="unfold"),
-    hidden("clusters.refold", "left,h", action="unfold(False)", label="fold"),
+    Action("clusters.unfold", "right", action="unfold(True)", label="unfold"),
+    hidden("clusters.refold", "left", action="unfold(False)", label="fold"),
     Action(
         "clusters.grouping",
         "tab",
@@ -557,7 +567,7 @@ ITEM_ACTIONS = [
     hidden("item.raw", "R", action="show_records", label="show raw records"),
     hidden("item.copy", "y", action="copy", label="copy"),
     hidden("item.overview", "v", action="app.overview", label="show the overview"),
-    hidden("item.back", "q,escape,backspace", action="back", label="go back to the queue"),
+    hidden("item.back", "q,escape", action="back", label="go back to the queue"),
 ]
 
 ITEM_TEXT_ACTIONS = [
@@ -576,7 +586,7 @@ ITEM_TEXT_ACTIONS = [
         action="focus_list",
         label="go to the list, or to the arguments if there is no list",
     ),
-    hidden("item.page_down", "pagedown", action="page(1)", label="page down"),
+    hidden("item.page_down", "space,pagedown", action="page(1)", label="page down"),
     hidden("item.page_up", "pageup", action="page(-1)", label="page up"),
     hidden("item.top", "home", action="scroll_to_edge(-1)", label="go to the top"),
     hidden("item.bottom", "end", action="scroll_to_edge(1)", label="go to the end"),
@@ -587,11 +597,13 @@ ITEM_TEXT_ACTIONS = [
         label="move to the first difference",
         help="move to the decisive step, then to the first difference",
     ),
+    hidden("item.fold", "enter", action="toggle_fold", label="fold, unfold or open long text"),
     hidden(
-        "item.fold", "enter,space", action="toggle_fold", label="fold, unfold or open long text"
+        "item.again", "greater_than_sign", action="search_again(1)", label="find the next match"
     ),
-    hidden("item.again", "s", action="search_again(1)", label="find the next match"),
-    hidden("item.before", "S", action="search_again(-1)", label="find the previous match"),
+    hidden(
+        "item.before", "less_than_sign", action="search_again(-1)", label="find the previous match"
+    ),
     hidden(
         "item.dialogue", "t", action="toggle_dialogue", label="show the full or the short dialogue"
     ),
@@ -637,19 +649,19 @@ ADJUDICATION_ACTIONS = [
         for at in range(1, 10)
     ),
     *(action for action in ITEM_ACTIONS if action.id in _SHARED_ITEM_ACTIONS),
-    Action("adjudication.other", "o", action="enter_value", label="enter value"),
-    hidden("adjudication.answers", "v", action="show_answers", label="show the answers in full"),
+    Action("adjudication.other", "0", action="enter_value", label="enter value"),
+    hidden("adjudication.answers", "plus", action="show_answers", label="show the answers in full"),
 ]
 """Keys of the adjudication screen."""
 
 PAGER_ACTIONS = [
     Action("pager.close", "q,escape", action="close", label="back"),
     Action("pager.search", "slash", action="search", label="search"),
-    Action("pager.again", "s,n,enter", action="search_again(1)", label="next match"),
-    Action("pager.before", "S", action="search_again(-1)", label="previous match"),
-    Action("pager.raw", "r", action="toggle_raw", label="raw text"),
-    hidden("pager.fold", "left,h", action="change_depth(-1)", label="fold JSON by one level"),
-    hidden("pager.unfold", "right,l", action="change_depth(1)", label="unfold JSON by one level"),
+    Action("pager.again", "greater_than_sign,enter", action="search_again(1)", label="next match"),
+    Action("pager.before", "less_than_sign", action="search_again(-1)", label="previous match"),
+    Action("pager.raw", "R", action="toggle_raw", label="raw text"),
+    hidden("pager.fold", "left", action="change_depth(-1)", label="fold JSON by one level"),
+    hidden("pager.unfold", "right", action="change_depth(1)", label="unfold JSON by one level"),
     *make_scroll_actions("pager"),
     hidden("pager.top", "home", action="scroll_to_edge(-1)", label="go to the top"),
     hidden("pager.bottom", "end", action="scroll_to_edge(1)", label="go to the end"),
@@ -738,35 +750,47 @@ TAG_ACTIONS = [
     Action("tags.cancel", "q,escape", action="cancel", label="cancel"),
 ]
 
-_LIST_SCREENS = (
-    *(
-        QUEUE_ACTIONS,
-        PICKER_ACTIONS,
-        RUN_LIST_ACTIONS,
-        COMPARISON_ACTIONS,
-        CLUSTER_ACTIONS,
-        OVERVIEW_ACTIONS,
-    ),
-    *(ESTIMATE_ACTIONS, AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, HELP_ACTIONS),
-)
-_DIALOGS = (
-    *(
-        FAULT_ACTIONS,
-        OVERRIDE_REASON_ACTIONS,
-        TAG_ACTIONS,
-        COPY_ACTIONS,
-        GOLDEN_EDITOR_ACTIONS,
-        GOLDEN_TEXT_ACTIONS,
-    ),
-    *(NOTE_ACTIONS, PROMPT_ACTIONS, FORM_ACTIONS, PAGER_ACTIONS, FLIP_ACTIONS, RUN_SEARCH_ACTIONS),
-    *(BULK_REVIEW_ACTIONS, CONFIRM_ACTIONS),
-)
+PLACES: dict[str, Sequence[Action]] = {
+    "list": [*QUEUE_ACTIONS, *LIST_ACTIONS],
+    "item": [*ITEM_ACTIONS, *ITEM_TEXT_ACTIONS],
+    "overview": [*OVERVIEW_ACTIONS, *LIST_ACTIONS],
+    "runs": [*RUN_LIST_ACTIONS, *LIST_ACTIONS],
+    "compare": [*COMPARISON_ACTIONS, *LIST_ACTIONS],
+    "flip": FLIP_ACTIONS,
+    "clusters": [*CLUSTER_ACTIONS, *LIST_ACTIONS],
+    "bulk review": BULK_REVIEW_ACTIONS,
+    "estimates": [*ESTIMATE_ACTIONS, *LIST_ACTIONS],
+    "agreement": [*AGREEMENT_ACTIONS, *LIST_ACTIONS],
+    "calibration": [*CALIBRATION_ACTIONS, *LIST_ACTIONS],
+    "conventions": [*CONVENTION_ACTIONS, *LIST_ACTIONS],
+    "adjudication": [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS],
+    "long text": PAGER_ACTIONS,
+    "menu": [*PICKER_ACTIONS, *LIST_ACTIONS],
+    "help": [*HELP_ACTIONS, *LIST_ACTIONS],
+}
+"""Actions of each screen and pane, by the name that docs/keys.md uses.
+
+A key has the same meaning in all of them, and a verdict key gives a verdict or nothing.
+"""
+DIALOGS: dict[str, Sequence[Action]] = {
+    "fault": FAULT_ACTIONS,
+    "override reason": OVERRIDE_REASON_ACTIONS,
+    "tags": TAG_ACTIONS,
+    "copy": COPY_ACTIONS,
+    "golden editor": GOLDEN_EDITOR_ACTIONS,
+    "golden text": GOLDEN_TEXT_ACTIONS,
+    "note": NOTE_ACTIONS,
+    "question": PROMPT_ACTIONS,
+    "form": FORM_ACTIONS,
+    "run search": RUN_SEARCH_ACTIONS,
+    "confirmation": CONFIRM_ACTIONS,
+    "filter line": [*FILTER_LINE_ACTIONS, *FILTER_INPUT_ACTIONS],
+}
+"""Actions of dialogs and text boxes. Their keys have meanings of their own, because a dialog shows
+all its keys and Esc leaves it.
+"""
 KEY_SCOPES: tuple[Sequence[Action], ...] = (
-    *([*table, *LIST_ACTIONS, *APP_ACTIONS] for table in _LIST_SCREENS),
-    [*FILTER_LINE_ACTIONS, *FILTER_INPUT_ACTIONS, *APP_ACTIONS],
-    [*ITEM_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
-    [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
-    *([*table, *APP_ACTIONS] for table in _DIALOGS),
+    *([*actions, *APP_ACTIONS] for actions in (*PLACES.values(), *DIALOGS.values())),
     COMMAND_PALETTE_ACTIONS,
 )
 """Sets of actions that are active at the same time.
@@ -774,5 +798,7 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
 Within a set, no two actions may have the same key.
 """
 ACTIONS: dict[str, Action] = {action.id: action for scope in KEY_SCOPES for action in scope}
+RENAMED_ACTIONS = {"overview.compare": "overview.run_list"}
+"""Maps an earlier id of an action to its id. A configuration may use both."""
 SHARED_GROUPS = ("list", "app")
 """Groups of actions that many screens share."""

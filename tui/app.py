@@ -29,6 +29,7 @@ from fcreview.tui.keymap import (
     KeymapError,
     find_changed_keys,
     format_key,
+    format_renamed_actions_notice,
     list_help_sections,
     make_bindings,
     validate_keymap,
@@ -186,6 +187,8 @@ class FcreviewApp(App[int]):
             self.set_keymap(find_changed_keys(validate_keymap(key_names)))
         except KeymapError as error:
             self._message = str(error)
+            return
+        self._message = format_renamed_actions_notice(key_names) or self._message
 
     def get_css_variables(self) -> dict[str, str]:
         """Add a variable for the colour of each meaning: `$golden`, `$predicted`, `$passed`,

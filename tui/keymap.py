@@ -18,8 +18,10 @@ from fcreview.tui.actions import (
     ACTIONS,
     ITEM_ACTIONS,
     KEY_SCOPES,
+    NO_KEY,
     OVERVIEW_ACTIONS,
     QUEUE_ACTIONS,
+    RENAMED_ACTIONS,
     SHARED_GROUPS,
     Action,
 )
@@ -32,11 +34,6 @@ if TYPE_CHECKING:
 
     from fcreview.tui.text.lines import KeyHint
 
-NO_KEY = "no_key"
-"""Key name for an action whose only key was assigned to another action.
-
-No terminal sends this key.
-"""
 TEXTUAL_NAMES = {
     "solidus": "slash",
     "reverse_solidus": "backslash",
@@ -68,6 +65,7 @@ DISPLAY_NAMES = {
     "pagedown": "PgDn",
     "pageup": "PgUp",
     "escape": "Esc",
+    "backspace": "Bksp",
     "home": "Home",
     "end": "End",
 }
@@ -108,6 +106,19 @@ def validate_keymap(configured_keys: Mapping[str, str]) -> dict[str, str]:
 
     _check_key_conflicts(keys_by_action)
     return keys_by_action
+
+
+def format_renamed_actions_notice(configured_keys: Mapping[str, str]) -> str:
+    """Return a notice that names the new ids of renamed actions in the `[keys]` section.
+
+    Empty if the section has no renamed action.
+    """
+    notices = [
+        f"{name} is now {RENAMED_ACTIONS[name]}"
+        for name in configured_keys
+        if name in RENAMED_ACTIONS
+    ]
+    return f"[keys] {', '.join(notices)}" if notices else ""
 
 
 def _check_keys(name: str, keys: str) -> None:
@@ -203,7 +214,11 @@ def _is_valid_key(key: str) -> bool:
 
 
 def _resolve_action_id(configured_name: str) -> str:
-    """Return the full id of an action. `configured_name` may lack the group."""
+    """Return the full id of an action. `configured_name` may lack the group, or be the earlier id
+    of a renamed action.
+    """
+    if configured_name in RENAMED_ACTIONS:
+        return RENAMED_ACTIONS[configured_name]
     matches = [
         action for action in ACTIONS if configured_name in (action, action.partition(".")[2])
     ]

@@ -58,8 +58,8 @@ PICTURES = (
     Picture("item", "bfcl", item="multi_turn_base_0"),
     Picture("judge", benchmark="complexfuncbench", keys=("enter",), size=(110, 34)),
     Picture("adjudication", benchmark="bfcl", keys=("x",), size=(120, 34)),
-    Picture("compare", benchmark="bfcl", keys=("r", "down", "x", "down", "x"), size=(120, 30)),
-    Picture("estimates", benchmark="bfcl", keys=("v", "n"), size=(120, 30), is_sampled=True),
+    Picture("compare", benchmark="bfcl", keys=("r", "down", "=", "down", "="), size=(120, 30)),
+    Picture("estimates", benchmark="bfcl", keys=("v", "M"), size=(120, 30), is_sampled=True),
 )
 
 

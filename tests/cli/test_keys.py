@@ -129,8 +129,8 @@ def test_demo_uses_configured_keys(environ: dict[str, str], config: Path, tmp_pa
     with terminal(
         "demo", "--into", folder, environ=environ | {"FCREVIEW_CONFIG": str(config)}
     ) as screen:
-        screen.wait_for("Next", "f Review ")
-        screen.press("f")
+        screen.wait_for("Next", "L Review ")
+        screen.press("L")
         screen.wait_for("› failures", "C clusters")
 
 

@@ -13,6 +13,7 @@ from fcreview.tui.keymap import (
     find_changed_keys,
     format_first_keys,
     format_key,
+    format_renamed_actions_notice,
     validate_keymap,
 )
 from fcreview.tui.review.recorder import PendingQuestion
@@ -64,12 +65,15 @@ def test_key_is_removed_from_its_default_action_on_the_same_screen() -> None:
         "item.arguments": "Q",
         "item.back": "a",
     }
-    assert find_changed_keys({"item.pass": "enter"})["item.fold"] == "space", "the other key stays"
+    assert find_changed_keys({"item.pass": "space"})["item.page_down"] == "pagedown", (
+        "the other key stays"
+    )
     assert find_changed_keys({"item.pass": "tab"})["item.aside"] == NO_KEY
-    assert find_changed_keys({"list.down": "f"}) == {
-        "list.down": "f",
-        "queue.filter": NO_KEY,
-        "overview.failures": NO_KEY,
+    assert find_changed_keys({"list.down": "s"}) == {
+        "list.down": "s",
+        "queue.suspects": NO_KEY,
+        "overview.suspects": NO_KEY,
+        "estimates.suspects": NO_KEY,
     }
     assert "queue.quit" not in find_changed_keys({"item.pass": "q"})
 
@@ -83,10 +87,30 @@ def test_default_keys_are_unique_on_each_screen() -> None:
     """Only help shares its key, which also closes it."""
     for table in KEY_SCOPES:
         keys = [
-            key for action in table for key in action.keys.split(",") if action.id != "app.help"
+            key
+            for action in table
+            for key in action.keys.split(",")
+            if action.id != "app.help" and key != NO_KEY
         ]
         assert len(keys) == len(set(keys))
     assert all(name == action.id for name, action in ACTIONS.items())
+
+
+def test_earlier_action_id_is_accepted_with_a_notice() -> None:
+    assert validate_keymap({"overview.compare": "Q"}) == {"overview.run_list": "Q"}
+    assert format_renamed_actions_notice({"overview.compare": "Q", "item.pass": "y"}) == (
+        "[keys] overview.compare is now overview.run_list"
+    )
+    assert format_renamed_actions_notice({"item.pass": "y"}) == ""
+
+
+async def test_notice_about_an_earlier_action_id_is_shown_at_the_start(
+    make_app: Any, wait_for_screen: Any
+) -> None:
+    app = make_app([{}], key_names={"overview.compare": "Q"})
+    async with app.run_test(size=(100, 24)) as pilot:
+        notice = "[keys] overview.compare is now overview.run_list"
+        assert notice in "\n".join(await wait_for_screen(pilot))
 
 
 def test_keys_have_readable_names() -> None:

@@ -65,7 +65,7 @@ async def test_complete_queue_shows_a_summary(
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         await wait_for_screen(pilot)
         if filtered:
-            await pilot.press("f", *"-reviewed", "enter")
+            await pilot.press("F", *"-reviewed", "enter")
             await wait_for_screen(pilot)
         await pilot.press("enter")
         await wait_for_screen(pilot)

@@ -644,7 +644,7 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
     if overview.n_suspects:
         actions.append(_suggest_suspects_action(overview.n_suspects, overview.n_strong_suspects))
     if len(overview.runs) > 1 and not overview.blind:
-        actions.append(NextAction("overview.compare", "Compare two runs"))
+        actions.append(NextAction("overview.run_list", "Compare two runs"))
     return actions
 
 

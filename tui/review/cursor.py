@@ -363,6 +363,12 @@ class Cursor:
         stops = cursor_stop_indices(self.blocks, include_arguments=self.in_arguments)
         return self._move_to_nearest_stop(stops, direction)
 
+    def move_to_edge(self, side: int) -> None:
+        """Move to the first (-1) or last (1) block where the cursor can stop."""
+        stops = cursor_stop_indices(self.blocks, include_arguments=self.in_arguments)
+        if stops:
+            self.index = stops[0] if side < 0 else stops[-1]
+
     def move_by_turn(self, direction: int) -> bool:
         """Move to the next (1) or previous (-1) turn."""
         turns = []

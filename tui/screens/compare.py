@@ -636,9 +636,11 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         else:
             self.list.focus()
 
-    def action_next_side(self) -> None:
-        """List the flips that only A passes, then those that only B passes, then all flips."""
-        next_index = PASSING_SIDES.index(self._passing_side) + 1
+    def action_step_side(self, step: int) -> None:
+        """List the flips that only A passes, then those that only B passes, then all flips, or,
+        with `step` -1, in the opposite order.
+        """
+        next_index = PASSING_SIDES.index(self._passing_side) + step
         self._passing_side = PASSING_SIDES[next_index % len(PASSING_SIDES)]
         if self._comparison is not None:
             self._draw_flips()

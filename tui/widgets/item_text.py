@@ -313,8 +313,10 @@ class ItemText(DocumentView):
         self.action_scroll(pages * max(self.size.height - 1, 1))
 
     def action_scroll_to_edge(self, side: int) -> None:
+        """Move the cursor and the text to the beginning (-1) or to the end (1)."""
+        self.required_cursor.move_to_edge(side)
+        self._show_cursor(message=NO_MESSAGE)
         self.scroll_to_edge(side)
-        self._notify_moved()
 
     def action_next_difference(self) -> None:
         if self.required_cursor.move_to_decisive_or_difference():

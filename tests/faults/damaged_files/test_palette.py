@@ -128,7 +128,7 @@ async def test_hostile_names_can_be_searched_and_selected(
             assert shown.strip(), (seed, keys)
             assert not find_harmful(shown), (seed, keys, ascii(shown))
 
-        await press("f", *"turns>=0", "enter")
+        await press("F", *"turns>=0", "enter")
         for text in wanted:
             print(f"{seed}: {text[:60]!a}", flush=True)
             await press("colon")

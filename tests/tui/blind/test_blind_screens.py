@@ -64,27 +64,28 @@ FILTERS = [
 QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(BUILTIN_QUEUES))],
-    *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "B", "question_mark")],
-    *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
+    *[(key, "escape") for key in ("c", "i", "r", "percent_sign", "C", "x", "B", "question_mark")],
+    *[(key, "escape") for key in ("number_sign", "exclamation_mark", "greater_than_sign")],
+    *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "g")],
     ("slash", "=zaphod", "enter"),
-    ("F",),
+    ("backspace",),
     ("slash", "=quokka", "enter"),
-    ("F",),
+    ("backspace",),
     ("slash", "=Please", "enter"),
-    ("F",),
+    ("backspace",),
     *[
         ("v", key, "escape")
-        for key in ("j", "tab", "shift+tab", *"12345", *"xsrchlneHo", "right", "left")
+        for key in ("j", "tab", "shift+tab", *"12345", *"xsrbchlMXHo", "right", "left")
     ],
     ("v", "question_mark", "escape", "v"),
-    ("v", "f"),
+    ("v", "L"),
     ("v", "enter"),
     ("v", "3", "enter"),
     ("escape",),
     ("v", "slash", "=zaphod", "enter", "escape", "escape"),
     ("v", "o", "o", "slash", *"m", "escape", "escape"),
     ("v", "5", "enter"),
-    ("F",),
+    ("backspace",),
     ("A",),
     ("escape",),
 ]
@@ -109,10 +110,10 @@ PALETTE_WORDS = (
     *("review as", "@told", "report", "export csv", "disagreement", "official", "review all"),
 )
 HISTORY_WALK: list[Step] = [
-    ("f", "up"),
+    ("F", "up"),
     ("up",),
     ("escape",),
-    ("f", "at"),
+    ("F", "at"),
     ("tab",),
     ("escape",),
     ("slash", "up"),
@@ -157,8 +158,8 @@ ITEM_WALK: list[Step] = [
     ("l", "escape"),
     ("slash", "=zaphod", "enter"),
     ("slash", "=quokka", "enter"),
-    ("s",),
-    ("S",),
+    ("greater_than_sign",),
+    ("less_than_sign",),
     ("slash", "=vellum", "enter"),
     ("e",),
     ("j", "escape"),
@@ -227,7 +228,7 @@ async def walk(workspace: Workspace, size: tuple[int, int], part: str) -> list[s
         if part == "queue":
             await perform(*QUEUE_WALK)
             for each in FILTERS:
-                await perform(("f", each, "enter"), ("escape", "F"))
+                await perform(("F", each, "enter"), ("escape", "backspace"))
         for at in range(N_ITEMS if part == "items" else 0):
             if "enter open" in screen_lines(app)[-1]:
                 await perform(("enter",))

@@ -216,7 +216,7 @@ async def test_filters_by_number_and_levels_keep_their_items(
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         numbers = [row.item for row in app.session._store.fetch_page(View(), 1, 2)]  # type: ignore[union-attr]
-        await pilot.press("j", "j", "j", "f", *f"item:{numbers[0]},{numbers[1]}", "enter")
+        await pilot.press("j", "j", "j", "F", *f"item:{numbers[0]},{numbers[1]}", "enter")
         assert "1/2" in (await wait_for_screen(pilot))[2]
         source.write(make_rows("new", "a", "b", "c", "d"))
         lines = await wait_for_lines(pilot, lambda lines: "1 new item" in lines[-2])

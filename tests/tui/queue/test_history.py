@@ -73,14 +73,14 @@ def test_blind_history_omits_filters_on_verdicts(tmp_path: Path) -> None:
 async def test_up_recalls_filters_of_earlier_sessions(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("f", *"category:live_simple", "enter")
+        await pilot.press("F", *"category:live_simple", "enter")
         await wait_for_screen(pilot)
     workspace = make_app.stores[-1].workspace
     history = json.loads((workspace.root / "history" / "alice.json").read_text())
     assert history == {"filter": ["category:live_simple"], "search": []}
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         assert len(item_ids(await wait_for_screen(pilot))) == 12
-        await pilot.press("f", "up", "enter")
+        await pilot.press("F", "up", "enter")
         assert item_ids(await wait_for_screen(pilot)) == ["simple_4", "simple_5", "simple_6"]
     assert not list(workspace.reviews.glob("*.jsonl"))
 
@@ -89,7 +89,7 @@ async def test_up_recalls_filters_of_earlier_sessions(make_app: Any, wait_for_sc
 async def test_filter_is_saved_and_used_by_name(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("f", *"catgory:live", "ctrl+s")
+        await pilot.press("F", *"catgory:live", "ctrl+s")
         assert "unknown key catgory" in (await wait_for_screen(pilot))[-2]
         await pilot.press("end", "ctrl+u", *"category:live_simple", "ctrl+s")
         lines = await wait_for_screen(pilot)
@@ -109,7 +109,7 @@ async def test_filter_is_saved_and_used_by_name(make_app: Any, wait_for_screen: 
         lines = await wait_for_screen(pilot)
         assert item_ids(lines) == ["simple_4", "simple_6"]
         assert "filter (category:live_simple) -id:simple_5" in lines[2]
-        await pilot.press("f", "ctrl+u", *"@nope", "enter")
+        await pilot.press("F", "ctrl+u", *"@nope", "enter")
         lines = await wait_for_screen(pilot)
         assert "no saved filter @nope (saved: @live)" in lines[-2] and lines[-2].index("^") == 8
 
@@ -120,7 +120,7 @@ async def test_escape_leaves_the_name_prompt(
 ) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("f", *"stale", "ctrl+s", *keys)
+        await pilot.press("F", *"stale", "ctrl+s", *keys)
         lines = await wait_for_screen(pilot)
         assert lines[-3].startswith(" filter stale")
         await pilot.press("escape")

@@ -90,7 +90,7 @@ async def test_long_search_shows_progress_and_escape_cancels(
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await wait_for_screen(pilot)
         with ignore_threads():
-            await pilot.press("f", *"text:kangaroo", "enter")
+            await pilot.press("F", *"text:kangaroo", "enter")
             assert "Esc cancels" in await wait_for_line(pilot, "searching 2 items")
             await pilot.press("escape")
         assert await wait_for_screen(pilot) == before
@@ -103,14 +103,14 @@ async def test_enter_applies_a_filter_while_a_list_loads(
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
         with ignore_threads():
-            await pilot.press("f", *"text:kangaroo", "enter")
+            await pilot.press("F", *"text:kangaroo", "enter")
             await endless.wait_for_start(pilot)
-            await pilot.press("f", "ctrl+u", *"simple_1", "enter")
+            await pilot.press("F", "ctrl+u", *"simple_1", "enter")
             await wait_for_line(pilot, "filter simple_1 ")
         assert "simple_1" in "".join((await wait_for_screen(pilot))[3:6])
 
 
-@pytest.mark.parametrize("keys", [["G"], ["s", "j"]])
+@pytest.mark.parametrize("keys", [["end"], ["s", "j"]])
 async def test_keys_before_the_rows_wait_for_them(
     make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch, keys: list[str]
 ) -> None:
@@ -215,7 +215,7 @@ async def test_comparison_can_be_cancelled(
     async with make_app(runs={"maple-8b": [{}], "birch-7b": [{}]}).run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
         with ignore_threads():
-            await pilot.press("r", "j", "x", "j", "x")
+            await pilot.press("r", "j", "equals_sign", "j", "equals_sign")
             await wait_for_line(pilot, "comparing")
             await endless.wait_for_start(pilot)
             await pilot.press("escape")

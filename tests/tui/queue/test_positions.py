@@ -48,9 +48,9 @@ def rows_with_three_errors() -> list[dict[str, Any]]:
 async def test_filter_and_cluster_open_at_first_row(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("end", "f", *"category:live_simple", "enter")
+        await pilot.press("end", "F", *"category:live_simple", "enter")
         assert cursor_item(await wait_for_screen(pilot)) == "simple_4"
-        await pilot.press("F", "end", "c")
+        await pilot.press("backspace", "end", "c")
         await wait_for_screen(pilot)
         await pilot.press("j", "enter")
         lines = await wait_for_screen(pilot)
@@ -155,7 +155,7 @@ async def test_unavailable_keys_give_a_reason(make_app: Any, wait_for_screen: An
         assert "clusters: not available in blind mode" in (await wait_for_screen(pilot))[-2]
         await pilot.press("x")
         assert "Adjudication is not available" in (await wait_for_screen(pilot))[-2]
-        await pilot.press("F")
+        await pilot.press("backspace")
         assert "no filter to clear" in (await wait_for_screen(pilot))[-2]
 
 
@@ -181,10 +181,14 @@ async def test_verdict_key_in_the_list_names_the_key_that_opens_the_item(
 
 
 async def test_half_pages_and_both_ends_are_reached(make_app: Any, wait_for_screen: Any) -> None:
+    """Verdict keys and letters of other screens do not move."""
     rows: list[dict[str, Any]] = [{"official": True} for _ in range(60)]
-    async with make_app(rows).run_test(size=NARROW) as pilot:
+    keys = {"list.half_down": "ctrl+d", "list.half_up": "ctrl+u"}
+    async with make_app(rows, key_names=keys).run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        for key, place in (("G", "60/60"), ("g", "1/60"), ("d", "10/60"), ("u", "1/60")):
+        places = {"end": "60/60", "g": "60/60", "home": "1/60", "G": "1/60", "ctrl+d": "10/60"}
+        places |= {"d": "10/60", "u": "10/60", "ctrl+u": "1/60"}
+        for key, place in places.items():
             await pilot.press(key)
             assert (await wait_for_screen(pilot))[2].rstrip("─ ").endswith(place)
 
@@ -294,7 +298,7 @@ async def test_damaged_position_is_ignored(
 async def test_end_of_the_queue_is_reported(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()[:3]).run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("f", *"-reviewed", "enter")
+        await pilot.press("F", *"-reviewed", "enter")
         await wait_for_screen(pilot)
         await pilot.press("enter")
         await wait_for_screen(pilot)
@@ -311,7 +315,7 @@ async def test_end_of_the_queue_is_reported(make_app: Any, wait_for_screen: Any)
 
 
 @pytest.mark.parametrize(
-    "keys", [["down", "enter", "c", "enter"], pytest.param(["f"], marks=pytest.mark.sweep), ["s"]]
+    "keys", [["down", "enter", "c", "enter"], pytest.param(["F"], marks=pytest.mark.sweep), ["s"]]
 )
 async def test_leaving_a_list_returns_to_the_overview_it_was_opened_from(
     make_app: Any, wait_for_screen: Any, keys: list[str]
@@ -352,6 +356,6 @@ async def test_restored_search_is_named(
         await pilot.press("ctrl+q")
     async with FcreviewApp(make_session(), resume=True).run_test(size=NARROW) as pilot:
         lines = await wait_for_screen(pilot)
-        assert 'search "simple_1" restored. Press F to show all items' in lines[-2], lines
-        await pilot.press("F")
+        assert 'search "simple_1" restored. Press Bksp to show all items' in lines[-2], lines
+        await pilot.press("backspace")
         assert "restored" not in "\n".join(await wait_for_screen(pilot))

@@ -46,7 +46,7 @@ async def test_failures_come_first_and_header_shows_rates(make_app, wait_for_scr
 @pytest.mark.parametrize("size", [NARROW, WIDE, (60, 15), (100, 30)])
 async def test_key_line_is_last_and_fits(make_app, wait_for_screen, size):
     async with make_app([*make_rows(), {"issue": "unreadable"}]).run_test(size=size) as pilot:
-        for keys in ([], ["f", *"simple", "enter"]):
+        for keys in ([], ["F", *"simple", "enter"]):
             await pilot.press(*keys)
             lines = await wait_for_screen(pilot)
             assert len(lines) == size[1]
@@ -253,7 +253,7 @@ async def test_help_shows_all_keys_and_closes(make_app, wait_for_screen):
             "page down",
         ):
             assert words in text
-        assert "a      agreement: compare the annotators" in text
+        assert "%      agreement: compare the annotators" in text
         assert "C      calibration: measure checkers and judges" in text
         assert "x      adjudicate: resolve annotator disagreements" in text
         await pilot.press("q")
@@ -272,7 +272,7 @@ async def test_blind_queue_shows_no_verdicts_of_others(make_app, wait_for_screen
             assert word not in text
         assert lines[3].strip("│ ").split() == ["item", "you", "question"]
         assert cursor_row(lines).split()[1] == "simple_0", "blind queues have dataset order"
-        await pilot.press("f", *"official:fail", "enter")
+        await pilot.press("F", *"official:fail", "enter")
         assert "hidden in blind mode" in (await wait_for_screen(pilot))[-2]
 
 

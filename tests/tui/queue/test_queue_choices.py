@@ -31,22 +31,22 @@ def item_ids(lines: list[str]) -> list[str]:
 async def test_filter_narrows_the_queue_until_cleared(make_app, wait_for_screen):
     async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         assert len(item_ids(await wait_for_screen(pilot))) == 12
-        await pilot.press("f", *"category:live_simple", "enter")
+        await pilot.press("F", *"category:live_simple", "enter")
         lines = await wait_for_screen(pilot)
         assert item_ids(lines) == ["simple_4", "simple_5", "simple_6"]
         assert "filter category:live_simple" in lines[2]
-        assert "F show all" in lines[-1]
-        await pilot.press("F")
+        assert "Bksp show all" in lines[-1]
+        await pilot.press("backspace")
         lines = await wait_for_screen(pilot)
         assert len(item_ids(lines)) == 12
-        assert "F show all" not in lines[-1]
+        assert "Bksp show all" not in lines[-1]
 
 
 @pytest.mark.sweep
 async def test_invalid_filter_is_marked_and_can_be_corrected(make_app, wait_for_screen):
     async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("f", *"-reviewed catgory:live", "enter")
+        await pilot.press("F", *"-reviewed catgory:live", "enter")
         lines = await wait_for_screen(pilot)
         assert len(item_ids(lines)) == 12
         caret = lines[-2].index("^")
@@ -64,7 +64,7 @@ async def test_invalid_filter_is_marked_and_can_be_corrected(make_app, wait_for_
 async def test_filter_without_matches_is_reported(make_app, wait_for_screen):
     async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("f", *"reviewed", "enter")
+        await pilot.press("F", *"reviewed", "enter")
         lines = await wait_for_screen(pilot)
         assert "no item matches the filter" in lines[4]
         await pilot.press("j", "enter", "end", "pageup")
@@ -78,14 +78,14 @@ async def test_invalid_start_filter_is_ignored_with_a_warning(make_app, wait_for
         lines = await wait_for_screen(pilot)
         assert len(item_ids(lines)) == 12
         assert "The filter was ignored: official: use one of pass" in lines[-2]
-        await pilot.press("f", *"reviewed", "enter")
+        await pilot.press("F", *"reviewed", "enter")
         assert "ignored" not in (await wait_for_screen(pilot))[-2]
 
 
 async def test_search_matches_texts_within_the_filter(make_app, wait_for_screen):
     async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("f", *"official:fail", "enter")
+        await pilot.press("F", *"official:fail", "enter")
         await wait_for_screen(pilot)
         await pilot.press("slash", *"city 7?", "enter")
         lines = await wait_for_screen(pilot)
@@ -98,7 +98,7 @@ async def test_search_matches_ids_and_reports_no_matches(make_app, wait_for_scre
         await wait_for_screen(pilot)
         await pilot.press("slash", *"simple_7", "enter")
         assert item_ids(await wait_for_screen(pilot)) == ["simple_7"]
-        await pilot.press("f", *"official:fail", "enter")
+        await pilot.press("F", *"official:fail", "enter")
         await wait_for_screen(pilot)
         await pilot.press("slash", *"_77", "enter")
         shown = "\n".join(await wait_for_screen(pilot))
@@ -118,7 +118,7 @@ async def test_search_accepts_quotation_marks(make_app, wait_for_screen):
 async def test_cursor_stays_on_its_item_when_the_view_changes(make_app, wait_for_screen):
     async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("j", "f", *"category:live_simple", "enter")
+        await pilot.press("j", "F", *"category:live_simple", "enter")
         (under,) = [line for line in await wait_for_screen(pilot) if line.startswith("▌")]
         assert under.split()[1] == "simple_5"
 
@@ -209,7 +209,7 @@ async def test_folding_moves_the_cursor_to_the_group(make_app, wait_for_screen):
         await wait_for_screen(pilot)
         await pilot.press("c")
         await wait_for_screen(pilot)
-        await pilot.press("l", "j", "j", "h")
+        await pilot.press("right", "j", "j", "left")
         lines = await wait_for_screen(pilot)
         assert lines[3].startswith("▌") and "▸ String is not an accepted value" in lines[3][1:]
         assert "Value has the wrong type" in lines[4]
@@ -224,7 +224,7 @@ async def test_opened_runs_are_not_part_of_the_filter(make_app, wait_for_screen)
         lines = await wait_for_screen(pilot)
         assert "filter official:fail · " in lines[2]
         assert "2 runs" in lines[0] and " 0 of 15 " in lines[0]
-        await pilot.press("F")
+        await pilot.press("backspace")
         lines = await wait_for_screen(pilot)
         assert "all items" in lines[2] and lines[2].rstrip("─ ").endswith("1/15")
         await pilot.press("c", "enter")

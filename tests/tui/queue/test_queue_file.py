@@ -51,11 +51,11 @@ async def test_other_queues_point_to_the_own_share(
     app = make_share_app(blind=blind)
     app._state = QueueState.from_view(View(), blind)
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "Press v, then r to review your 8 items of queue pilot" in "\n".join(
+        assert "Press v, then b to review your 8 items of queue pilot" in "\n".join(
             await wait_for_screen(pilot)
         )
         for position in ("1/8", "2/8"):
-            await pilot.press("v", "r")
+            await pilot.press("v", "b")
             text = "\n".join(await wait_for_screen(pilot))
             assert position in text and "golden wrong" in text, "the first unreviewed item is open"
             await pilot.press("p")
@@ -71,7 +71,7 @@ async def test_reloaded_browser_page_shows_the_selected_queue(
     app._state = QueueState.from_view(View())
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("v", "r")
+        await pilot.press("v", "b")
         await wait_for_screen(pilot)
         await pilot.press("q")
         await wait_for_screen(pilot)

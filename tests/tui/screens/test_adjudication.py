@@ -142,9 +142,9 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         assert "unresolved · 3 of 3" in person.lines[1]
         assert "simple_2 · turn 1 call 1" in person.lines[1]
         assert "Which completeness applies?" in person.lines[1]
-        await person.press("o", "9", "enter")
+        await person.press("0", "9", "enter")
         assert "completeness must be 0, 1, 2 or unsure; got 9" in person.status()
-        await person.press("f", "o", "1", "enter")
+        await person.press("f", "0", "1", "enter")
         assert person.events[2:] == [
             ("simple_2", "adjudicate", CALL, "completeness", 1, None, None)
         ]
@@ -153,7 +153,7 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         assert any("· alice" in line for line in person.lines[2:-2])
     async with open_adjudication(workspace) as person:
         assert any("no disagreements" in line for line in person.lines)
-        await person.press("1", "p", "n", "slash", "R", "v")
+        await person.press("1", "p", "n", "slash", "R", "plus")
         assert len(person.events) == 3
 
 
@@ -262,7 +262,7 @@ async def test_adjudication_is_not_available_in_blind_mode(
 async def test_other_keys_give_a_reason(workspace: Workspace) -> None:
     async with open_adjudication(workspace) as person:
         assert "enter value" not in person.lines[-1]
-        await person.press("o")
+        await person.press("0")
         assert "the only values are pass and fail; press p or f" in person.status()
         await person.press("T")
         assert "only the disputed target can be reviewed" in person.status()

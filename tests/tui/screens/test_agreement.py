@@ -44,7 +44,7 @@ async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
     ]
     assert len(expected) > 10
     async with open_adjudication(workspace, (120, 60), adjudicate=False) as person:
-        lines = await person.press("a")
+        lines = await person.press("percent_sign")
         assert isinstance(person.app.screen, AgreementScreen)
         assert "› agreement" in lines[0] and "Agreement overall" in lines[1]
         assert any(f"{len(expected)} measures" in line for line in lines)
@@ -73,11 +73,11 @@ def list_ids(lines: list[str]) -> list[str]:
 @pytest.mark.sweep
 async def test_figure_opens_its_items(workspace: Workspace) -> None:
     async with open_adjudication(workspace, (120, 40), adjudicate=False) as person:
-        lines = await person.press("a")
+        lines = await person.press("percent_sign")
         at = next(at for at, line in enumerate(lines) if "completeness · reviews" in line)
         await person.press(*["j"] * (at - 3), "enter")
         assert list_ids(person.lines) == ["simple_2"]
-        await person.press("F")
+        await person.press("backspace")
         assert sorted(list_ids(person.lines)) == [f"simple_{at}" for at in range(4)]
 
 
@@ -85,7 +85,7 @@ async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> No
     async with open_adjudication(
         imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False
     ) as person:
-        lines = await person.press("a", "enter")
+        lines = await person.press("percent_sign", "enter")
         assert any(NO_LABELS in line for line in lines)
 
 

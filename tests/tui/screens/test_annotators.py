@@ -198,7 +198,7 @@ def test_new_name_is_checked_and_confirmed(run_apps: Any, workspace: Workspace) 
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(("v", "r"), marks=pytest.mark.sweep), ("v", "n", "r")]
+    "path", [pytest.param(("v", "b"), marks=pytest.mark.sweep), ("v", "M", "b")]
 )
 def test_review_key_offers_the_annotator_who_has_items_left(
     run_apps: Any, workspace: Workspace, path: Any
@@ -223,7 +223,7 @@ def test_review_key_offers_the_annotator_who_has_items_left(
             queue="sample", share=True
         ) and "You now review as bob" in last_toast(app)
         assert "saved: pass" in await keys("p")
-        assert "› sample" in await keys("backspace")
+        assert "› sample" in await keys("q")
         await keys.last("ctrl+q")
 
     run_apps(as_alice, as_bob, view=View(queue="sample", share=True))

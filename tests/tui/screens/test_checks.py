@@ -89,9 +89,9 @@ async def test_the_overview_has_a_line_that_opens_the_check(
         await wait_for_screen(pilot)
         await pilot.press("v")
         text = "\n".join(await wait_for_screen(pilot))
-        assert "t Check the scores" in text and "1 of 2 runs with a problem" in text
+        assert "! Check the scores" in text and "1 of 2 runs with a problem" in text
 
-        await pilot.press("t")
+        await pilot.press("exclamation_mark")
         text = "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, CheckScreen)
         assert "Is this score real?" in text and "1 rate_limit" in text
@@ -107,7 +107,7 @@ async def test_enter_on_a_line_lists_its_items(make_app: Any, wait_for_screen: A
         await wait_for_screen(pilot)
         await pilot.press("v")
         await wait_for_screen(pilot)
-        await pilot.press("t")
+        await pilot.press("exclamation_mark")
         await wait_for_screen(pilot)
         await pilot.press("j", "j", "enter")
         lines = await wait_for_screen(pilot)
@@ -122,7 +122,7 @@ async def test_enter_on_a_run_lists_all_its_items(make_app: Any, wait_for_screen
     app = make_app(runs=RUNS)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("t")
+        await pilot.press("exclamation_mark")
         await wait_for_screen(pilot)
         await pilot.press("enter")
         await wait_for_screen(pilot)
@@ -133,7 +133,7 @@ async def test_a_line_without_items_says_so(make_app: Any, wait_for_screen: Any)
     app = make_app(runs=RUNS)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("t")
+        await pilot.press("exclamation_mark")
         await wait_for_screen(pilot)
         await pilot.press("j", "enter")
         assert "this line has no items to list" in "\n".join(await wait_for_screen(pilot))
@@ -148,7 +148,7 @@ async def test_without_problems_the_overview_has_no_line(
         await wait_for_screen(pilot)
         await pilot.press("v")
         assert "Check the scores" not in "\n".join(await wait_for_screen(pilot))
-        await pilot.press("t")
+        await pilot.press("exclamation_mark")
         assert "no problem" in "\n".join(await wait_for_screen(pilot)), (
             "the table can be opened, too"
         )
@@ -160,11 +160,11 @@ async def test_the_check_is_not_available_in_blind_mode(
     app = make_app(runs=RUNS, blind=True)
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("t")
+        await pilot.press("exclamation_mark")
         assert "not available in blind mode" in "\n".join(await wait_for_screen(pilot))
         await pilot.press("v")
         assert "Check the scores" not in "\n".join(await wait_for_screen(pilot))
-        await pilot.press("t")
+        await pilot.press("exclamation_mark")
         assert "not available in blind mode" in "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, OverviewScreen)
 

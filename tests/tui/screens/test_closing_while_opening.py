@@ -49,21 +49,21 @@ from tests.tui.test_structure import all_subclasses
 
 KEYS: dict[type[Screen[Any]], str] = {
     AdjudicationScreen: "x",
-    AgreementScreen: "a",
+    AgreementScreen: "percent_sign",
     AskScreen: "enter slash",
     BulkReviewScreen: "c B",
     CalibrationScreen: "C",
-    CheckScreen: "t",
+    CheckScreen: "exclamation_mark",
     ClustersScreen: "c",
-    CommandFormScreen: "v e",
+    CommandFormScreen: "v X",
     CommandPaletteScreen: "colon",
-    CompareScreen: "r x",
+    CompareScreen: "r equals_sign",
     ConfirmScreen: "c B f enter",
-    ConventionsScreen: "K",
+    ConventionsScreen: "number_sign",
     CopyScreen: "enter y",
-    EstimatesScreen: "v n",
+    EstimatesScreen: "v M",
     FaultScreen: "enter f w",
-    FlipScreen: "r j x j x enter",
+    FlipScreen: "r j equals_sign j equals_sign enter",
     GoldenScreen: "enter G",
     HelpScreen: "question_mark",
     ItemScreen: "enter",
@@ -85,7 +85,7 @@ SCREENS_WITHOUT_KEY = {
     TerminalTooSmallScreen,
 }
 """Base classes, the first screen, and the screen of a small terminal."""
-KEYS_BEFORE_NEXT = {CompareScreen: "G x k"}
+KEYS_BEFORE_NEXT = {CompareScreen: "end equals_sign k"}
 """Keys to press before the last key. The list of runs forgets the marked run."""
 MAX_TURNS = 4
 

@@ -257,7 +257,7 @@ async def test_filter_is_saved_listed_applied_and_deleted(
         await wait_for_screen(pilot)
         await type_in_palette(pilot, wait_for_screen, "save filter live", "enter")
         assert "Saved the filter @live" in (await wait_for_screen(pilot))[-2]
-        await pilot.press("F")
+        await pilot.press("backspace")
         assert len(item_ids(await wait_for_screen(pilot))) == 12
         lines = await type_in_palette(pilot, wait_for_screen, "@li")
         assert selected_row(app).split() == ["filter", "@live", "category:live_simple"]
@@ -367,7 +367,7 @@ async def test_text_typed_after_the_palette_key_reaches_the_palette(
 async def test_palette_key_is_a_letter_in_text_inputs(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("f", *"category", "colon", *"live")
+        await pilot.press("F", *"category", "colon", *"live")
         assert (await wait_for_screen(pilot))[-3].startswith(" filter category:live")
 
 

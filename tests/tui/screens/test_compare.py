@@ -78,9 +78,9 @@ def find_line(lines: list[str], text: str) -> int:
 
 async def mark_both_runs(person: AppDriver) -> list[str]:
     """Mark the first run, then the second."""
-    lines = await person.press("r", "j", "x")
-    assert "A: run 1 maple; mark B with x" in lines[0]
-    return await person.press("j", "x")
+    lines = await person.press("r", "j", "equals_sign")
+    assert "A: run 1 maple; mark B with =" in lines[0]
+    return await person.press("j", "equals_sign")
 
 
 async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
@@ -114,7 +114,7 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
             r'simple_0 .*FAIL .*PASS .*city  "Hangzhou" → "Hangzhou, CN"',
             lines[find_line(lines, "simple_0")],
         )
-        assert "effective" in (await person.press("v", "v"))[1]
+        assert "effective" in (await person.press("V", "V"))[1]
         await person.press("escape", "escape")
         assert isinstance(person.app.screen, QueueScreen)
 
@@ -178,13 +178,13 @@ async def test_tab_changes_panels_and_o_shows_flips_of_one_run(workspace: Worksp
             return re.findall(r"simple_\d", "".join(lines))
 
         assert item_ids(person.lines) == ["simple_2", "simple_0", "simple_1"]
-        assert item_ids(lines := await person.press("o")) == ["simple_2"]
+        assert item_ids(lines := await person.press("right")) == ["simple_2"]
         assert "only A passes · 1 item" in lines[find_line(lines, "Items with different verdicts")]
-        assert item_ids(lines := await person.press("o")) == ["simple_0", "simple_1"]
+        assert item_ids(lines := await person.press("right")) == ["simple_0", "simple_1"]
         assert "only B passes · 2 items" in lines[find_line(lines, "Items with different verdicts")]
         lines = await person.press("j", "enter")
         assert "simple_1 · simple · only B passes" in lines[0] and "2/2" in lines[0]
-        assert len(item_ids(await person.press("escape", "o"))) == 3
+        assert len(item_ids(await person.press("escape", "right"))) == 3
 
 
 async def test_interval_is_drawn_before_counts_are_complete(
@@ -221,9 +221,9 @@ async def test_flips_show_both_predictions_and_the_golden_answer(workspace: Work
         assert heads.index("golden") < heads.index("A pass") < heads.index("B fail")
         beside = lines[find_line(lines, "Hangzhou, China")]
         assert beside.count("Hangzhou, CN") == 2, "both predictions are beside the golden answer"
-        assert "2/3" in (await person.press("right_curly_bracket"))[0]
-        assert "3/3" in (await person.press("right_curly_bracket", "right_curly_bracket"))[0]
-        assert "2/3" in (await person.press("left_curly_bracket"))[0]
+        assert "2/3" in (await person.press("right_square_bracket"))[0]
+        assert "3/3" in (await person.press("right_square_bracket", "right_square_bracket"))[0]
+        assert "2/3" in (await person.press("left_square_bracket"))[0]
 
 
 async def test_narrow_flip_stacks_the_three_answers(workspace: Workspace) -> None:
@@ -237,16 +237,16 @@ async def test_narrow_flip_stacks_the_three_answers(workspace: Workspace) -> Non
 
 async def test_mark_can_be_removed_and_all_runs_cannot_be_marked(workspace: Workspace) -> None:
     async with open_queue(workspace, (100, 30)) as person:
-        assert "A: run" not in (await person.press("r", "x"))[0]
-        assert "A: run 1" in (await person.press("j", "x"))[0]
-        lines = await person.press("x")
+        assert "A: run" not in (await person.press("r", "equals_sign"))[0]
+        assert "A: run 1" in (await person.press("j", "equals_sign"))[0]
+        lines = await person.press("equals_sign")
         assert "A: run" not in lines[0]
         assert not isinstance(person.app.screen, CompareScreen)
 
 
 async def test_comparison_is_not_available_in_blind_mode(workspace: Workspace) -> None:
     async with open_queue(workspace, (100, 30), blind=True) as person:
-        lines = await person.press("r", "j", "x", "j", "x")
+        lines = await person.press("r", "j", "equals_sign", "j", "equals_sign")
         assert not isinstance(person.app.screen, CompareScreen)
         assert "compare" not in " ".join(lines)
         assert "A: run" not in lines[0]
@@ -297,4 +297,4 @@ async def test_each_run_has_a_source_and_incomplete_categories_have_no_rates(
         assert "100.0" not in lines[find_line(lines, "all items")]
         assert re.search(r" 100\.0 +50\.0 ", lines[find_line(lines, "complete categories")])
         assert "100.0" not in lines[find_line(lines, " multi_turn")]
-        assert "official verdicts" in (await person.press("v"))[1]
+        assert "official verdicts" in (await person.press("V"))[1]

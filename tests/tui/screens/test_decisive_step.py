@@ -71,8 +71,7 @@ async def test_annotator_confirms_moves_and_undoes_the_step(workspace: Workspace
         assert "confirmed by you" in step_note(document_rows(app))
         await pilot.press("end")
         assert any("decisive step: message 12" in row for row in document_rows(app))
-        await pilot.press("full_stop", "full_stop")
-        await pilot.press("k")
+        await pilot.press("full_stop", "k")
         assert item_screen(app).cursor.block.key == "turn:3/opening:0"
         await pilot.press("D")
         moved = step_note(document_rows(app))

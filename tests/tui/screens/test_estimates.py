@@ -68,8 +68,8 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         await wait_for_screen(pilot)
         await pilot.press("v")
         text = "\n".join(await wait_for_screen(pilot))
-        assert "n Draw a sample" in text
-        await pilot.press("down", "n")
+        assert "M Draw a sample" in text
+        await pilot.press("down", "M")
         text = "\n".join(await wait_for_screen(pilot))
         assert (
             isinstance(app.screen, EstimatesScreen)
@@ -90,9 +90,9 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         assert (
             "sample · bob" in text
             and "0 / 3" in text
-            and "Review your 3 items of sample: press r" in text
+            and "Review your 3 items of sample: press b" in text
         )
-        await pilot.press("r")
+        await pilot.press("b")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "queue sample" in "\n".join(lines)
         for _ in range(3):
@@ -101,7 +101,7 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         await pilot.press("v")
         text = "\n".join(await wait_for_screen(pilot))
         assert "3 / 3" in text and "See estimated accuracy" in text
-        await pilot.press("n")
+        await pilot.press("M")
         text = "\n".join(await wait_for_screen(pilot))
         assert (
             "100.0 % [100.0, 100.0]" in text
@@ -137,8 +137,8 @@ async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_scree
     ("key", "screen"),
     [
         ("x", AdjudicationScreen),
-        ("e", CommandFormScreen),
-        ("h", CommandFormScreen),
+        ("X", CommandFormScreen),
+        ("H", CommandFormScreen),
         ("v", OverviewScreen),
         ("s", QueueScreen),
     ],
@@ -150,9 +150,9 @@ async def test_keys_open_the_named_screens(
         await wait_for_screen(pilot)
         await pilot.press("v")
         await wait_for_screen(pilot)
-        await pilot.press("n")
+        await pilot.press("M")
         await wait_for_screen(pilot)
-        await pilot.press("r")
+        await pilot.press("b")
         assert "no sampled items of this run are assigned to you" in "\n".join(
             await wait_for_screen(pilot)
         )
@@ -173,7 +173,7 @@ async def test_overview_key_opens_the_overview_over_estimates_from_the_palette(
         assert isinstance(app.screen, OverviewScreen)
 
 
-@pytest.mark.parametrize("path", [("v", "n"), ("v",)])
+@pytest.mark.parametrize("path", [("v", "M"), ("v",)])
 async def test_disagreements_return_to_the_screen_that_opened_them(
     app: Any, wait_for_screen: Any, path: Any
 ) -> None:
@@ -195,7 +195,7 @@ async def test_disagreements_return_to_the_screen_that_opened_them(
 async def test_overview_opens_forms_of_export_and_report(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 34)) as pilot:
         await wait_for_screen(pilot)
-        for key, word in (("e", "labels.jsonl"), ("H", "report.html")):
+        for key, word in (("X", "labels.jsonl"), ("H", "report.html")):
             await pilot.press("v")
             await wait_for_screen(pilot)
             await pilot.press(key)
@@ -225,10 +225,10 @@ async def test_keys_wait_for_runs_and_form(app: Any, wait_for_screen: Any) -> No
         assert app.screen._form.field_values["run"] == app.screen._selected_run.info.model
         send_keys(app, "enter")
         await wait_until(lambda: bool(app.commands))
-        send_keys(app, "r")
+        send_keys(app, "b")
         await wait_until(lambda: isinstance(app.screen, ItemScreen))
         await wait_for_screen(pilot)
-        await pilot.press("backspace")
+        await pilot.press("q")
         assert "queue sample" in "\n".join(await wait_for_screen(pilot))
 
 

@@ -188,7 +188,7 @@ async def test_lines_without_target_cannot_be_selected(workspace: Workspace) -> 
         screen.text.required_cursor.index = 0
         screen.text.action_scroll(0)
         assert screen.target == "item" and "verdict target: whole item" in bar_text(app, "status")
-        await pilot.press("s")
+        await pilot.press("greater_than_sign")
         assert "no search term yet; press / to search" in bar_text(app, "status")
 
 

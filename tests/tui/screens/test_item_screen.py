@@ -57,7 +57,7 @@ async def test_raw_record_opens_indented_in_the_pager(workspace: Workspace) -> N
             "{",
             '  "id": "simple_0",',
         ]
-        await pilot.press("r")
+        await pilot.press("R")
         assert document_rows(app)[2].startswith('{"id": "simple_0", "result": [{')
         await pilot.press("q")
         assert app.screen is item_screen(app)
@@ -92,7 +92,7 @@ async def test_turns_fold_and_keep_the_position(workspace: Workspace) -> None:
         await pilot.press("k", "enter")
         assert (reader.block.key, reader.block.folded) == ("turn:1", False)
         assert any("Part 0 is done." in row for row in document_rows(app))
-        await pilot.press("space")
+        await pilot.press("enter")
         assert not any("Part 0 is done." in row for row in document_rows(app))
         assert reader.block.key == "turn:1"
 
@@ -122,9 +122,9 @@ async def test_search_finds_matches_in_folded_turns(workspace: Workspace) -> Non
         await pilot.pause()
         assert "match 1 of 2" in bar_text(app, "status")
         assert any("Please do part 3." in row for row in document_rows(app))
-        await pilot.press("s")
+        await pilot.press("greater_than_sign")
         assert any(row.startswith("▸") and "Part 3 is done." in row for row in document_rows(app))
-        await pilot.press("S")
+        await pilot.press("less_than_sign")
         assert "match 1 of 2" in bar_text(app, "status")
         await pilot.press("slash", *"nowhere", "enter")
         await pilot.pause()

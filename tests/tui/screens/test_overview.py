@@ -118,7 +118,7 @@ async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(
         await pilot.press("escape")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, OverviewScreen)
-        await pilot.press("j", "f")
+        await pilot.press("j", "L")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "2 runs › failures " in lines[0]
         assert "1/2" in "\n".join(lines), "the failing items of both runs only"
@@ -172,13 +172,13 @@ async def test_blind_overview_has_no_rates_and_no_way_to_them(
     async with open_overview(blind=True) as (app, pilot):
         text = "\n".join(screen_lines(app))
         assert "%" not in text and "value_error" not in text and "0 of 3" in text
-        await pilot.press("f")
+        await pilot.press("L")
         assert "› dataset " in "\n".join(await wait_for_screen(pilot)) and isinstance(
             app.screen, QueueScreen
         )
         await pilot.press("v")
         await wait_for_screen(pilot)
-        for key in ("x", "s", "c"):
+        for key in ("x", "s", "r"):
             await pilot.press(key)
             assert isinstance(app.screen, OverviewScreen)
             assert "not available in blind mode" in "\n".join(await wait_for_screen(pilot))

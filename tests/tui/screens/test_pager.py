@@ -36,5 +36,5 @@ async def test_levels_fold_and_search_includes_folded_text() -> None:
         assert any('"row 2"' in row for row in shown(app))
         await pilot.press("left", "right")
         assert shown(app) == whole
-        await pilot.press("r", "left")
+        await pilot.press("R", "left")
         assert "no JSON to fold" in plain_text(app.screen.query_one("#pager-title", LineBar).line)

@@ -36,7 +36,7 @@ async def test_order_and_search_are_kept_on_return(make_app: Any, wait_for_scree
         await wait_for_screen(pilot)
         await pilot.press("r")
         assert model_names(await wait_for_screen(pilot)) == list(RUNS)
-        await pilot.press("s")
+        await pilot.press("o")
         lines = await wait_for_screen(pilot)
         assert (
             model_names(lines) == ["birch-70b", "maple-8b", "elm-3b"] and "by official" in lines[0]
@@ -80,9 +80,9 @@ async def test_keys_are_typed_into_the_search(make_app: Any, wait_for_screen: An
 async def test_runs_of_a_sorted_list_are_compared(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("r", "s", "j", "x")
+        await pilot.press("r", "o", "j", "equals_sign")
         assert "A: run 2" in (await wait_for_screen(pilot))[0]
-        await pilot.press("j", "x")
+        await pilot.press("j", "equals_sign")
         text = "\n".join(await wait_for_screen(pilot))
         assert (
             "birch-70b" in text
@@ -100,7 +100,9 @@ async def test_three_hundred_runs_in_groups(make_app: Any, wait_for_screen: Any)
         await pilot.press("r")
         assert "300 runs" in (await wait_for_screen(pilot))[0]
         began = time.perf_counter()
-        await pilot.press("s", "s", "S", "tab", "tab", "l", "j", "l", "h", "slash", *"maple-29")
+        await pilot.press(
+            "o", "o", "S", "tab", "tab", "right", "j", "right", "left", "slash", *"maple-29"
+        )
         lines = await wait_for_screen(pilot)
         assert "10 runs" in lines[0] and "▾ bfcl V4  10 runs" in "\n".join(lines)
         assert time.perf_counter() - began < 10, "18 keys are handled in time"
@@ -117,7 +119,7 @@ async def test_enter_on_a_group_unfolds_it(make_app: Any, wait_for_screen: Any) 
         await pilot.press("enter")
         text = "\n".join(await wait_for_screen(pilot))
         assert all(model in text for model in RUNS)
-        await pilot.press("j", "j", "h")
+        await pilot.press("j", "j", "left")
         lines = await wait_for_screen(pilot)
         assert "birch-70b" not in "\n".join(lines) and any(
             line.startswith("▌") and "3 runs" in line for line in lines
@@ -137,7 +139,7 @@ async def test_blind_list_has_no_rates_and_no_orders_by_rate(
                 and "%" not in "\n".join(lines)
                 and "compare" not in lines[-1]
             )
-            await pilot.press("s")
+            await pilot.press("o")
 
 
 async def test_unavailable_key_names_its_screen(make_app: Any, wait_for_screen: Any) -> None:
@@ -145,9 +147,9 @@ async def test_unavailable_key_names_its_screen(make_app: Any, wait_for_screen: 
         await wait_for_screen(pilot)
         await pilot.press("r", "C")
         assert "C (calibration) works in the queue" in (await wait_for_screen(pilot))[0]
-        await pilot.press("a")
+        await pilot.press("percent_sign")
         assert (
-            "a (agreement) works in the queue; press ? for help"
+            "% (agreement) works in the queue; press ? for help"
             in (await wait_for_screen(pilot))[0]
         )
         await pilot.press("j")
@@ -157,7 +159,7 @@ async def test_unavailable_key_names_its_screen(make_app: Any, wait_for_screen: 
         )
         await pilot.press("B")
         assert "B is not available here; press ? for help" in (await wait_for_screen(pilot))[0]
-        await pilot.press("g", "x")
+        await pilot.press("home", "equals_sign")
         assert "move to a run to mark" in (await wait_for_screen(pilot))[0]
         await pilot.press("question_mark")
         assert "keys: runs" in "\n".join(await wait_for_screen(pilot))
@@ -166,7 +168,7 @@ async def test_unavailable_key_names_its_screen(make_app: Any, wait_for_screen: 
 async def test_blind_comparison_key_gives_a_reason(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS, blind=True).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("r", "j", "x")
+        await pilot.press("r", "j", "equals_sign")
         lines = await wait_for_screen(pilot)
         assert "not available in blind review" in lines[0] and "x compare" not in lines[-1]
 
@@ -180,12 +182,12 @@ async def test_folding_at_the_last_run_folds_its_own_group(
         app = FcreviewApp(Session(None, "alice", store, reviewer))
         async with app.run_test(size=SIZE) as pilot:
             await wait_for_screen(pilot)
-            await pilot.press("r", "tab", "tab", "j", "x")
+            await pilot.press("r", "tab", "tab", "j", "equals_sign")
             text = "\n".join(await wait_for_screen(pilot))
             assert (
                 "move to a run to mark it for comparison" in text and "▸ CONFETTI v1  1 run" in text
             )
-            await pilot.press("enter", "j", "j", "h")
+            await pilot.press("enter", "j", "j", "left")
             lines = await wait_for_screen(pilot)
             assert any(line.startswith("▌ ▸ BFCL V4  2 runs") for line in lines)
             assert any(line.startswith("  ▸ CONFETTI v1  1 run") for line in lines)

@@ -190,7 +190,7 @@ async def test_item_outside_the_list_is_replaced_by_the_list_item(
     open_two_panes: Any, wait_for_screen: Any, make_app: Any
 ) -> None:
     async with open_two_panes() as pilot:
-        await press(pilot, wait_for_screen, "f", *"error:odd", "enter", "tab", "{")
+        await press(pilot, wait_for_screen, "F", *"error:odd", "enter", "tab", "{")
         assert (header_item_id(pilot.app), list_item_id(pilot.app)) == ("simple_0", "simple_1"), (
             "the items belong to the group, not to the filter"
         )
@@ -203,9 +203,9 @@ async def test_item_outside_the_list_is_replaced_by_the_list_item(
 @pytest.mark.sweep
 async def test_filter_changes_the_item(open_two_panes: Any, wait_for_screen: Any) -> None:
     async with open_two_panes() as pilot:
-        await press(pilot, wait_for_screen, "f", *"error:odd", "enter")
+        await press(pilot, wait_for_screen, "F", *"error:odd", "enter")
         assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_1"
-        await press(pilot, wait_for_screen, "j", "F")
+        await press(pilot, wait_for_screen, "j", "backspace")
         assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_3", (
             "the item at the cursor is shown"
         )
@@ -217,7 +217,7 @@ async def test_filter_changes_the_item(open_two_panes: Any, wait_for_screen: Any
 @pytest.mark.sweep
 async def test_empty_list_has_no_item(open_two_panes: Any, wait_for_screen: Any) -> None:
     async with open_two_panes() as pilot:
-        lines = await press(pilot, wait_for_screen, "f", *"official:pass", "enter", "tab")
+        lines = await press(pilot, wait_for_screen, "F", *"official:pass", "enter", "tab")
         text = "\n".join(lines)
         assert (
             "no item matches" in text
@@ -225,7 +225,7 @@ async def test_empty_list_has_no_item(open_two_panes: Any, wait_for_screen: Any)
             and focused_pane(pilot.app) == "list"
         )
         assert "No item selected" in text
-        await press(pilot, wait_for_screen, "F")
+        await press(pilot, wait_for_screen, "backspace")
         assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_0"
 
 
@@ -234,7 +234,7 @@ async def test_last_item_of_a_filter_stays_until_it_is_left(
     open_two_panes: Any, wait_for_screen: Any, make_app: Any
 ) -> None:
     async with open_two_panes(rows=ROWS[:2]) as pilot:
-        await press(pilot, wait_for_screen, "f", *"you:none", "enter", "tab", "p", "p")
+        await press(pilot, wait_for_screen, "F", *"you:none", "enter", "tab", "p", "p")
         assert header_item_id(pilot.app) == "simple_1" and read_verdicts(make_app.stores[0]) == [
             ("simple_0", True),
             ("simple_1", True),

@@ -113,9 +113,9 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorksp
         return UpdatedWorkspace(locate_workspace(options))
 
     cache = _create_import_cache(options, config)
-    unchanged = _find_unchanged_workspace(options, cache)
-    if unchanged is not None:
-        return unchanged
+    unchanged_workspace = _find_unchanged_workspace(options, cache)
+    if unchanged_workspace is not None:
+        return unchanged_workspace
 
     with Progress("looking for runs") as search:
         search.show_first_line()
@@ -127,20 +127,28 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorksp
     _print_unapplied_errata(summary, workspace.errata)
 
     scope = _select_scope(options, workspace, summary)
-    if all(map(_is_up_to_date, summary.runs)):
-        cache.save_run_numbers(workspace, scope)  # the store has the current results of every run
-    failed = tuple(row["run_name"] for row in summary.runs if row["status"] == "failed")
-    return UpdatedWorkspace(workspace, scope=scope, failed_runs=failed)
+    # The next command may skip the import only if the store has the current results of every run.
+    if all(_is_up_to_date(row) for row in summary.runs):
+        cache.save_run_numbers(workspace, scope)
+    failed_runs = [row["run_name"] for row in summary.runs if row["status"] == "failed"]
+    return UpdatedWorkspace(workspace, scope=scope, failed_runs=tuple(failed_runs))
 
 
 def _create_import_cache(options: WorkspaceOptions, config: Config) -> ImportCache:
     """Create the cache for the paths and for all settings that change the result of an import."""
     settings = (
-        f"{options.format} {options.language} {options.score} {options.import_options}"
-        f" {config.decoders}"
-        f" {config.run_names}"
+        options.format,
+        options.language,
+        options.score,
+        options.import_options,
+        config.decoders,
+        config.run_names,
     )
-    return ImportCache(resolve_run_paths(options), list_data_folders(options, config), settings)
+    return ImportCache(
+        resolve_run_paths(options),
+        data_folders=list_data_folders(options, config),
+        settings=" ".join(str(setting) for setting in settings),
+    )
 
 
 def _find_unchanged_workspace(
@@ -153,10 +161,12 @@ def _find_unchanged_workspace(
         return None
     try:
         workspace = locate_workspace(options, create=False)
-        runs = cache.find_unchanged_runs(workspace)
+        run_numbers = cache.find_unchanged_runs(workspace)
     except WorkspaceError:
         return None
-    return None if runs is None else UpdatedWorkspace(workspace, runs)
+    if run_numbers is None:
+        return None
+    return UpdatedWorkspace(workspace, run_numbers)
 
 
 def _select_scope(
@@ -186,68 +196,92 @@ def _is_up_to_date(row: Mapping[str, Any]) -> bool:
 class ImportCache:
     """Cache of the run numbers at the paths, valid until a file changes. Create the cache before
     the search for runs, so that the next command notices files that change during the import.
+
+    A file is changed if its size, times or inode differ. The compared files are all files at the
+    paths, the code of fcreview, the dataset files elsewhere, the store and the errata.
     """
 
-    def __init__(self, paths: Sequence[Path], data_folders: Sequence[Path], settings: str) -> None:
-        self._key = _hash_texts(
-            f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data_folders])
-        )
-        self._files = gather_files(paths).files
-        code = gather_files(
-            Path(folder) for package in CODE_PACKAGES for folder in package.__path__
-        )
-        self._inside = _hash_file_states([*self._files, *code.files])
-        self._others: list[str] | None = None
-        self._outside = ""
+    def __init__(
+        self, paths: Sequence[Path], *, data_folders: Sequence[Path], settings: str
+    ) -> None:
+        folders = [os.fspath(path) for path in (*paths, *data_folders)]
+        self._key = _hash_texts([f"{len(paths)} {settings}", *folders])
+
+        self._files_at_paths = gather_files(paths).files
+        code_folders: list[Path] = []
+        for package in CODE_PACKAGES:
+            code_folders += map(Path, package.__path__)
+        code_files = gather_files(code_folders).files
+        self._digest_at_paths = _hash_file_states([*self._files_at_paths, *code_files])
+
+        self._dataset_files: list[str] | None = None
+        """Dataset files that are not at the paths; None if a run has no dataset."""
+        self._dataset_digest = ""
 
     def find_unchanged_runs(self, workspace: Workspace) -> RunNumbers | None:
         """Return the numbers of the runs at the paths, or None if a file changed since
         `save_run_numbers`.
         """
-        match workspace.files.read_json_object(_locate_cache_file(workspace)).get(self._key):
-            case {"state": state, "others": [*others], "runs": [*runs]}:
-                if any(type(path) is not str for path in others) or any(
-                    type(run) is not int for run in runs
-                ):
-                    return None
-                unchanged = state == self._compute_digest(
-                    workspace, _hash_file_states(map(Path, others))
-                )
-                return tuple(runs) if unchanged else None
-        return None
+        entries = workspace.files.read_json_object(_locate_cache_file(workspace))
+        match entries.get(self._key):
+            case {"state": saved_digest, "others": [*dataset_files], "runs": [*run_numbers]}:
+                pass
+            case _:
+                return None
+        # The file may be damaged, or from another program.
+        if not all(type(file) is str for file in dataset_files):
+            return None
+        if not all(type(number) is int for number in run_numbers):
+            return None
+
+        dataset_digest = _hash_file_states(Path(file) for file in dataset_files)
+        if saved_digest != self._compute_digest(workspace, dataset_digest):
+            return None
+        return tuple(run_numbers)
 
     def record_dataset_state(self, plans: Sequence[RunPlan]) -> None:
         """Record the state of the datasets. Call this before the import reads the datasets."""
-        if plans and all(plan.data for plan in plans):
-            inside = set(self._files)
-            self._others = sorted(
-                {os.fspath(path) for plan in plans for path in plan.files if path not in inside}
-            )
-            self._outside = _hash_file_states(map(Path, self._others))
+        if not plans or not all(plan.data for plan in plans):
+            # The dataset of a run may appear anywhere, so the next command has to look for it.
+            return
+
+        files: set[Path] = set()
+        for plan in plans:
+            files.update(plan.files)
+        files.difference_update(self._files_at_paths)
+        self._dataset_files = sorted(os.fspath(file) for file in files)
+        self._dataset_digest = _hash_file_states(Path(file) for file in self._dataset_files)
 
     def save_run_numbers(self, workspace: Workspace, run_numbers: Sequence[int]) -> None:
         """Save the numbers of the runs in `.fcreview/seen.json`.
 
         Call this when the store has their current results.
         """
-        if self._others is None:
+        if self._dataset_files is None:
             return
-        state = self._compute_digest(workspace, self._outside)
-        entry = {"state": state, "others": self._others, "runs": list(run_numbers)}
-        saved = workspace.files.read_json_object(_locate_cache_file(workspace))
-        others = [pair for pair in saved.items() if pair[0] != self._key]
-        entries = dict(others[1 - MAX_CACHE_ENTRIES :]) | {self._key: entry}
-        with suppress(OSError):
-            workspace.files.write_json(_locate_cache_file(workspace), entries)
 
-    def _compute_digest(self, workspace: Workspace, outside_digest: str) -> str:
-        return _hash_texts(
-            self._inside, outside_digest, _hash_file_states([workspace.store, workspace.errata])
-        )
+        cache_file = _locate_cache_file(workspace)
+        entries = workspace.files.read_json_object(cache_file)
+        entries.pop(self._key, None)
+        while len(entries) >= MAX_CACHE_ENTRIES:
+            oldest_key = next(iter(entries))
+            del entries[oldest_key]
+        entries[self._key] = {
+            "state": self._compute_digest(workspace, self._dataset_digest),
+            "others": self._dataset_files,
+            "runs": list(run_numbers),
+        }
+        # Without the cache, the next command only takes longer.
+        with suppress(OSError):
+            workspace.files.write_json(cache_file, entries)
+
+    def _compute_digest(self, workspace: Workspace, dataset_digest: str) -> str:
+        workspace_digest = _hash_file_states([workspace.store, workspace.errata])
+        return _hash_texts([self._digest_at_paths, dataset_digest, workspace_digest])
 
 
 def _hash_file_states(files: Iterable[Path]) -> str:
-    return _hash_texts(*(_fingerprint_file(file) for file in files))
+    return _hash_texts(_fingerprint_file(file) for file in files)
 
 
 def _fingerprint_file(file: Path) -> str:
@@ -262,8 +296,10 @@ def _fingerprint_file(file: Path) -> str:
     return f"{file} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
-def _hash_texts(*parts: str) -> str:
-    return blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+def _hash_texts(texts: Iterable[str]) -> str:
+    """Return a digest of texts, which contain no NUL character. A path may be no UTF-8."""
+    content = "\0".join(texts).encode("utf-8", "surrogateescape")
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def _locate_cache_file(workspace: Workspace) -> Path:
@@ -277,31 +313,29 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
 
     if options.format is not None:
         check_choice(list_importer_names(), options.format, "format")
-    paths, permanent = (
-        resolve_run_paths(options),
-        list_data_folders(replace(options, data=None), config),
-    )
-
+    paths = resolve_run_paths(options)
     search_options = SearchOptions(
         resolve_score_option(options),
         options.language or "",
         remembered_scores=load_remembered_scores(options),
         remembered_languages=load_remembered_languages(options),
     )
+    # These folders are searched after the folders of --data or of earlier commands.
+    permanent_folders = list_data_folders(replace(options, data=None), config)
 
-    def search_runs(folders: Folders) -> DiscoveredRuns:
-        return discover(
-            paths, data=[*folders, *permanent], format=options.format, search=search_options
-        )
+    def search_runs(first_folders: Folders) -> DiscoveredRuns:
+        data_folders = [*first_folders, *permanent_folders]
+        return discover(paths, data=data_folders, format=options.format, search=search_options)
 
+    data_option = resolve_data_option(options)
     remembered = None if options.forget_data else load_remembered_datasets(options)
-    named = resolve_data_option(options)
     if remembered is None:
-        discovered = search_runs(named)
+        discovered = search_runs(data_option)
     else:
-        discovered = find_runs_and_datasets(search_runs, named, remembered)
+        discovered = find_runs_and_datasets(search_runs, data_option, remembered)
+
     sources = DatasetSources(
-        named,
+        data_option,
         remembered=remembered,
         environment=list_environment_folders(),
         configured=config.dataset_folders,
@@ -336,12 +370,14 @@ def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
 
     Raises CommandError if a folder does not exist.
     """
+    folders = []
     for folder in options.data or ():
         if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises OSError for a name that is too long
             raise CommandError(
                 f"the folder of --data {folder} does not exist. Pass the folder of a dataset"
             )
-    return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - keep symbolic links
+        folders.append(Path(os.path.abspath(folder)))  # noqa: PTH100 - keep symbolic links
+    return tuple(dict.fromkeys(folders))
 
 
 def forgets_scores(options: WorkspaceOptions) -> bool:
@@ -389,13 +425,13 @@ def remember_score_folders(
     from fcreview.store.importing.score_folders import ScoreFolders
 
     score_folders = ScoreFolders(workspace)
-    named = resolve_score_option(options)
+    folders_of_option = resolve_score_option(options)
     for plan in plans:
         if plan.results_folder is None:
             continue
         if forgets_scores(options):
             score_folders.forget_folders(plan.results_folder)
-        elif plan.named_score_folder in named:
+        elif plan.named_score_folder in folders_of_option:
             score_folders.add_folders(plan.results_folder, [plan.named_score_folder])
     with suppress(OSError):
         score_folders.save()
@@ -407,8 +443,10 @@ def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
     """
     from fcreview.importers.common.discovery import list_environment_folders
 
-    permanent = [each.absolute() for each in [*list_environment_folders(), *config.dataset_folders]]
-    return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
+    folders = list(resolve_data_option(options))
+    for folder in (*list_environment_folders(), *config.dataset_folders):
+        folders.append(folder.absolute())
+    return list(dict.fromkeys(folders))
 
 
 def find_runs_and_datasets(
@@ -419,42 +457,66 @@ def find_runs_and_datasets(
     `data_option` are the folders of --data. `remembered` are the dataset folders of earlier
     commands.
     """
-    from fcreview.store.importing.source_files import select_folders_with_dataset
+    chooser = _DatasetChooser(search_runs, data_option, remembered)
+    discovered = chooser.search_runs(data_option or chooser.usual_folders)
+    plans = [chooser.choose_dataset(plan) for plan in discovered.plans]
+    return replace(discovered, plans=plans)
 
-    search_once, usual_folders = (
-        cache(search_runs),
-        _select_existing_folders(remembered.most_common_folders),
-    )
 
-    @cache
-    def search_plans(folders: Folders) -> dict[RunId, RunPlan]:
-        plans: dict[RunId, RunPlan] = {}
-        for plan in search_once(folders).plans:
-            plans.setdefault(_make_run_id(plan.run), plan)
-        return plans
+class _DatasetChooser:
+    """Chooses the dataset folders of runs."""
 
-    def assign_dataset(plan: RunPlan) -> RunPlan:
-        if select_folders_with_dataset(data_option, plan):
+    def __init__(
+        self, search_runs: RunSearch, data_option: Folders, remembered: DatasetFolders
+    ) -> None:
+        # A search reads many files, so it is made once for the same folders.
+        self.search_runs = cache(search_runs)
+        self._index_plans = cache(self._index_plans_once)
+        self._data_option = data_option
+        self._remembered = remembered
+        self.usual_folders = _select_existing_folders(remembered.most_common_folders)
+        """Dataset folders of most runs in earlier commands."""
+
+    def choose_dataset(self, plan: RunPlan) -> RunPlan:
+        """Return the plan of the same run with its dataset.
+
+        The folders of --data come first, then the folders that the run had in an earlier command,
+        then, for a new run, the folders of most other runs.
+        """
+        from fcreview.store.importing.source_files import select_folders_with_dataset
+
+        if select_folders_with_dataset(self._data_option, plan):
             return plan
-        before = remembered.get_dataset_folders(plan.run)
-        assigned = search_plans(_select_existing_folders(before) or data_option).get(
-            _make_run_id(plan.run), plan
-        )
-        if data_option and before:
+
+        earlier_folders = self._remembered.get_dataset_folders(plan.run)
+        existing_folders = _select_existing_folders(earlier_folders)
+        plan_as_before = self._find_same_run(plan, existing_folders or self._data_option)
+        if self._data_option and earlier_folders:
             problem = (
-                f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier"
-                " command"
+                f"--data has no dataset for this run, so fcreview uses {earlier_folders[0]} from"
+                " an earlier command"
             )
-            assigned.issues.append(
+            plan_as_before.issues.append(
                 ImportIssue(plan.run.path, None, what=problem, severity="notice")
             )
-        if assigned.data or before or not assigned.run.needs_dataset:
-            return assigned
-        usual = search_plans(usual_folders).get(_make_run_id(plan.run), plan)
-        return usual if usual.data else assigned  # a new run gets the dataset of most other runs
 
-    found = search_once(data_option or usual_folders)
-    return replace(found, plans=[assign_dataset(plan) for plan in found.plans])
+        is_new_run = not earlier_folders
+        lacks_dataset = plan_as_before.run.needs_dataset and not plan_as_before.data
+        if is_new_run and lacks_dataset:
+            plan_like_others = self._find_same_run(plan, self.usual_folders)
+            if plan_like_others.data:
+                return plan_like_others
+        return plan_as_before
+
+    def _find_same_run(self, plan: RunPlan, folders: Folders) -> RunPlan:
+        """Return the plan of a run after a search with these folders, or `plan` if it has none."""
+        return self._index_plans(folders).get(_make_run_id(plan.run), plan)
+
+    def _index_plans_once(self, folders: Folders) -> dict[RunId, RunPlan]:
+        plans: dict[RunId, RunPlan] = {}
+        for plan in self.search_runs(folders).plans:
+            plans.setdefault(_make_run_id(plan.run), plan)
+        return plans
 
 
 def _make_run_id(run: Run) -> RunId:
@@ -479,16 +541,17 @@ def import_discovered_runs(
     from fcreview.store.workspace import WorkspaceError
 
     if not discovered.plans:
-        summary = ImportSummary(issues=[asdict(issue) for issue in discovered.issues])
+        summary_without_runs = ImportSummary(issues=[asdict(issue) for issue in discovered.issues])
         try:
-            return locate_workspace(options, create=False), summary
+            workspace = locate_workspace(options, create=False)
         except WorkspaceError:
-            raise CommandError(explain_no_runs(options, summary)) from None
+            raise CommandError(explain_no_runs(options, summary_without_runs)) from None
+        return workspace, summary_without_runs
+
     workspace = locate_workspace(options)
     set_options_and_errata(discovered.plans, options, config, workspace)
     remember_languages(discovered.plans, options, workspace)
     remember_score_folders(discovered.plans, options, workspace)
-    datasets = DatasetOptions(resolve_data_option(options), options.forget_data)
     with Progress() as progress:
         progress.show_first_line()
         summary = import_runs(
@@ -497,7 +560,7 @@ def import_discovered_runs(
             read_items,
             issues=discovered.issues,
             on_progress=progress,
-            dataset_options=datasets,
+            dataset_options=DatasetOptions(resolve_data_option(options), options.forget_data),
         )
     _print_reimport_reason(summary)
     return workspace, summary
@@ -520,87 +583,129 @@ def _print_reimport_reason(summary: ImportSummary) -> None:
         )
 
 
-_SCORES_ADVICE = "Pass --score DIR, or forget the folder with --score none"
-_DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"
 _MISSING_FOLDER_EFFECTS = {
     "kept": "fcreview uses the last import",
     "outdated": "fcreview uses the last import and did not import results that changed since then",
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _FolderKind:
+    """A kind of folder that a run needs, in the words of a message."""
+
+    field: str
+    """Field of a run of the import summary, with the folder that no longer exists, or None."""
+    subject: str
+    noun: str
+    advice: str
+
+
+_DATASET_FOLDER = _FolderKind(
+    "missing_dataset",
+    subject="the dataset is",
+    noun="the dataset",
+    advice="Pass --data DIR, or forget the folder with fcreview import --forget-data",
+)
+_SCORE_FOLDER = _FolderKind(
+    "missing_scores",
+    subject="the scores are",
+    noun="the scores",
+    advice="Pass --score DIR, or forget the folder with --score none",
+)
+
+
 def print_missing_datasets(summary: ImportSummary) -> None:
     """Print a line for each missing folder of datasets or scores with the affected runs, the
     effect and the remedy.
     """
-    _print_missing_folders(
-        summary, "missing_dataset", "the dataset is", _DATASET_ADVICE, "the dataset"
-    )
-    _print_missing_folders(
-        summary, "missing_scores", "the scores are", _SCORES_ADVICE, "the scores"
-    )
+    _print_missing_folders(summary, _DATASET_FOLDER)
+    _print_missing_folders(summary, _SCORE_FOLDER)
 
 
-def _print_missing_folders(
-    summary: ImportSummary, field: str, subject: str, advice: str, noun: str
-) -> None:
-    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+def _print_missing_folders(summary: ImportSummary, kind: _FolderKind) -> None:
+    # Runs with the same folder and the same effect share a line.
+    names_by_problem: dict[tuple[str, str], list[str]] = {}
     for row in summary.runs:
-        if row[field] is not None:
+        folder = row[kind.field]
+        if folder is not None:
             effect = _MISSING_FOLDER_EFFECTS.get(
-                row["status"], f"fcreview imported the results without {noun}"
+                row["status"], f"fcreview imported the results without {kind.noun}"
             )
-            alike.setdefault((row[field], effect), []).append(row)
-    for (folder, effect), rows in alike.items():
-        names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
-        if len(rows) > 1:
-            names = (
-                f"{format_count(len(rows), 'run')}"
-                f" ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
-            )
-        print_message(f"fcreview: {names}: {subject} no longer in {folder}. {effect}. {advice}")
+            names_by_problem.setdefault((folder, effect), []).append(row["model"])
+
+    for (folder, effect), names in names_by_problem.items():
+        runs = _format_affected_runs(names)
+        print_message(
+            f"fcreview: {runs}: {kind.subject} no longer in {folder}. {effect}. {kind.advice}"
+        )
+
+
+def _format_affected_runs(names: Sequence[str]) -> str:
+    """Format the names of runs as `gpt-4o` or `2 runs (gpt-4o, maple-8b)`, a long list with `...`."""
+    listed = ", ".join(names[:MAX_MESSAGES])
+    if len(names) == 1:
+        return listed
+    if len(names) > MAX_MESSAGES:
+        listed += " ..."
+    return f"{format_count(len(names), 'run')} ({listed})"
 
 
 def _print_failed_imports(summary: ImportSummary) -> None:
     reasons = []
     for row in summary.runs:
         if row["status"] == "failed":
-            issues = (
-                i["what"]
-                for i in summary.issues
-                if i["file"] == row["path"] and i["severity"] == "error"
-            )
-            reasons.append(next(issues, f"the import of {row['run_name']} failed"))
-    more = "could not be imported. Run fcreview import for details"
-    print_limited_messages(
-        reasons, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more run')} {more}"
-    )
+            reasons.append(_find_failure_reason(row, summary))
+
+    def describe_more(n_more: int) -> str:
+        runs = format_count(n_more, "more run")
+        return f"{runs} could not be imported. Run fcreview import for details"
+
+    print_limited_messages(reasons, MAX_MESSAGES, describe_more)
+
+
+def _find_failure_reason(row: Mapping[str, Any], summary: ImportSummary) -> str:
+    """Return the first error of a run whose import failed."""
+    for issue in summary.issues:
+        if issue["file"] == row["path"] and issue["severity"] == "error":
+            return str(issue["what"])
+    return f"the import of {row['run_name']} failed"
 
 
 def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
-    problems = sorted(
-        {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
-    )
-    texts = [
-        f"line {line} of the errata, item {sanitize(item)}: {what}" for line, item, what in problems
-    ]
-    more = "cannot be applied. Run fcreview import to list them"
-    print_limited_messages(
-        texts,
-        MAX_MESSAGES,
-        lambda rest: f"{format_count(rest, 'more erratum', 'more errata')} {more}",
-    )
+    # An erratum that fits several runs has the same issue in each of them.
+    problems = set()
+    for issue in summary.issues:
+        if issue["file"] == str(errata):
+            problems.add((issue["line"], issue["item"], issue["what"]))
+
+    messages = []
+    for line, item, problem in sorted(problems):
+        messages.append(f"line {line} of the errata, item {sanitize(item)}: {problem}")
+
+    def describe_more(n_more: int) -> str:
+        errata_text = format_count(n_more, "more erratum", "more errata")
+        return f"{errata_text} cannot be applied. Run fcreview import to list them"
+
+    print_limited_messages(messages, MAX_MESSAGES, describe_more)
 
 
 def explain_no_runs(options: WorkspaceOptions, summary: ImportSummary) -> str:
     """Return the reason as one line or, for files of unknown formats, as a few lines."""
     from fcreview.importers.registry import NO_RESULTS
 
-    where = ", ".join(str(path) for path in options.paths)
+    paths = ", ".join(str(path) for path in options.paths)
     if summary.runs:
-        return f"no run could be imported from {where}. Run fcreview import for details"
+        return f"no run could be imported from {paths}. Run fcreview import for details"
+
     errors = [issue for issue in summary.issues if issue["severity"] != "notice"]
-    if errors and errors[0]["what"].startswith(NO_RESULTS):
-        return "\n  ".join([f"no runs found in {where}", *errors[0]["what"].split(". ")])
-    file = f"{errors[0]['file']}: " if errors and errors[0]["file"] != where else ""
-    reason = f": {file}{errors[0]['what']}" if errors else ""
-    return f"no runs found in {where}{reason}. Run fcreview doctor for details"
+    if not errors:
+        return f"no runs found in {paths}. Run fcreview doctor for details"
+
+    file = errors[0]["file"]
+    reason = errors[0]["what"]
+    if reason.startswith(NO_RESULTS):
+        # The sentences say which files were found and what to do.
+        return "\n  ".join([f"no runs found in {paths}", *reason.split(". ")])
+    if file != paths:
+        reason = f"{file}: {reason}"
+    return f"no runs found in {paths}: {reason}. Run fcreview doctor for details"

@@ -76,6 +76,7 @@ def adjudicate(
         if can_show_app() and not as_json:
             show_app(session, view, start="adjudicate")
             return
+
         disagreements = session.store.analysis.fetch_disagreements(view)
         for row in disagreements:
             detail = session.store.read_detail(row.item)
@@ -93,30 +94,10 @@ def adjudicate(
 
 
 def _build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> dict[str, Any]:
-    """Build the JSON object of a disagreement. `answers` is a list of {answer, value, fault, tags,
-    note}, where `answer` is a letter that stands for the annotator. `majority` is the verdict of
-    more than half of the annotators, or null.
+    """Build the JSON object of a disagreement.
+
+    `majority` is the verdict of more than half of the annotators, or null.
     """
-    answers = [
-        {
-            "answer": format_answer_letter(index),
-            "value": answer.verdict,
-            "fault": answer.fault,
-            "tags": answer.tags or [],
-            "note": answer.note,
-        }
-        for index, answer in enumerate(disagreement.answers)
-    ]
-    automatic = [
-        {
-            "source": verdict.source,
-            "value": verdict.value,
-            "by": verdict.by,
-            "error_type": verdict.error_type,
-            "rationale": verdict.rationale,
-        }
-        for verdict in list_automatic_verdicts(detail.item, disagreement)
-    ]
     key = detail.key
     return {
         "run": detail.row.run,
@@ -128,10 +109,41 @@ def _build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> 
         "id": key.id,
         "target": disagreement.target,
         "criterion": disagreement.criterion,
-        "answers": answers,
+        "answers": _build_answers_json(disagreement),
         "majority": disagreement.majority,
-        "automatic": automatic,
+        "automatic": _build_automatic_verdicts_json(detail.item, disagreement),
     }
+
+
+def _build_answers_json(disagreement: Disagreement) -> list[dict[str, Any]]:
+    """Build an object for each annotator's answer. A letter stands for the annotator's name."""
+    answers = []
+    for index, answer in enumerate(disagreement.answers):
+        answers.append(
+            {
+                "answer": format_answer_letter(index),
+                "value": answer.verdict,
+                "fault": answer.fault,
+                "tags": answer.tags or [],
+                "note": answer.note,
+            }
+        )
+    return answers
+
+
+def _build_automatic_verdicts_json(item: Item, disagreement: Disagreement) -> list[dict[str, Any]]:
+    verdicts = []
+    for verdict in list_automatic_verdicts(item, disagreement):
+        verdicts.append(
+            {
+                "source": verdict.source,
+                "value": verdict.value,
+                "by": verdict.by,
+                "error_type": verdict.error_type,
+                "rationale": verdict.rationale,
+            }
+        )
+    return verdicts
 
 
 def _format_disagreement_lines(
@@ -159,16 +171,16 @@ def _format_disagreement_lines(
 
 
 def _format_disagreement_title(detail: ItemDetail, disagreement: Disagreement) -> str:
+    """Format `simple_3 · item · correct   (BFCL V4, gpt-4o, simple, run 1)`."""
     key = detail.key
-    target = " · ".join(
-        [
-            sanitize(key.id),
-            describe_address(sanitize(disagreement.target)),
-            sanitize(disagreement.criterion),
-        ]
-    )
-    run = ", ".join([sanitize(detail.run.full_title), detail.row.run_name, sanitize(key.category)])
-    return f"{target}   ({run}, run {detail.row.run})"
+    item_id = sanitize(key.id)
+    target = describe_address(sanitize(disagreement.target))
+    criterion = sanitize(disagreement.criterion)
+
+    benchmark = sanitize(detail.run.full_title)
+    category = sanitize(key.category)
+    run = f"{benchmark}, {detail.row.run_name}, {category}, run {detail.row.run}"
+    return f"{item_id} · {target} · {criterion}   ({run})"
 
 
 class TargetTexts(NamedTuple):
@@ -178,7 +190,10 @@ class TargetTexts(NamedTuple):
 
 
 def _extract_target_texts(item: Item, target: str) -> TargetTexts:
-    """Return the golden and predicted calls of a target, or of the whole item."""
+    """Return the golden and predicted calls of a target, and their first difference.
+
+    The target `response` has no calls, so its predicted text is the model's last reply.
+    """
     part = parse_address(target)
     turn = None if part is None else part.turn
     reply = _find_last_reply(item, turn)
@@ -186,11 +201,7 @@ def _extract_target_texts(item: Item, target: str) -> TargetTexts:
         return TargetTexts("", predicted=reply, difference="")
 
     pairs = _select_pairs(item, part)
-    golden_places = {(pair.turn, pair.golden) for pair in pairs}
-    predicted_places = {(pair.turn, pair.predicted) for pair in pairs}
-    golden = [call for call in item.golden if (call.turn, call.index) in golden_places]
-    predicted = [call for call in item.predicted if (call.turn, call.index) in predicted_places]
-
+    golden, predicted = _select_calls_of_pairs(item, pairs)
     if part is None:
         difference = item.first_difference
     else:
@@ -200,6 +211,15 @@ def _extract_target_texts(item: Item, target: str) -> TargetTexts:
         predicted=_format_calls(predicted) or reply,
         difference=difference or "",
     )
+
+
+def _select_calls_of_pairs(item: Item, pairs: Sequence[CallPair]) -> tuple[list[Call], list[Call]]:
+    """Return the golden and the predicted calls of pairs. A pair has indexes in a turn's calls."""
+    golden_places = {(pair.turn, pair.golden) for pair in pairs}
+    predicted_places = {(pair.turn, pair.predicted) for pair in pairs}
+    golden = [call for call in item.golden if (call.turn, call.index) in golden_places]
+    predicted = [call for call in item.predicted if (call.turn, call.index) in predicted_places]
+    return golden, predicted
 
 
 def _find_last_reply(item: Item, turn: int | None) -> str:

@@ -71,15 +71,17 @@ def _build_event_objects(detail: ItemDetail) -> Iterator[dict[str, Any]]:
     or null. `retracted_by` is the id of the event that retracts this event, or null. Annotators can
     retract only their own events.
     """
+    retraction_ids = {}
+    for event in detail.history:
+        if event.retracts:
+            retraction_ids[event.retracts, event.annotator] = event.event
+
     retracted_events = find_retracted_events(detail.history)
-    retractions = {
-        (event.retracts, event.annotator): event.event for event in detail.history if event.retracts
-    }
     for event in detail.history:
         identity = (event.event, event.annotator)
         retracted_by = None
         if identity in retracted_events:
-            retracted_by = retractions[identity]
+            retracted_by = retraction_ids[identity]
         yield _build_event_object(detail, event, retracted_by)
 
 
@@ -119,9 +121,9 @@ def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
 
     if event["note"] is None:
         return
-    note_rows = sanitize_and_wrap(event["note"] or "(cleared)", summary_width - len(NOTE_LABEL))
+    note = event["note"] or "(cleared)"
     label = NOTE_LABEL
-    for row in note_rows:
+    for row in sanitize_and_wrap(note, summary_width - len(NOTE_LABEL)):
         yield EVENT_INDENT + label + row
         label = " " * len(NOTE_LABEL)
 
@@ -146,32 +148,45 @@ def _shorten_id(event_id: str) -> str:
 
 
 def _format_event_summary(event: dict[str, Any]) -> str:
-    """Format an event as `adjudicates item · correct pass · fault: golden · tags a, b`,
-    unsanitised.
+    """Format an event as `adjudicates item · correct pass · fault: golden · tags a, b`.
+
+    The text is not sanitised.
     """
     if event["act"] == "retract":
         return f"retracts {event['retracts'][:SHORT_ID_LENGTH]}"
 
-    target = event["target"] if event["target"] == ITEM else describe_address(event["target"])
-    verb = "adjudicates " if event["act"] == "adjudicate" else ""
-    parts = [f"{verb}{target}"]
-
-    if event["value"] is not None:
-        verdict = format_verdict(event["value"], event["criterion"])
-        parts.append(f"{event['criterion']} {verdict}")
-    elif event["criterion"] != CORRECT:
-        parts.append(event["criterion"])
-
+    parts = [_format_event_target(event)]
+    verdict = _format_event_verdict(event)
+    if verdict:
+        parts.append(verdict)
     override = _format_override(event)
     if override:
         parts.append(override)
     if event["fault"]:
         parts.append(f"fault: {event['fault']}")
     if event["tags"] is not None:
-        parts.append(f"tags {', '.join(event['tags']) or '(none)'}")
+        tags = ", ".join(event["tags"]) or "(none)"
+        parts.append(f"tags {tags}")
     if event["golden_fix"] is not None:
         parts.append(f"golden fix {to_json_text(event['golden_fix'])}")
     return " · ".join(parts)
+
+
+def _format_event_target(event: dict[str, Any]) -> str:
+    target = event["target"] if event["target"] == ITEM else describe_address(event["target"])
+    if event["act"] == "adjudicate":
+        return f"adjudicates {target}"
+    return target
+
+
+def _format_event_verdict(event: dict[str, Any]) -> str:
+    """Format `correct pass`. Without a verdict, only a criterion other than `correct` is named."""
+    criterion: str = event["criterion"]
+    if event["value"] is not None:
+        return f"{criterion} {format_verdict(event['value'], criterion)}"
+    if criterion != CORRECT:
+        return criterion
+    return ""
 
 
 def _format_override(event: dict[str, Any]) -> str:
@@ -182,9 +197,9 @@ def _format_override(event: dict[str, Any]) -> str:
     sources: list[str] = []
     if event["target"] != ITEM:
         sources = [text for text in (override.get("source"), override.get("by")) if text]
-    reason = override.get("reason")
 
-    if not sources and not isinstance(reason, str):
-        return ""
     text = " ".join(["overrides", *sources])
-    return f"{text}: {reason}" if isinstance(reason, str) else text
+    reason = override.get("reason")
+    if isinstance(reason, str):
+        return f"{text}: {reason}"
+    return text if sources else ""

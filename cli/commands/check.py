@@ -69,25 +69,35 @@ def check(
 
 def parse_share(text: str) -> float:
     """Parse a share such as `1%` or `0.01`. Raises UsageError if it is not from 0 to 1."""
-    number, percent_sign, rest = text.strip().partition("%")
+    error = UsageError(
+        f"--max-difference {text!a} is invalid. Pass a share from 0 to 1, such as 0.01 or 1%"
+    )
+    number, percent_sign, text_after_sign = text.strip().partition("%")
+    if text_after_sign:
+        raise error
+
     try:
-        share = float(number) / 100 if percent_sign else float(number)
+        value = float(number)
     except ValueError:
-        share = -1
-    if rest or not 0 <= share <= 1:
-        raise UsageError(
-            f"--max-difference {text!a} is invalid. Pass a share from 0 to 1, such as 0.01 or 1%"
-        )
+        raise error from None
+    share = value / 100 if percent_sign else value
+    # The comparison also refuses `nan`.
+    if not 0 <= share <= 1:
+        raise error
     return share
 
 
 def _print_checks(checks: Sequence[RunCheck]) -> None:
-    for each in checks:
-        emit_lines(format_check_lines(each, get_wrap_width()))
+    for run_check in checks:
+        emit_lines(format_check_lines(run_check, get_wrap_width()))
         emit()
-    count = format_count(len(checks), "run")
-    problems = sum(not each.is_ok for each in checks)
-    emit(f"{problems:,} of {count} with a problem" if problems else f"{count}, no problem")
+
+    n_runs = format_count(len(checks), "run")
+    n_problems = sum(not run_check.is_ok for run_check in checks)
+    if n_problems:
+        emit(f"{n_problems:,} of {n_runs} with a problem")
+    else:
+        emit(f"{n_runs}, no problem")
 
 
 def format_check_lines(check: RunCheck, page_width: int) -> Iterator[str]:
@@ -101,12 +111,14 @@ def format_check_lines(check: RunCheck, page_width: int) -> Iterator[str]:
 
 
 def _format_line(line: CheckLine, detail_width: int) -> Iterator[str]:
-    start = f" {STATE_MARKS[line.state]:<3} {line.title:<{TITLE_WIDTH}} "
-    first, *rest = textwrap.wrap(
-        format_cell(line.detail), detail_width, break_on_hyphens=False
-    ) or [""]
-    yield (start + first).rstrip()
-    for text in rest:
-        yield " " * DETAIL_INDENT + text
+    """Format a line of the check as ` ok  decoder  fc`, with its wrapped detail and its filter."""
+    rows = textwrap.wrap(format_cell(line.detail), detail_width, break_on_hyphens=False)
+    first_row = rows[0] if rows else ""
+    mark = STATE_MARKS[line.state]
+    yield f" {mark:<3} {line.title:<{TITLE_WIDTH}} {first_row}".rstrip()
+
+    indent = " " * DETAIL_INDENT
+    for row in rows[1:]:
+        yield indent + row
     if line.where:
-        yield f"{' ' * DETAIL_INDENT}--where '{line.where}'"
+        yield f"{indent}--where '{line.where}'"

@@ -38,11 +38,10 @@ def completion(
     """
     check_choice(SHELLS, shell, "shell")
     commands = list_completable_commands()
-    emit(
-        _format_fish_script(commands)
-        if shell == "fish"
-        else _format_bash_script(commands, is_zsh=shell == "zsh")
-    )
+    if shell == "fish":
+        emit(_format_fish_script(commands))
+    else:
+        emit(_format_bash_script(commands, is_zsh=shell == "zsh"))
 
 
 def list_completable_commands() -> list[CompletableCommand]:
@@ -55,31 +54,38 @@ def list_completable_commands() -> list[CompletableCommand]:
 
 
 def _make_completable_command(name: str, typer_command: Any) -> CompletableCommand:
-    inner = [each for each in getattr(typer_command, "commands", {}).values() if not each.hidden]
-    shown = [
-        option
-        for each in (typer_command, *inner)
-        for option in each.params
-        if not getattr(option, "hidden", False)
-    ]
-    options = {text for option in shown for text in option.opts if text[:2] == "--"}
+    """Collect the subcommands of a command, and the long options of the command and of these."""
+    subcommands = []
+    for subcommand in getattr(typer_command, "commands", {}).values():
+        if not subcommand.hidden:
+            subcommands.append(subcommand)
+
+    options = {"--help"}
+    for command in (typer_command, *subcommands):
+        for parameter in command.params:
+            if not getattr(parameter, "hidden", False):
+                options.update(name for name in parameter.opts if name.startswith("--"))
+
+    subcommand_names = [subcommand.name or "" for subcommand in subcommands]
     summary = (typer_command.help or "").partition("\n")[0]
-    return CompletableCommand(
-        name,
-        summary=summary,
-        words=[*(each.name or "" for each in inner), *sorted({*options, "--help"})],
-    )
+    return CompletableCommand(name, summary=summary, words=subcommand_names + sorted(options))
 
 
 def _format_bash_script(commands: list[CompletableCommand], *, is_zsh: bool = False) -> str:
-    cases = [f'    {each.name}) words="{" ".join(each.words)}" ;;' for each in commands]
-    names = " ".join(each.name for each in commands)
-    lines = [
-        *(["autoload -U +X bashcompinit && bashcompinit"] if is_zsh else []),
+    lines = []
+    if is_zsh:
+        lines.append("autoload -U +X bashcompinit && bashcompinit")
+    lines += [
         "_fcreview() {",
         '  local cur="${COMP_WORDS[COMP_CWORD]}" words=""',
         '  case "${COMP_WORDS[1]}" in',
-        *cases,
+    ]
+    for command in commands:
+        words = " ".join(command.words)
+        lines.append(f'    {command.name}) words="{words}" ;;')
+
+    names = " ".join(command.name for command in commands)
+    lines += [
         "  esac",
         f'  [ "$COMP_CWORD" -eq 1 ] && words="{names} --help --version"',
         '  COMPREPLY=($(compgen -W "$words" -- "$cur"))',
@@ -92,11 +98,15 @@ def _format_bash_script(commands: list[CompletableCommand], *, is_zsh: bool = Fa
 
 def _format_fish_script(commands: list[CompletableCommand]) -> str:
     lines = []
-    for each in commands:
-        summary = each.summary.replace("'", "")
-        lines.append(f"complete -c fcreview -n __fish_use_subcommand -a {each.name} -d '{summary}'")
-        within = f"'__fish_seen_subcommand_from {each.name}'"
-        for word in each.words:
-            option = f"-l {word[2:]}" if word.startswith("--") else f"-a {word}"
-            lines.append(f"complete -c fcreview -n {within} {option}")
+    for command in commands:
+        # The summary stands in single quotes.
+        summary = command.summary.replace("'", "")
+        lines.append(
+            f"complete -c fcreview -n __fish_use_subcommand -a {command.name} -d '{summary}'"
+        )
+        condition = f"'__fish_seen_subcommand_from {command.name}'"
+        for word in command.words:
+            is_option = word.startswith("--")
+            completed = f"-l {word.removeprefix('--')}" if is_option else f"-a {word}"
+            lines.append(f"complete -c fcreview -n {condition} {completed}")
     return "\n".join(lines)

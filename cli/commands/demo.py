@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from fcreview.cli.options import AnnotatorOption, WorkspaceOptions, option
 from fcreview.cli.output import can_show_app, emit, format_cell, print_message
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError
+
+if TYPE_CHECKING:
+    from fcreview.cli.workspace import WorkspaceSession
 
 IGNORE_PACKAGE_FILES = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")
 
@@ -42,34 +45,43 @@ def demo(
             show_queue(session, OpenOptions(overview=True))
             print_message(f"The sample runs and your reviews are in {folder}")
             return
-        from fcreview.cli.commands.triage import TriageTable, print_triage
+        _print_failures(session)
 
-        view = session.build_view()
-        clusters = session.store.fetch_clusters(view)
-        print_triage(
-            session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters))
-        )
     name = format_cell(str(folder))
+    emit()
     emit(
-        "",
         "There is no terminal for the app, so the failures are printed. The sample runs are in"
-        f" {name}. Try:",
+        f" {name}. Try:"
     )
     emit(f"  fcreview items {name} --where official:fail")
     emit(f"  fcreview open {name}")
 
 
-def _copy_sample_runs(target: Path | None) -> Path:
-    """Copy the sample runs to `target`, unless it has a copy, or to a temporary folder.
+def _print_failures(session: WorkspaceSession) -> None:
+    from fcreview.cli.commands.triage import TriageTable, print_triage
 
-    Return the folder.
+    view = session.build_view()
+    clusters = session.store.fetch_clusters(view)
+    n_failures = sum(cluster.count for cluster in clusters)
+    print_triage(session, view, TriageTable(clusters, n_failures))
+
+
+def _copy_sample_runs(target: Path | None) -> Path:
+    """Copy the sample runs to `target`, or to a temporary folder, and return the folder.
+
+    A folder that already has a copy is left unchanged. Raises CommandError if `target` is a file or
+    a folder with other files.
     """
-    if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
-        if not (target / ".fcreview").is_dir():
-            raise CommandError(f"{target} is not an empty folder. Choose another folder")
-        return target
     import tempfile
     from importlib.resources import as_file, files
+
+    if target is not None and target.exists():
+        has_copy = (target / ".fcreview").is_dir()
+        is_empty = target.is_dir() and not any(target.iterdir())
+        if has_copy and not is_empty:
+            return target
+        if not is_empty:
+            raise CommandError(f"{target} is not an empty folder. Choose another folder")
 
     folder = target or Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
     with as_file(files("fcreview.sample_runs")) as samples:

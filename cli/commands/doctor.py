@@ -98,7 +98,8 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         facts.append(_build_fact("dataset folder", str(folder)))
     missing = "" if config.file.exists() else " (does not exist)"
     facts.append(_build_fact("configuration", f"{config.file}{missing}"))
-    facts += _collect_versions_and_terminal_facts()
+    facts += _collect_version_facts()
+    facts += _collect_terminal_facts()
 
     if as_json:
         emit_json(*facts)
@@ -270,16 +271,26 @@ def _build_stored_run_fact(workspace: Workspace, run_key: str, n_items: int) -> 
 
 
 def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
-    for parent, folders, names in os.walk(workspace.root):
-        for path in sorted(Path(parent, name) for name in (*folders, *names)):
-            try:
-                os.close(workspace.files.open(path))
-            except UnsafeFileError as error:
-                if path.is_symlink() or not path.is_dir():
-                    where = str(path.relative_to(workspace.root))
-                    yield _build_fact("workspace", str(error.strerror), where, is_problem=True)
-            except OSError:
-                continue  # the file was deleted, or this user cannot read it
+    """Yield a problem for each file of the workspace that fcreview does not trust."""
+    for folder, folder_names, file_names in os.walk(workspace.root):
+        for path in sorted(Path(folder, name) for name in (*folder_names, *file_names)):
+            problem = _find_unsafe_file_problem(workspace, path)
+            if problem is not None:
+                location = str(path.relative_to(workspace.root))
+                yield _build_fact("workspace", problem, location, is_problem=True)
+
+
+def _find_unsafe_file_problem(workspace: Workspace, path: Path) -> str | None:
+    try:
+        descriptor = workspace.files.open(path)
+    except UnsafeFileError as error:
+        # A folder is no file that one can open, but it is safe. A link to a folder is not.
+        is_folder = path.is_dir() and not path.is_symlink()
+        return None if is_folder else str(error.strerror)
+    except OSError:
+        return None  # the file was deleted, or this user cannot read it
+    os.close(descriptor)
+    return None
 
 
 def _collect_discovered_run_facts(
@@ -297,17 +308,23 @@ def _collect_discovered_run_facts(
             problem = "the run has no score files, so its items have no official verdicts"
             yield _build_fact("missing", problem, name, is_problem=True)
         yield from _collect_dataset_facts(plan, name, options, remembered)
+    yield from _collect_issue_facts(discovered, options.paths[0])
 
+
+def _collect_issue_facts(discovered: DiscoveredRuns, path: Path) -> Iterator[Fact]:
+    """Yield the first import issues, and a notice if there are more."""
     issues = list(discovered.issues)
     for plan in discovered.plans:
         issues += plan.issues
+
     for issue in issues[:MAX_ISSUES]:
         location = f"{issue.file}:{issue.line}" if issue.line else issue.file
         is_error = issue.severity == "error"
         yield _build_fact(issue.severity, issue.what, location, is_problem=is_error)
-    if len(issues) > MAX_ISSUES:
-        more = f"{len(issues) - MAX_ISSUES} more issues in {options.paths[0]}"
-        yield _build_fact("notice", f"{more}. Run fcreview import --json to list them")
+    n_more = len(issues) - MAX_ISSUES
+    if n_more > 0:
+        notice = f"{n_more} more issues in {path}. Run fcreview import --json to list them"
+        yield _build_fact("notice", notice)
 
 
 def _describe_plan(plan: RunPlan) -> str:
@@ -350,7 +367,7 @@ def _collect_dataset_facts(
         yield _build_fact("dataset", run.dataset, name)
 
 
-def _collect_versions_and_terminal_facts() -> Iterator[Fact]:
+def _collect_version_facts() -> Iterator[Fact]:
     from importlib.metadata import PackageNotFoundError, version
 
     for package in PACKAGES:
@@ -362,17 +379,23 @@ def _collect_versions_and_terminal_facts() -> Iterator[Fact]:
     machine = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     yield _build_fact("version", machine, "Python")
 
+
+def _collect_terminal_facts() -> Iterator[Fact]:
     size = "unknown, because standard output is not a terminal"
     if sys.stdout.isatty():
         columns, rows = os.get_terminal_size()
         size = f"{columns}x{rows}"
     yield _build_fact("terminal", size, "size")
+
     app = "yes" if can_show_app() else "no, so fcreview open prints text"
     yield _build_fact("terminal", app, "full-screen app")
+
     for name in ("TERM", "COLORTERM", "NO_COLOR", "TMUX", "FCREVIEW_ASCII"):
         value = os.environ.get(name)
         if value:
             # The value of TMUX is the path of a socket.
-            yield _build_fact("terminal", "set" if name == "TMUX" else value, name)
+            shown_value = "set" if name == "TMUX" else value
+            yield _build_fact("terminal", shown_value, name)
+
     encoding = f"{sys.stdout.encoding}, locale {locale.setlocale(locale.LC_CTYPE)}"
     yield _build_fact("terminal", encoding, "encoding")

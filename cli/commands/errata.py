@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fcreview.cli.commands.rules import load_accepted_rules
 from fcreview.cli.options import (
@@ -29,6 +29,12 @@ from fcreview.errors import CommandError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
+if TYPE_CHECKING:
+    from fcreview.errata import Errata
+    from fcreview.exporters.base import ExportSource
+    from fcreview.store.workspace import Workspace
+
+SHORT_DIGEST_LENGTH = 16  # number of characters of a digest in text output; --json prints all
 ErrataFileArgument = Annotated[Path, argument("FILE", "Errata file from `fcreview errata create`.")]
 
 
@@ -55,15 +61,22 @@ def check_errata(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
         )
         return
 
-    digest = f"the digest {errata.digest[:16]}… is correct"
+    # `load_errata` has compared the digest with the contents.
+    digest = f"the digest {errata.digest[:SHORT_DIGEST_LENGTH]}… is correct"
     emit(f"{sanitize(errata.date)}  {sanitize(errata.who)}  {digest}")
-    counts: Counter[tuple[str, str]] = Counter()
-    for entry in errata.entries.values():
-        counts[entry.title or entry.benchmark, entry.category] += 1
-    for (title, category), count in counts.items():
-        emit(f"  {format_count(count, 'golden answer')}  {sanitize(title)}  {sanitize(category)}")
+    _print_golden_answer_counts(errata)
     for rule in rules:
         emit(f"  rule  {sanitize(rule)}")
+
+
+def _print_golden_answer_counts(errata: Errata) -> None:
+    """Print a line with the number of corrected golden answers of each category."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for entry in errata.entries.values():
+        title = entry.title or entry.benchmark
+        counts[title, entry.category] += 1
+    for (title, category), count in counts.items():
+        emit(f"  {format_count(count, 'golden answer')}  {sanitize(title)}  {sanitize(category)}")
 
 
 @workspace_command("policy")
@@ -80,38 +93,52 @@ def create_errata(
     Example: fcreview errata create result/ -o errata.jsonl
     """
     from fcreview.cli.wiring import build_benchmark_services
-    from fcreview.errata import Errata, serialize_errata
+    from fcreview.errata import serialize_errata
     from fcreview.exporters.base import ExportSource
     from fcreview.exporters.export import OverwriteRules, write_output_file
-    from fcreview.exporters.golden_patch import collect_resolved_fixes
     from fcreview.store.label_fields import ALL_LABELS
 
     with open_workspace(options) as session:
         source = ExportSource(
             session.store, session.build_view(), ALL_LABELS, build_benchmark_services(options)
         )
-        applied = load_workspace_errata(session.workspace) or Errata()
-        # A correction from reviews replaces the errata that the workspace applies.
-        entries = dict(applied.entries)
-        for fix in collect_resolved_fixes(source).fixes:
-            entry = fix.to_errata_entry()
-            entries[entry.key] = entry
-        accepted_rules = load_accepted_rules(session.workspace)
-        rules = list(dict.fromkeys([*applied.rules, *accepted_rules]))
-        if not entries and not rules:
+        errata = _collect_errata(session.workspace, source)
+        if not errata.entries and not errata.rules:
             raise CommandError(
                 "there are no corrected golden answers or accepted rules. Use fcreview label"
-                " --golden-fix or"
-                " fcreview rules add"
+                " --golden-fix or fcreview rules add"
             )
 
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        content = serialize_errata(list(entries.values()), rules, now, session.annotator)
+        content = serialize_errata(
+            list(errata.entries.values()),
+            errata.rules,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            session.annotator,
+        )
         write_output_file(out, content, OverwriteRules.for_store(session.store, force=force))
 
-    n_answers = format_count(len(entries), "golden answer")
-    n_rules = format_count(len(rules), "rule")
+    n_answers = format_count(len(errata.entries), "golden answer")
+    n_rules = format_count(len(errata.rules), "rule")
     print_message(f"wrote {n_answers} and {n_rules} to {sanitize(str(out))}")
+
+
+def _collect_errata(workspace: Workspace, source: ExportSource) -> Errata:
+    """Return the errata that the workspace applies, with the corrections and rules accepted since.
+
+    A correction from reviews replaces an applied correction of the same golden answer.
+    """
+    from fcreview.errata import Errata
+    from fcreview.exporters.golden_patch import collect_resolved_fixes
+
+    applied = load_workspace_errata(workspace) or Errata()
+    entries = dict(applied.entries)
+    for fix in collect_resolved_fixes(source).fixes:
+        entry = fix.to_errata_entry()
+        entries[entry.key] = entry
+
+    # A rule may be applied and accepted. The dictionary keeps each rule once, in this order.
+    rules = dict.fromkeys([*applied.rules, *load_accepted_rules(workspace)])
+    return Errata(entries, tuple(rules))
 
 
 def write_issue(

@@ -116,22 +116,22 @@ def export(
             flavour=check_choice(FLAVOURS, flavour, "--flavour"),
         )
         selection = replace(selection, training=training)
+
     if check and format != "inspect":
         raise UsageError("--check needs --format inspect")
-    writes_runs = format in EXPORTERS and EXPORTERS[format].writes_runs
     selects_items = bool(where or only != "all" or with_ or queue)
-    if writes_runs and selects_items:
-        raise UsageError(
-            f"--format {format} writes whole runs. Omit --where, --queue, --only and --with"
-        )
+    if selects_items:
+        _raise_if_format_writes_whole_runs(format)
 
     with open_workspace(options) as session:
         _check_queue_selects_items(queue)
         view = session.build_view(where, queue=queue or "dataset")
         services = build_benchmark_services(options)
-        with Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT) as progress:
+        with _create_progress(out) as progress:
             output = exports.ExportOutput(
-                create_stdout_writer, lambda noun, n: progress(f"{noun}s", n, 0), force
+                create_stdout_writer,
+                on_progress=lambda noun, n: progress(f"{noun}s", n, 0),
+                force=force,
             )
             counts = exports.export(session.store, format, out, view, output, selection, services)
         if not any(counts.values()):
@@ -148,6 +148,21 @@ def export(
     if out != exports.STANDARD_OUTPUT:
         written = " and ".join(format_count(number, noun) for noun, number in counts.items())
         print_message(f"wrote {written} to {out}")
+
+
+def _create_progress(out: str) -> Progress:
+    """Create the progress line of an export, which stays silent if labels go to the terminal."""
+    from fcreview.exporters.export import STANDARD_OUTPUT
+
+    return Progress("exporting", "{:,}".format, quiet=out == STANDARD_OUTPUT)
+
+
+def _raise_if_format_writes_whole_runs(format_name: str) -> None:
+    """Raise UsageError for options that select items, if the format cannot omit items."""
+    if format_name in EXPORTERS and EXPORTERS[format_name].writes_runs:
+        raise UsageError(
+            f"--format {format_name} writes whole runs. Omit --where, --queue, --only and --with"
+        )
 
 
 def _check_queue_selects_items(queue: str | None) -> None:
@@ -168,7 +183,8 @@ def _parse_label_selection(only: str, with_option: str | None) -> LabelSelection
 
 
 def _warn_of_missing_datasets(exported_runs: Path) -> None:
-    for plan in discover_runs(WorkspaceOptions([exported_runs]), load_config()).plans:
+    discovered = discover_runs(WorkspaceOptions([exported_runs]), load_config())
+    for plan in discovered.plans:
         if plan.run.needs_dataset and not plan.data:
             name = f"{plan.run.full_title}, {plan.run.model}"
             print_message(f"The export of {name} has no dataset. Pass --data DIR when you open it")
@@ -177,9 +193,11 @@ def _warn_of_missing_datasets(exported_runs: Path) -> None:
 def _explain_empty_export(
     session: WorkspaceSession, view: View, selection: LabelSelection, format_name: str
 ) -> str:
+    """Return the reason why an export has no rows, as the end of a sentence with `because`."""
     n_items = session.store.count_items(view)
     if not n_items:
         return session.explain_empty_view(view)
+
     if format_name == "preference":
         condition = "has a right and a wrong reply to the same messages"
     elif format_name in TRAINING_FORMATS:

@@ -27,7 +27,7 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
-    from fcreview.store.label_import import ImportedReview, InvalidRecord
+    from fcreview.store.label_import import ImportedReview, InvalidRecord, LabelImportResult
 
 MAX_INPUT_BYTES = 1 << 30  # size limit of input files
 RUN_FORMAT = "inspect"  # format of files that contain a run with human reviews
@@ -87,7 +87,9 @@ def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidR
         content = read_limited_file(file)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
-    return list(READERS[format_name]()(content))
+    load_reader = READERS[format_name]
+    read = load_reader()
+    return list(read(content))
 
 
 def _read_reviews_in_runs(
@@ -189,15 +191,17 @@ def record_labels(
 
     if as_json:
         emit_json(asdict(result) | {"written": len(result.written)})
-        return
-    emit(f"wrote {format_count(len(result.written), 'review')} by {session.annotator}")
+    else:
+        _print_import_result(result, session.annotator)
+
+
+def _print_import_result(result: LabelImportResult, annotator: str) -> None:
+    emit(f"wrote {format_count(len(result.written), 'review')} by {annotator}")
     if result.already:
         emit(f"skipped {format_count(result.already, 'review')}: already recorded")
     if result.older:
-        emit(
-            f"skipped {format_count(result.older, 'review')}: the workspace has newer reviews by"
-            f" {session.annotator}"
-        )
+        n_older = format_count(result.older, "review")
+        emit(f"skipped {n_older}: the workspace has newer reviews by {annotator}")
 
 
 def _read_reviews(
@@ -217,11 +221,14 @@ def read_limited_file(path: Path) -> bytes:
 
     Raises OSError after `MAX_INPUT_BYTES`, because reading a device may never end.
     """
+    error = OSError(
+        errno.EFBIG, f"the file has more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path)
+    )
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
-    if max(size, len(content)) > MAX_INPUT_BYTES:
-        raise OSError(
-            errno.EFBIG, f"the file has more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path)
-        )
+        if os.fstat(file.fileno()).st_size > MAX_INPUT_BYTES:
+            raise error
+        # A pipe or device has the size 0, and a file may grow.
+        content = file.read(MAX_INPUT_BYTES + 1)
+    if len(content) > MAX_INPUT_BYTES:
+        raise error
     return content

@@ -78,17 +78,23 @@ def items(
 
         session.print_policy(as_json=as_json)
         if limit != 0:
+            # The first count takes the time of the search. The store keeps it for the rows below.
             with show_activity("searching items"):
                 session.store.count_items(view)
+
         if as_json:
             _emit_items_as_json(session, view, limit, missing)
         else:
             print_item_rows(session, view, limit)
-            for missing_item in missing:
-                item = missing_item.item
-                emit(f"{sanitize(item.id)}  {format_cell(item.category)}  not run")
+            _print_missing_items(missing)
         if limit != 0 and not session.store.count_items(view):
             print_message(f"fcreview: {session.explain_empty_view(view)}")
+
+
+def _print_missing_items(missing: Sequence[RunMissingItem]) -> None:
+    for missing_item in missing:
+        item = missing_item.item
+        emit(f"{sanitize(item.id)}  {format_cell(item.category)}  not run")
 
 
 def _emit_items_as_json(
@@ -111,15 +117,19 @@ def _print_ids(
 ) -> None:
     """Print each id once. Several runs can have items of the same id."""
     printed: set[str] = set()
-    for row in iterate_item_rows(session, view, limit):
-        if row.id not in printed:
-            printed.add(row.id)
-            emit(sanitize(row.id))
-    for missing_item in missing:
-        item_id = missing_item.item.id
+    for item_id in _iterate_ids(session, view, limit, missing):
         if item_id not in printed:
             printed.add(item_id)
             emit(sanitize(item_id))
+
+
+def _iterate_ids(
+    session: WorkspaceSession, view: View, limit: int | None, missing: Sequence[RunMissingItem]
+) -> Iterator[str]:
+    for row in iterate_item_rows(session, view, limit):
+        yield row.id
+    for missing_item in missing:
+        yield missing_item.item.id
 
 
 def _build_missing_json(missing: RunMissingItem, run: Run, run_name: str) -> dict[str, Any]:
@@ -166,11 +176,10 @@ def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
 
     An automatic verdict is true (pass), false or null (unknown).
     """
-    fields = {
-        name: value
-        for name, value in asdict(row).items()
-        if name not in ("item", "seq", "model", "run_name")
-    }
+    row_fields = asdict(row)
+    # The first two are internal, and the other two come first, beside the fields of the run.
+    for name in ("item", "seq", "model", "run_name"):
+        del row_fields[name]
     return {
         "run": row.run,
         "run_name": row.run_name,
@@ -178,7 +187,7 @@ def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
         "benchmark": run.benchmark,
         "generation": run.generation,
         "language": run.language,
-        **fields,
+        **row_fields,
     }
 
 
@@ -187,8 +196,10 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
 
     The first rows determine the widths of the other columns.
     """
-    shows_runs = (len(view.runs) or session.n_runs) > 1
+    n_runs = len(view.runs) or session.n_runs
+    shows_runs = n_runs > 1
     headers = ["run", *HEADERS] if shows_runs else HEADERS
+
     n_printed = 0
     widths: list[int] = []
     for rows in _fetch_row_windows(session, view, limit):
@@ -201,10 +212,11 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
         n_printed += len(table)
 
     n_items = session.store.count_items(view)
+    items = format_count(n_items, "item")
     if n_printed < n_items:
-        print_message(f"{n_printed:,} of {format_count(n_items, 'item')}")
+        print_message(f"{n_printed:,} of {items}")
     else:
-        print_message(format_count(n_items, "item"))
+        print_message(items)
 
 
 def _measure_columns(table: Sequence[Sequence[str]]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +32,7 @@ from fcreview.model.wording import format_verdict
 
 if TYPE_CHECKING:
     from fcreview.model.review import Event
-    from fcreview.store.rows import ItemDetail
+    from fcreview.store.rows import ItemDetail, QueueRow
 
 GOLDEN_WRONG = "golden-wrong"
 
@@ -46,8 +46,7 @@ def label(
         option(
             "--verdict VALUE",
             f"{', '.join(PASS_FAIL)} or golden-wrong. With --criterion, also 0, 1 or 2, yes or no,"
-            " a number, or"
-            " labels separated by commas.",
+            " a number, or labels separated by commas.",
         ),
     ] = None,
     target: Annotated[
@@ -96,17 +95,18 @@ def label(
     Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit
     --reason 'wrong unit'
     """
-    fields = {
-        "verdict": verdict,
-        "fault": fault,
-        "tag": tag,
-        "reason": reason,
-        "golden-fix": golden_fix,
+    options_of_review = {
+        "--verdict": verdict,
+        "--fault": fault,
+        "--tag": tag,
+        "--reason": reason,
+        "--golden-fix": golden_fix,
     }
-    given = [f"--{name}" for name, value in fields.items() if value is not None]
+    has_option_of_review = any(value is not None for value in options_of_review.values())
 
     if from_ is not None:
-        if item is not None or undo or any(fields.values()):
+        # An empty option such as `--reason ''` is no verdict, so --from ignores it.
+        if item is not None or undo or any(options_of_review.values()):
             raise UsageError(
                 "--from reads items and verdicts from FILE. Omit ITEM, --undo and the options for a"
                 " verdict"
@@ -123,7 +123,7 @@ def label(
         return
 
     if undo:
-        if given or item is not None or adjudicate:
+        if has_option_of_review or item is not None or adjudicate:
             raise UsageError(
                 "--undo retracts your last review. Omit ITEM and the options for a verdict"
             )
@@ -131,13 +131,15 @@ def label(
             _retract_last_review(session, as_json)
         return
 
-    if item is None or not given:
-        raise UsageError(
-            "pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix"
-        )
-    if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
+    if item is None or not has_option_of_review:
+        *other_names, last_name = options_of_review
+        names = f"{', '.join(other_names)} and {last_name}"
+        raise UsageError(f"pass ITEM and at least one of {names}")
+    resolves_nothing = verdict in ABSTENTIONS or (verdict is None and fault is None)
+    if adjudicate and resolves_nothing:
         raise UsageError(f"--adjudicate must resolve the disagreement: {RESOLUTION_REQUIREMENT}")
-    fields_of_review = ReviewOptions(
+
+    review_options = ReviewOptions(
         target=target,
         criterion=criterion,
         verdict=verdict,
@@ -145,14 +147,21 @@ def label(
         tags=tag,
         note=reason,
         golden_fix=golden_fix,
+        is_adjudication=adjudicate,
     )
     with open_workspace(options) as session:
-        number = find_item_number(session, item, run)
-        review = fields_of_review.build_annotation(session.store.read_detail(number))
-        if adjudicate:
-            review = replace(review, act="adjudicate")
-        _print_event(session.create_reviewer().review(number, review), as_json)
-        _warn_about_contradiction(session, number)
+        _record_review(session, find_item_number(session, item, run), review_options, as_json)
+
+
+def _record_review(
+    session: WorkspaceSession, item_number: int, review_options: ReviewOptions, as_json: bool
+) -> None:
+    """Record a review of an item, and print it."""
+    detail = session.store.read_detail(item_number)
+    annotation = review_options.build_annotation(detail)
+    event = session.create_reviewer().review(item_number, annotation)
+    _print_event(event, as_json)
+    _warn_about_contradiction(session, detail.row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +175,21 @@ class ReviewOptions:
     tags: list[str] | None
     note: str | None
     golden_fix: str | None
+    is_adjudication: bool
 
     def build_annotation(self, detail: ItemDetail) -> Annotation:
         """Check the fields against the item. Raises UsageError or CommandError."""
         _check_target(detail, self.target)
         scale = _find_scale(detail, self.target, self.criterion)
-        verdict: Any
+
+        fault = self.fault
         if self.verdict == GOLDEN_WRONG:
             # If the golden answer is wrong, the model's answer passes.
             self._check_golden_wrong()
-            verdict = True
-            fault: Fault | None = "golden"
+            verdict: Any = True
+            fault = "golden"
         else:
             verdict = _parse_verdict(self.verdict, self.criterion, scale)
-            fault = self.fault
 
         golden_fix = None
         if self.golden_fix is not None:
@@ -192,6 +202,7 @@ class ReviewOptions:
             tags=self.tags,
             note=self.note,
             golden_fix=golden_fix,
+            act="adjudicate" if self.is_adjudication else "review",
         )
 
     def _check_golden_wrong(self) -> None:
@@ -202,47 +213,57 @@ class ReviewOptions:
             )
 
 
-def _warn_about_contradiction(session: WorkspaceSession, item: int) -> None:
+def _warn_about_contradiction(session: WorkspaceSession, row: QueueRow) -> None:
     """Warn if this annotator's verdict on the item contradicts the annotator's own verdicts on
     its parts.
     """
-    for contradiction in session.store.fetch_contradictions([item >> 32]):
-        if contradiction.item == item and session.annotator in contradiction.annotators:
+    for contradiction in session.store.fetch_contradictions([row.run]):
+        if contradiction.item == row.item and session.annotator in contradiction.annotators:
             print_warning(
                 "your verdict on the item contradicts your verdicts on its parts or criteria. It"
-                " counts for the item,"
-                " the others for all other figures. Change one of them, or run fcreview label"
-                " --undo"
+                " counts for the item, the others for all other figures. Change one of them, or run"
+                " fcreview label --undo"
             )
 
 
 def _parse_golden_fix(
     json_or_file: str, detail: ItemDetail, target: str, criterion: str
 ) -> dict[str, Any]:
+    """Parse the value of --golden-fix.
+
+    Raises UsageError if it is no JSON object or the review is not of the whole item, and
+    CommandError if the benchmark does not accept it as a golden answer of the item.
+    """
     from fcreview.importers.registry import explain_golden_fix_rejection
 
     if (target, criterion) != ITEM_CORRECT:
         raise UsageError("--golden-fix applies to the whole item. Omit --target and --criterion")
-    text = json_or_file
-    if not json_or_file.lstrip().startswith("{"):
-        try:
-            text = read_limited_file(Path(json_or_file)).decode()
-        except (OSError, ValueError) as error:
-            raise UsageError(
-                f"--golden-fix must be a JSON object or a file with a JSON object: {error}"
-            ) from error
+
     try:
-        fix = json.loads(text)
+        fix = json.loads(_read_golden_fix_text(json_or_file))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--golden-fix must be valid JSON: {error}") from error
     if not isinstance(fix, dict):
         raise UsageError(
             "--golden-fix must be a JSON object with the changed fields of the golden answer"
         )
+
     problem = explain_golden_fix_rejection(detail.run, detail.item, fix)
     if problem:
         raise CommandError(f"--golden-fix does not fit {detail.row.id}: {problem}")
     return fix
+
+
+def _read_golden_fix_text(json_or_file: str) -> str:
+    """Return a text that begins like a JSON object unchanged, and read any other as a file."""
+    if json_or_file.lstrip().startswith("{"):
+        return json_or_file
+    try:
+        return read_limited_file(Path(json_or_file)).decode()
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--golden-fix must be a JSON object or a file with a JSON object: {error}"
+        ) from error
 
 
 def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
@@ -254,15 +275,14 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
     if verdicts or criterion in UNIVERSAL_CRITERIA:
         # The automatic verdicts on the target decide the scale, else those on the whole item.
         values_on_target = [verdict.value for verdict in verdicts if verdict.target == target]
-        scale = find_scale(criterion, values_on_target)
-        if scale is None:
-            scale = find_scale(criterion, [verdict.value for verdict in verdicts])
+        all_values = [verdict.value for verdict in verdicts]
+        scale = find_scale(criterion, values_on_target) or find_scale(criterion, all_values)
         if scale is not None:
             return scale
 
-    own_criteria = [sanitize(verdict.criterion) for verdict in detail.item.verdicts]
-    known = dict.fromkeys([*UNIVERSAL_CRITERIA, *own_criteria])
-    raise UsageError(f"this item has no criterion {criterion!r}. Choose {', '.join(known)}")
+    criteria_of_item = [sanitize(verdict.criterion) for verdict in detail.item.verdicts]
+    choices = ", ".join(dict.fromkeys([*UNIVERSAL_CRITERIA, *criteria_of_item]))
+    raise UsageError(f"this item has no criterion {criterion!r}. Choose {choices}")
 
 
 def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:

@@ -317,8 +317,7 @@ def _confirm_new_reviews(
     if not has_terminal:
         raise CommandError(
             "nothing was merged, because there is no terminal for the confirmation. Pass --yes to"
-            " merge the reviews of"
-            " other annotators"
+            " merge the reviews of other annotators"
         )
     if not typer.confirm("Merge these reviews?", err=True):
         raise CommandError("nothing was merged, because you did not confirm")

@@ -37,6 +37,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
+    from fcreview.cli.config import Config
     from fcreview.cli.watch import FileWatcher
     from fcreview.store.rows import View
     from fcreview.tui.app import FcreviewApp
@@ -54,13 +55,30 @@ StartScreen = Literal["queue", "resume", "overview", "adjudicate"]
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
+    """Options that select the items of the app and its first screen."""
+
     item: str | None = None
     queue: str | None = None
     seed: int = 0
     where: str = ""
     run: str | None = None
     blind: bool = False
-    overview: bool = False  # open several runs on the overview if there is no position to resume
+    overview: bool = False
+    """Whether several runs open on the overview if there is no position to resume."""
+
+    @property
+    def item_options(self) -> str:
+        """The options that select items, joined with blanks. Empty if all items are selected."""
+        options = (self.where, self.queue, self.run, self.item)
+        return " ".join(option for option in options if option)
+
+    @property
+    def first_screen(self) -> StartScreen:
+        if self.item_options:
+            return "queue"
+        if self.overview:
+            return "overview"
+        return "resume"
 
     def build_view(self, session: WorkspaceSession) -> View:
         return session.build_review_view(
@@ -125,46 +143,49 @@ def show_queue(
     Without a terminal, print the selected item or the first items of the queue.
     """
     warn_of_ignored_team_files(session.workspace)
-    view, first = selection.build_view(session), None
+    view = selection.build_view(session)
+    first_item = None
     if selection.item is not None:
         from fcreview.cli.commands.show import find_item_number
 
-        first = find_item_number(session, selection.item, selection.run)
-    if can_show_app():
-        if watcher is not None:
-            watcher.runs = session.scope
-        names = " ".join(
-            filter(None, (selection.where, selection.queue, selection.run, selection.item))
-        )
-        start: StartScreen = "queue" if names else "overview" if selection.overview else "resume"
-        show_app(
-            session,
-            view,
-            first,
-            blind=selection.blind,
-            start=start,
-            watcher=watcher,
-            start_options=names,
-        )
+        first_item = find_item_number(session, selection.item, selection.run)
+
+    if not can_show_app():
+        if selection.blind:
+            raise CommandError(
+                "--blind needs a terminal, because printed items show verdicts. Use fcreview review"
+                " --plain --blind to review line by line."
+            )
+        _print_instead_of_app(session, view, first_item)
         return
-    if selection.blind:
-        raise CommandError(
-            "--blind needs a terminal, because printed items show verdicts. Use fcreview review"
-            " --plain --blind to"
-            " review line by line."
-        )
+
+    if watcher is not None:
+        watcher.runs = session.scope
+    show_app(
+        session,
+        view,
+        first_item,
+        blind=selection.blind,
+        start=selection.first_screen,
+        watcher=watcher,
+        start_options=selection.item_options,
+    )
+
+
+def _print_instead_of_app(session: WorkspaceSession, view: View, first_item: int | None) -> None:
+    """Print one item, or the first items of the view if `first_item` is None."""
     print_message(
         "fcreview: There is no terminal for the app. Use fcreview review --plain to review line by"
         " line"
     )
-    if first is None:
+    if first_item is None:
         from fcreview.cli.commands.items import print_item_rows
 
         print_item_rows(session, view, MAX_PRINTED_ITEMS)
     else:
         from fcreview.cli.commands.show import print_item
 
-        print_item(session, first)
+        print_item(session, first_item)
 
 
 def show_app(
@@ -238,40 +259,52 @@ def make_app(
     from fcreview.store.database import pause_garbage_collection
 
     with pause_garbage_collection():  # imports create many objects that stay in use
-        from fcreview.cli.wiring import build_golden_services, build_report_services
-        from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
-
         config = load_config()
-        session.close()
-        golden, services = build_golden_services(), partial(build_report_services, session)
-        screens = Session(
-            session.workspace, session.annotator, blind=blind, golden=golden, services=services
-        )
-        screens.start_opening_store()  # opens the store while the import of Textual takes its time
-        screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
-        screens.opens_overview = start == "overview"
-        screens.switch, screens.fixed_annotator_reason = switch, explain_fixed_annotator(session)
-        screens.theme = load_theme(config)
-        screens.key_guard_time = config.review.key_guard_ms / 1000
+        app_session = _create_app_session(session, config, blind=blind)
+        # The store opens in a thread during the import of Textual, which takes its time.
+        app_session.start_opening_store()
+
+        app_session.opens_overview = start == "overview"
+        app_session.switch = switch
         if is_in_browser():
-            _configure_for_browser(screens)
-            screens.start_options = start_options
+            _configure_for_browser(app_session)
+            app_session.start_options = start_options
         else:
-            screens.shows_welcome, screens.save_theme = (
-                switch is None and record_first_start(),
-                save_theme,
-            )
+            # The first start is recorded only if no other annotator used the app before.
+            app_session.shows_welcome = switch is None and record_first_start()
+            app_session.save_theme = save_theme
+
         from fcreview.tui.app import FcreviewApp
 
         return FcreviewApp(
-            screens,
+            app_session,
             view,
             first_item,
             key_names=config.keys,
             adjudicate=start == "adjudicate",
-            resume=start in ("resume", "overview") or screens.in_browser,
+            resume=start in ("resume", "overview") or app_session.in_browser,
             run_watcher=watcher,
         )
+
+
+def _create_app_session(session: WorkspaceSession, config: Config, *, blind: bool) -> Session:
+    """Create the session of the app, which opens its own store, with the user's settings."""
+    from fcreview.cli.wiring import build_golden_services, build_report_services
+    from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
+
+    session.close()
+    app_session = Session(
+        session.workspace,
+        session.annotator,
+        blind=blind,
+        golden=build_golden_services(),
+        services=partial(build_report_services, session),
+    )
+    app_session.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
+    app_session.fixed_annotator_reason = explain_fixed_annotator(session)
+    app_session.theme = load_theme(config)
+    app_session.key_guard_time = config.review.key_guard_ms / 1000
+    return app_session
 
 
 def explain_fixed_annotator(session: WorkspaceSession) -> str:
@@ -279,6 +312,7 @@ def explain_fixed_annotator(session: WorkspaceSession) -> str:
     name = format_cell(session.annotator)
     if is_in_browser():
         return f"You are logged in as {name}. To review as another annotator, log in with that name"
+
     link = find_team_link(session.workspace)
     if link is not None:
         team_name = format_cell(link.annotator)
@@ -286,16 +320,20 @@ def explain_fixed_annotator(session: WorkspaceSession) -> str:
             f"Your annotator name in the team is {team_name}. To use another name, start fcreview"
             " with --annotator"
         )
-    if (
-        session.workspace.lake is None
-        and session.options
-        and find_lake_location(session.options.paths) is not None
-    ):
+
+    if _has_copy_of_lake_items(session):
         return (
             f"Only items for {name} were copied from the lake. Start fcreview with --annotator to"
             " use another name"
         )
     return ""
+
+
+def _has_copy_of_lake_items(session: WorkspaceSession) -> bool:
+    """Whether PATH is a lake, but the session has a local store with some of its items."""
+    if session.workspace.lake is not None or session.options is None:
+        return False
+    return find_lake_location(session.options.paths) is not None
 
 
 def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | None:
@@ -317,44 +355,52 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
     return app.next_switch
 
 
-def _configure_for_browser(screens: Session) -> None:
+def _configure_for_browser(app_session: Session) -> None:
     """Set up the app for a browser, in which it may write only the annotator's files, such as
     the theme.
     """
     from fcreview.store.workspace import AnnotatorState
     from fcreview.tui.themes import resolve_theme_name
 
-    state = AnnotatorState(screens.workspace_folder, screens.annotator)
-    screens.in_browser = True
-    screens.theme = resolve_theme_name(str(state.read("theme").get("theme", ""))) or screens.theme
-    screens.save_theme = lambda name: state.try_write("theme", {"theme": name})
+    state = AnnotatorState(app_session.workspace_folder, app_session.annotator)
+    app_session.in_browser = True
+    app_session.save_theme = lambda name: state.try_write("theme", {"theme": name})
+
+    saved_name = str(state.read("theme").get("theme", ""))
+    app_session.theme = resolve_theme_name(saved_name) or app_session.theme
 
 
 def _copy_lake_items_to_store(
     session: WorkspaceSession, selection: OpenOptions
 ) -> WorkspaceSession:
-    """Copy the selected items of a lake to a local store, and return a session with this store. If
-    too many or all items are selected, return `session`.
+    """Copy the selected items of a lake to a local store, and return a session with this store.
+
+    Return `session` itself if all items, no items or too many items are selected.
     """
     from fcreview.store.lake.reader import copy_items_to_new_store
 
     view = selection.build_view(session)
-    if not (view.where or view.queue_file):
+    selects_all_items = not view.where and not view.queue_file
+    if selects_all_items:
         return session
-    count = session.store.count_items(view)
-    if not 0 < count <= MAX_COPIED_ITEMS:
-        if count:
-            print_message(
-                f"fcreview: {count:,} items are too many for a local copy. The app reads the lake"
-            )
+
+    n_items = session.store.count_items(view)
+    if n_items == 0:
         return session
-    items = [row.item for row in session.store.fetch_page(view, 0, count)]
+    if n_items > MAX_COPIED_ITEMS:
+        print_message(
+            f"fcreview: {n_items:,} items are too many for a local copy. The app reads the lake"
+        )
+        return session
+
+    items = [row.item for row in session.store.fetch_page(view, 0, n_items)]
     session.close()
     workspace = copy_items_to_new_store(session.workspace, items)
-    size = workspace.store.stat().st_size / 1e6
+
+    megabytes = workspace.store.stat().st_size / 1e6
+    folder = sanitize(str(workspace.root))
     print_message(
-        f"fcreview: copied {format_count(count, 'item')} ({size:.1f} MB) to"
-        f" {sanitize(str(workspace.root))}."
+        f"fcreview: copied {format_count(n_items, 'item')} ({megabytes:.1f} MB) to {folder}."
         " You can open this folder without the lake"
     )
     return replace(session, workspace=workspace, _store=None, _runs=[])

@@ -44,15 +44,31 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.model.metric import Metric
-    from fcreview.stats.estimation import EstimationInput, MetricDraws
+    from fcreview.stats.estimation import EstimationInput, ExtensionStratum, MetricDraws
     from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
-    from fcreview.store.queue_file import QueueFile, SampleDesign
+    from fcreview.store.queue_file import QueueFile
     from fcreview.store.rows import RunRow
     from fcreview.store.workspace import Workspace
 
 MAX_LISTED_METRICS = 8
+DESIGN_FIELDS = (
+    "seed",
+    "where",
+    "stratify",
+    "size",
+    "overlap",
+    "repeats",
+    "population",
+    "excludes",
+    "n_excluded",
+    "cluster",
+    "n_incidents",
+)
+"""Fields of `SampleDesign` that the JSON object of a queue has, in this order."""
 
 
 @workspace_command()
@@ -74,7 +90,8 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
                 queues.append(queue_or_error)
 
         if as_json:
-            emit_json(*(_build_queue_json(session, queue) for queue in queues))
+            for queue in queues:
+                emit_json(_build_queue_json(session, queue))
             return
         _print_queue_list(session, queues)
     print_message(format_count(len(queues), "queue file"))
@@ -93,26 +110,15 @@ def _print_queue_list(session: WorkspaceSession, queues: Sequence[QueueFile]) ->
 
 
 def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
-    """Build the JSON object of a queue. `total` counts an item with a hidden duplicate twice."""
-    names = (
-        "seed",
-        "where",
-        "stratify",
-        "size",
-        "overlap",
-        "repeats",
-        "population",
-        "excludes",
-        "n_excluded",
-        "cluster",
-        "n_incidents",
-    )
-    return {
-        "queue": queue.name,
-        "created": queue.created,
-        **{name: getattr(queue.design, name) for name in names},
-        "annotators": session.store.measure_queue_progress(queue.name),
-    }
+    """Build the JSON object of a queue.
+
+    In the progress of an annotator, `total` counts an item with a hidden duplicate twice.
+    """
+    fields: dict[str, Any] = {"queue": queue.name, "created": queue.created}
+    for name in DESIGN_FIELDS:
+        fields[name] = getattr(queue.design, name)
+    fields["annotators"] = session.store.measure_queue_progress(queue.name)
+    return fields
 
 
 @workspace_command()
@@ -184,26 +190,24 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
     design = queue.design
     # A queue with clusters draws and shares whole groups of items.
     unit = design.cluster or "item"
-    population = format_count(design.population, unit)
-    stratification = _format_stratification(design)
-    yield (
-        f"{sanitize(queue.name)}: {design.size:,} of {population}{stratification},"
-        f" seed {design.seed}"
-    )
+    drawn = f"{design.size:,} of {format_count(design.population, unit)}"
+    if design.stratify:
+        drawn += f", stratified by {sanitize(design.stratify)}"
+    yield f"{sanitize(queue.name)}: {drawn}, seed {design.seed}"
 
     if design.frame_text:
         yield f"sampling frame: {design.frame_text}"
     if design.excludes:
-        excluded = format_count(design.n_excluded, "item")
-        earlier = ", ".join(map(sanitize, design.excludes))
-        yield f"{excluded} of earlier queues ({earlier}) cannot be drawn again"
+        n_excluded = format_count(design.n_excluded, "item")
+        earlier_queues = sanitize(", ".join(design.excludes))
+        yield f"{n_excluded} of earlier queues ({earlier_queues}) cannot be drawn again"
 
     where = sanitize(design.where) or "all items"
     yield f"filter: {where} · created: {sanitize(queue.created)}"
 
-    overlap = format_count(design.overlap, unit)
-    repeats = format_count(design.repeats, "hidden duplicate")
-    yield f"All annotators review {overlap}. Each annotator has {repeats}."
+    n_shared = format_count(design.overlap, unit)
+    n_duplicates = format_count(design.repeats, "hidden duplicate")
+    yield f"All annotators review {n_shared}. Each annotator has {n_duplicates}."
 
 
 def _print_strata(queue: QueueFile) -> None:
@@ -221,10 +225,6 @@ def _print_progress(session: WorkspaceSession, queue: QueueFile) -> None:
         name = format_cell(progress.annotator)
         rows.append([name, progress.summary, str(progress.missing)])
     print_table(["annotator", "done", "missing"], rows)
-
-
-def _format_stratification(design: SampleDesign) -> str:
-    return f", stratified by {sanitize(design.stratify)}" if design.stratify else ""
 
 
 @workspace_command()
@@ -267,8 +267,7 @@ def create_queue(
         option(
             "--cluster KIND",
             "Draw whole groups of items, each as one: task (all trials of a task) or conversation."
-            " --size and --overlap"
-            " then count groups.",
+            " --size and --overlap then count groups.",
         ),
     ] = "",
     include_incidents: Annotated[
@@ -299,15 +298,17 @@ def create_queue(
     from fcreview.store.queue_file import check_new_queue_name, write_queue
     from fcreview.store.queue_sampling import CLUSTER_KINDS, QueueRequest
 
-    names = split_at_commas(annotators)
     if cluster:
         check_choice(CLUSTER_KINDS, cluster, "--cluster")
+    sharing = ShareOptions(
+        split_at_commas(annotators),
+        overlap=overlap,
+        repeats=repeats,
+        seed=draw_seed() if seed is None else seed,
+    )
 
     with open_workspace(options) as session:
         check_new_queue_name(session.workspace, name)
-        sharing = ShareOptions(
-            names, overlap=overlap, repeats=repeats, seed=draw_seed() if seed is None else seed
-        )
         request = QueueRequest(
             name,
             view=session.build_view(where, run=run),
@@ -329,7 +330,7 @@ def create_queue(
     if _selects_by_verdict(queue.design.where):
         print_message(VERDICT_FILTER_NOTE)
     n_items = format_count(len(queue.items), "item")
-    n_annotators = format_count(len(names), "annotator")
+    n_annotators = format_count(len(sharing.annotators), "annotator")
     print_message(f"queue {sanitize(name)} with {n_items} for {n_annotators} saved in {file}")
 
 
@@ -349,9 +350,8 @@ def _print_new_queue(
 
 VERDICT_FILTER_NOTE = (
     "fcreview: the filter selects items by a verdict, so the sample represents only items with this"
-    " verdict. estimate"
-    " has no interval for scores of the whole run, and calibrate measures precision or wrong fails,"
-    " but no TPR or TNR"
+    " verdict. estimate has no interval for scores of the whole run, and calibrate measures"
+    " precision or wrong fails, but no TPR or TNR"
 )
 
 
@@ -414,63 +414,108 @@ def extend_queue(
 
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """
-    from fcreview.stats.estimation import ExtensionGoal, plan_extension
-    from fcreview.stats.sampling import draw_seed
-    from fcreview.store.queue_file import write_queue
-    from fcreview.store.queue_sampling import ExtensionRequest, draw_queue_extension
-
     check_half_width(half_width)
     with open_workspace(options) as session:
         sampled = _find_sampled_run(session, queue_name=name, number_or_model=run)
         _check_draws_single_items(sampled.sample.queue)
-        draws, metric = _draw_metric_values(session, sampled, target)
 
-        unreviewed = sampled.status.find_undecided_positions(sampled.sample)
-        goal = ExtensionGoal(
-            metric.key,
-            half_width=half_width * _find_percentage_point(metric),
-            sample_index=sampled.status.samples.index(sampled.sample),
-            pending=unreviewed,
-            max_items=size,
+        draws, metric = _draw_metric_values(session, sampled, target)
+        plan = _plan_extension(
+            sampled, draws, metric, half_width_in_points=half_width, max_items=size
         )
-        strata = plan_extension(draws, goal)
-        condition = _format_review_condition(name, n_unreviewed=len(unreviewed))
-        if not strata:
+        goal_text = f"±{half_width:g}{_format_review_condition(name, plan.n_unreviewed)}"
+        if not plan.strata:
             print_message(
-                f"nothing to draw: the interval of {sanitize(metric.name)} is within"
-                f" ±{half_width:g}{condition}"
+                f"nothing to draw: the interval of {sanitize(metric.name)} is within {goal_text}"
             )
             return
 
-        request = ExtensionRequest(
-            sampled.sample.queue,
-            row=sampled.row,
-            target=metric.name,
-            parts=strata,
-            annotators=split_at_commas(annotators),
-            seed=draw_seed() if seed is None else seed,
+        queue, file = _draw_and_write_extension(
+            session, sampled, plan, annotators=split_at_commas(annotators), seed=seed
         )
-        queue = draw_queue_extension(session.workspace, sampled.status.content_keys, request)
-        file = write_queue(session.workspace, queue)
-        extension = {"extends": name, "target": metric.name, "waiting": len(unreviewed)}
+        extension = {"extends": name, "target": metric.name, "waiting": plan.n_unreviewed}
         _print_new_queue(session, queue, as_json=as_json, json_fields=extension)
 
-    more = format_count(len(queue.items), "item")
+    n_items = format_count(len(queue.items), "item")
     print_message(
-        f"queue {sanitize(queue.name)} saved in {file}: {more} to narrow the interval to"
-        f" ±{half_width:g}{condition}"
+        f"queue {sanitize(queue.name)} saved in {file}: {n_items} to narrow the interval to"
+        f" {goal_text}"
     )
 
 
-def _format_review_condition(queue_name: str, *, n_unreviewed: int) -> str:
+@dataclass(frozen=True, slots=True)
+class _ExtensionPlan:
+    """The items to draw from each stratum, so that the interval of a metric becomes narrow."""
+
+    metric: Metric
+    strata: Sequence[ExtensionStratum]
+    """Empty if the interval is narrow enough as soon as the drawn items are reviewed."""
+    n_unreviewed: int
+    """Number of items that were drawn before and have no review yet."""
+
+
+def _plan_extension(
+    sampled: _SampledRun,
+    draws: MetricDraws,
+    metric: Metric,
+    *,
+    half_width_in_points: float,
+    max_items: int | None,
+) -> _ExtensionPlan:
+    """Plan how many items of each stratum narrow the interval of a metric to a half-width.
+
+    Raises UsageError if the metric is no rate.
+    """
+    from fcreview.stats.estimation import ExtensionGoal, plan_extension
+
+    unreviewed = sampled.status.find_undecided_positions(sampled.sample)
+    goal = ExtensionGoal(
+        metric.key,
+        half_width=half_width_in_points * _find_percentage_point(metric),
+        sample_index=sampled.status.samples.index(sampled.sample),
+        pending=unreviewed,
+        max_items=max_items,
+    )
+    return _ExtensionPlan(metric, plan_extension(draws, goal), n_unreviewed=len(unreviewed))
+
+
+def _draw_and_write_extension(
+    session: WorkspaceSession,
+    sampled: _SampledRun,
+    plan: _ExtensionPlan,
+    *,
+    annotators: Sequence[str],
+    seed: int | None,
+) -> tuple[QueueFile, Path]:
+    """Draw the items of a plan, and write them to a new queue file. Return the queue and its path.
+
+    Without annotators, the new queue has the annotators of the extended queue.
+    """
+    from fcreview.stats.sampling import draw_seed
+    from fcreview.store.queue_file import write_queue
+    from fcreview.store.queue_sampling import ExtensionRequest, draw_queue_extension
+
+    request = ExtensionRequest(
+        sampled.sample.queue,
+        row=sampled.row,
+        target=plan.metric.name,
+        parts=plan.strata,
+        annotators=annotators,
+        seed=draw_seed() if seed is None else seed,
+    )
+    queue = draw_queue_extension(session.workspace, sampled.status.content_keys, request)
+    return queue, write_queue(session.workspace, queue)
+
+
+def _format_review_condition(queue_name: str, n_unreviewed: int) -> str:
     """Return ` after the review of 3 unreviewed items of pilot`, or nothing if all are reviewed.
 
     A planned interval holds only when the items that were drawn before are reviewed too.
     """
     if not n_unreviewed:
         return ""
-    waiting = format_count(n_unreviewed, "unreviewed item")
-    return f" after the review of {waiting} of {sanitize(queue_name)}"
+    items = format_count(n_unreviewed, "unreviewed item")
+    return f" after the review of {items} of {sanitize(queue_name)}"
 
 
 def _check_draws_single_items(queue: QueueFile) -> None:
@@ -524,12 +569,16 @@ def _find_sampled_run(
         runs = format_run_choices([match.row for match in matches])
         raise CommandError(f"queue {queue_name} has items of several runs. Choose --run {runs}")
     if not matches:
-        # A queue that cannot be used as a sample has a problem that says why.
-        for problem in problems:
-            if problem.startswith(f"queue {queue.name}:"):
-                raise CommandError(problem)
-        raise CommandError(f"queue {queue_name} has no items in these runs. Choose other runs")
+        raise CommandError(_explain_missing_sample(queue, problems))
     return matches[0]
+
+
+def _explain_missing_sample(queue: QueueFile, problems: Sequence[str]) -> str:
+    """Return why no run has a sample of a queue. `problems` are the problems of all queues."""
+    for problem in problems:
+        if problem.startswith(f"queue {queue.name}:"):
+            return problem
+    return f"queue {queue.name} has no items in these runs. Choose other runs"
 
 
 def _draw_metric_values(
@@ -567,9 +616,9 @@ def _check_can_estimate(run: EstimationInput, metric: Metric) -> None:
     from fcreview.stats.answer_model import AnswerModel
     from fcreview.stats.estimation import MetricDependencies, explain_missing_interval
 
-    answer_models = [
-        AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers
-    ]
+    answer_models = []
+    for answer in run.criterion_answers:
+        answer_models.append(AnswerModel(run.automatic_items, run.statuses, answer))
     dependencies = MetricDependencies(run, answer_models, is_sampled=True)
 
     criteria = dependencies.find_criteria(metric.key)
@@ -599,14 +648,17 @@ def _find_metric_by_name(
     else:
         matches = list(metrics[:1])
 
-    # The same metric may be in several tables.
-    keys = {metric.key for metric in matches}
-    if len(keys) == 1:
+    # The same metric may be in several tables, so the keys are counted.
+    if len({metric.key for metric in matches}) == 1:
         return matches[0]
 
-    choices = (matches or metrics)[:MAX_LISTED_METRICS]
-    names = ", ".join(f"{metric.table} {metric.name}" for metric in choices)
-    raise UsageError(f"--target {target!r} is not one metric of the run. Choose {names}")
+    listed_metrics = matches or metrics
+    choices = []
+    for metric in listed_metrics[:MAX_LISTED_METRICS]:
+        choices.append(f"{metric.table} {metric.name}")
+    raise UsageError(
+        f"--target {target!r} is not one metric of the run. Choose {', '.join(choices)}"
+    )
 
 
 def _remove_benchmark_title(name: str, titles: Sequence[str]) -> str:

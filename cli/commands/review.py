@@ -38,7 +38,7 @@ from fcreview.tui.text.lines import plain_text
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.store.rows import ItemDetail, View
+    from fcreview.store.rows import ItemDetail, QueueRow, View
     from fcreview.store.store import Store
 
 
@@ -143,14 +143,24 @@ class ReviewLoop:
         if not rows:
             emit("No items match the filter.")
             return
-        first = QueueNavigator.locate_item(self._store, self._view, rows[0].item)
-        start = first.item if rows[0].you is None else first.find_next_unreviewed(self._store)
+        start = self._find_first_unreviewed(rows[0])
         if start is None:
             emit("You have reviewed every item of the queue.")
             return
+
         self._show_item(start)
-        while not self._is_finished and (answer := self._read_answer()) is not None:
+        while not self._is_finished:
+            answer = self._read_answer()
+            if answer is None:
+                return
             self._process_answer(answer)
+
+    def _find_first_unreviewed(self, first_row: QueueRow) -> int | None:
+        """Return the number of the first item of the queue that this annotator has not reviewed."""
+        if first_row.you is None:
+            return first_row.item
+        navigator = QueueNavigator.locate_item(self._store, self._view, first_row.item)
+        return navigator.find_next_unreviewed(self._store)
 
     def _read_answer(self) -> Answer | None:
         """Read a line of input. Return None at the end of the input."""
@@ -167,27 +177,31 @@ class ReviewLoop:
         return Answer(text[:1], text[1:].strip())
 
     def _process_answer(self, answer: Answer) -> None:
-        letter, text = answer
+        """Do what the letter of an answer means. Only `n` and `w` may have a text after it."""
         subject = self._current_subject
-        if letter == "q":
-            self._is_finished = True
-        elif letter in VERDICT_NAME_BY_LETTER and not text:
-            verdict_key = VERDICT_NAME_BY_LETTER[letter]
-            self._record_and_continue(self._recorder.record_verdict(subject, verdict_key))
-        elif letter in "012" and letter and not text:
-            self._record_and_continue(self._recorder.record_score(subject, int(letter)))
-        elif letter == "n" and text:
-            self._save_and_print(self._recorder.record_note(subject, text))
-        elif letter == "w" and text:
-            self._record_fault(subject, text)
-        elif letter == "z":
-            self._save_and_print(self._recorder.undo())
-        elif letter == "t":
-            self._show_item(subject.item, full=True)
-        elif letter in ("s", "b"):
-            self._show_adjacent_item(1 if letter == "s" else -1)
-        else:
-            emit_lines(ANSWER_HELP)
+        match answer.letter:
+            case "n" if answer.text:
+                self._save_and_print(self._recorder.record_note(subject, answer.text))
+            case "w" if answer.text:
+                self._record_fault(subject, answer.text)
+            case "0" | "1" | "2" if not answer.text:
+                score = int(answer.letter)
+                self._record_and_continue(self._recorder.record_score(subject, score))
+            case letter if letter in VERDICT_NAME_BY_LETTER and not answer.text:
+                verdict_key = VERDICT_NAME_BY_LETTER[letter]
+                self._record_and_continue(self._recorder.record_verdict(subject, verdict_key))
+            case "z":
+                self._save_and_print(self._recorder.undo())
+            case "t":
+                self._show_item(subject.item, full=True)
+            case "s":
+                self._show_adjacent_item(1)
+            case "b":
+                self._show_adjacent_item(-1)
+            case "q":
+                self._is_finished = True
+            case _:
+                emit_lines(ANSWER_HELP)
 
     @property
     def _current_navigator(self) -> QueueNavigator:
@@ -202,13 +216,18 @@ class ReviewLoop:
         )
 
     def _record_fault(self, subject: ReviewSubject, fault_prefix: str) -> None:
-        fault = next((each for each in FAULTS if each.startswith(fault_prefix)), None)
-        if fault is None:
-            emit(f"Choose a fault: {', '.join(FAULTS)}")
-        else:
-            self._save_and_print(self._recorder.record_fault(subject, fault))
+        """Record the first fault whose name begins with a text, or print the choices."""
+        for fault in FAULTS:
+            if fault.startswith(fault_prefix):
+                self._save_and_print(self._recorder.record_fault(subject, fault))
+                return
+        emit(f"Choose a fault: {', '.join(FAULTS)}")
 
     def _save_and_print(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> ReviewOutcome:
+        """Run a step of the recorder, print its outcome, and count a saved review.
+
+        Raises CommandError if the review could not be saved.
+        """
         outcome = asyncio.run(recording)
         emit(outcome.message)
         if outcome.style == "bad":
@@ -216,7 +235,9 @@ class ReviewLoop:
                 "fcreview could not save the review and has stopped. Solve the problem and start"
                 " again."
             )
-        self.n_saved += outcome.succeeded and outcome.undone is None
+        is_review = outcome.undone is None
+        if outcome.succeeded and is_review:
+            self.n_saved += 1
         return outcome
 
     def _record_and_continue(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> None:
@@ -224,16 +245,20 @@ class ReviewLoop:
 
         If the answer completes the item, show the next item, or finish at the end of the queue.
         """
-        if not self._save_and_print(recording).completes_item:
+        outcome = self._save_and_print(recording)
+        if not outcome.completes_item:
             return
-        following = self._current_navigator.find_next_unreviewed(self._store)
-        if following is None:
-            remaining = self._current_navigator.count_remaining_items(self._store)
-            earlier = f"End of the queue. Unreviewed items before this item: {remaining}."
-            emit(earlier if remaining.count else "Queue complete.")
-            self._is_finished = True
+        next_item = self._current_navigator.find_next_unreviewed(self._store)
+        if next_item is not None:
+            self._show_item(next_item)
+            return
+
+        self._is_finished = True
+        remaining = self._current_navigator.count_remaining_items(self._store)
+        if remaining.count:
+            emit(f"End of the queue. Unreviewed items before this item: {remaining}.")
         else:
-            self._show_item(following)
+            emit("Queue complete.")
 
     def _show_adjacent_item(self, offset: int) -> None:
         item = self._current_navigator.find_neighbour_item(self._store, offset)
@@ -243,14 +268,17 @@ class ReviewLoop:
             self._show_item(item)
 
     def _show_item(self, item: int, *, full: bool = False) -> None:
+        """Print an item, which the next answer reviews."""
         self._navigator = QueueNavigator.locate_item(self._store, self._view, item, self._navigator)
         detail = self._store.read_detail(item)
         position = ""
         if self._navigator.position is not None:
             position = f", {self._navigator.position + 1} of {self._navigator.count}"
         run = f"{sanitize(detail.run.full_title)}, {detail.row.run_name}"
-        emit("", f"item {sanitize(detail.row.id)}{position}, {run}")
+        emit()
+        emit(f"item {sanitize(detail.row.id)}{position}, {run}")
 
+        # In blind mode, the verdicts are printed after the annotator's own review.
         hide_verdicts = self._store.blind and detail.row.you is None
         emit_lines(
             format_plain_item_lines(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fcreview.run_plan import RunPlan
     from fcreview.store.workspace import Workspace
 
+DATE_LENGTH = len("2026-01-31")  # of a time in the format of ISO 8601
 FLIP_TEXT = {True: "fail -> pass", False: "pass -> fail"}
 
 
@@ -53,12 +54,17 @@ class RuleFlip:
         """Build the JSON object {run_name, benchmark, generation, language, model, category, id,
         flip, difference}.
         """
-        key = {
-            name: getattr(self.run, name)
-            for name in ("benchmark", "generation", "language", "model")
+        return {
+            "run_name": self.run_name,
+            "benchmark": self.run.benchmark,
+            "generation": self.run.generation,
+            "language": self.run.language,
+            "model": self.run.model,
+            "category": self.category,
+            "id": self.id,
+            "flip": FLIP_TEXT[self.passes],
+            "difference": self.difference,
         }
-        flip = {"flip": FLIP_TEXT[self.passes], "difference": self.difference}
-        return {"run_name": self.run_name, **key, "category": self.category, "id": self.id, **flip}
 
 
 def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
@@ -66,55 +72,69 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
 
     Raises CommandError if the rule applies to none of the runs.
     """
-    config, workspace = load_config(), locate_workspace(options, create=False)
+    config = load_config()
+    workspace = locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
-    set_options_and_errata(
-        plans,
-        replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None),
-        config,
-        workspace,
-    )
-    affected = {
-        number: plan
-        for number, plan in enumerate(plans)
-        if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark)
-    }
-    if not affected:
+    # Without options here, the runs keep the options and errata of their import.
+    no_options = replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None)
+    set_options_and_errata(plans, no_options, config, workspace)
+
+    names = build_run_names(dict(enumerate(plan.run for plan in plans)))
+    applies = False
+    for number, plan in enumerate(plans):
+        if not supports_equivalences(plan.importer):
+            continue
+        # A rule without a benchmark applies to all.
+        if rule.benchmark in ("", plan.run.benchmark):
+            applies = True
+            yield from _find_run_flips(plan, names[number], rule)
+
+    if not applies:
         raise CommandError(
             f"the rule changes nothing, because there is no {rule.benchmark or 'BFCL'} run at PATH"
         )
-    names = build_run_names(dict(enumerate(plan.run for plan in plans)))
-    for number, plan in affected.items():
-        yield from _find_run_flips(plan, names[number], rule)
 
 
 def _find_run_flips(plan: RunPlan, run_name: str, rule: EquivalenceRule) -> Iterator[RuleFlip]:
+    """Read a run without and with a rule, and compare the recomputed verdicts of each item."""
     from fcreview.errata import Errata
 
-    before = {item.id: item for item in _read_items(plan)}
-    for item in _read_items(replace(plan, errata=(plan.errata or Errata()).with_rules(rule))):
-        was = before.get(item.id)
-        if (
-            was is not None
-            and was.rule is not None
-            and item.rule is not None
-            and was.rule is not item.rule
+    errata_with_rule = (plan.errata or Errata()).with_rules(rule)
+    plan_with_rule = replace(plan, errata=errata_with_rule)
+    items_without_rule = {item.id: item for item in _read_items(plan)}
+
+    for item_with_rule in _read_items(plan_with_rule):
+        item_without_rule = items_without_rule.get(item_with_rule.id)
+        if item_without_rule is None or not _have_different_verdicts(
+            item_without_rule, item_with_rule
         ):
-            failing = was if item.rule else item
-            yield RuleFlip(
-                plan.run,
-                run_name=run_name,
-                category=item.category,
-                id=item.id,
-                passes=item.rule,
-                difference=failing.first_difference or "",
-            )
+            continue
+
+        # The difference between golden answer and prediction is shown as the failing item has it.
+        failing_item = item_without_rule if item_with_rule.rule else item_with_rule
+        yield RuleFlip(
+            plan.run,
+            run_name=run_name,
+            category=item_with_rule.category,
+            id=item_with_rule.id,
+            passes=bool(item_with_rule.rule),
+            difference=failing_item.first_difference or "",
+        )
+
+
+def _have_different_verdicts(item: Item, other: Item) -> bool:
+    """Whether both items have a recomputed verdict, and the verdicts are not the same."""
+    if item.rule is None or other.rule is None:
+        return False
+    return item.rule is not other.rule
 
 
 def _read_items(plan: RunPlan) -> Iterator[Item]:
     from fcreview.importers.registry import read_items
 
-    return (one for one in read_items(plan) if isinstance(one, Item))
+    for item_or_issue in read_items(plan):
+        if isinstance(item_or_issue, Item):
+            yield item_or_issue
 
 
 def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
@@ -122,7 +142,9 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
 
     Changes to fail come first, because they are usually unintended.
     """
-    ordered = sorted(flips, key=lambda flip: flip.passes)
+    flips_to_fail = [flip for flip in flips if not flip.passes]
+    flips_to_pass = [flip for flip in flips if flip.passes]
+    ordered = flips_to_fail + flips_to_pass
     if as_json:
         emit_json(*[flip.as_json() for flip in ordered])
         return
@@ -133,20 +155,19 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
         )
         return
 
-    n_passing = sum(flip.passes for flip in flips)
-    n_failing = len(flips) - n_passing
-    verdicts = format_count(len(flips), "verdict")
-    items = format_count(len({(flip.category, flip.id) for flip in flips}), "item")
-    runs = format_count(len({id(flip.run) for flip in flips}), "run")
+    # An item can flip in several runs.
+    n_items = len({(flip.category, flip.id) for flip in flips})
+    n_runs = len({id(flip.run) for flip in flips})
+    scope = f"{format_count(n_items, 'item')}, {format_count(n_runs, 'run')}"
     emit(
-        f"The rule changes {verdicts} ({items}, {runs}): {n_passing:,} from fail to pass,"
-        f" {n_failing:,} from pass to fail"
+        f"The rule changes {format_count(len(flips), 'verdict')} ({scope}):"
+        f" {len(flips_to_pass):,} from fail to pass, {len(flips_to_fail):,} from pass to fail"
     )
     emit()
-    rows = [
-        [FLIP_TEXT[flip.passes], flip.run_name, format_cell(flip.id), format_cell(flip.difference)]
-        for flip in ordered
-    ]
+    rows = []
+    for flip in ordered:
+        difference = format_cell(flip.difference)
+        rows.append([FLIP_TEXT[flip.passes], flip.run_name, format_cell(flip.id), difference])
     print_table(["flip", "run", "item", "first difference"], rows)
 
 
@@ -175,32 +196,29 @@ def list_rules(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """
     with open_workspace(options) as session:
         errata = load_workspace_errata(session.workspace)
-        in_errata = errata.rules if errata else ()
-        rules = list(dict.fromkeys([*load_accepted_rules(session.workspace), *in_errata]))
-        if as_json:
-            emit_json(
-                *(
-                    {**each.as_json(), "says": str(each), "applied": each in in_errata}
-                    for each in rules
-                )
-            )
-            return
-        rows = [
-            [
-                format_cell(str(rule)),
-                format_cell(rule.who),
-                rule.date[:10],
-                "applied" if rule in in_errata else "not yet",
-            ]
-            for rule in rules
-        ]
-        if not rows:
-            print_message(
-                "There are no rules. Run fcreview rules preview to see which verdicts a rule would"
-                " change"
-            )
-            return
-        print_table(["rule", "who", "date", ""], rows)
+        applied_rules = errata.rules if errata else ()
+        accepted_rules = load_accepted_rules(session.workspace)
+
+    # A rule may be accepted and applied. The dictionary keeps each rule once, in this order.
+    rules = list(dict.fromkeys([*accepted_rules, *applied_rules]))
+    if as_json:
+        for rule in rules:
+            is_applied = rule in applied_rules
+            emit_json(rule.as_json() | {"says": str(rule), "applied": is_applied})
+        return
+    if not rules:
+        print_message(
+            "There are no rules. Run fcreview rules preview to see which verdicts a rule would"
+            " change"
+        )
+        return
+
+    rows = []
+    for rule in rules:
+        date = rule.date[:DATE_LENGTH]
+        state = "applied" if rule in applied_rules else "not yet"
+        rows.append([format_cell(str(rule)), format_cell(rule.who), date, state])
+    print_table(["rule", "who", "date", ""], rows)
 
 
 RuleArgument = Annotated[
@@ -242,14 +260,15 @@ def accept_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
     """
     parsed = parse_rule(rule)
     with open_workspace(options) as session:
-        known = load_accepted_rules(session.workspace)
-        if parsed in known:
+        accepted_rules = load_accepted_rules(session.workspace)
+        if parsed in accepted_rules:
             raise CommandError(f"the rule is already accepted: {sanitize(str(parsed))}")
+
         print_verdict_flips(list(find_verdict_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        save_accepted_rules(
-            session.workspace, [*known, replace(parsed, who=session.annotator, date=now)]
-        )
+        new_rule = replace(parsed, who=session.annotator, date=now)
+        save_accepted_rules(session.workspace, [*accepted_rules, new_rule])
+
     next_step = "Run fcreview errata create, then pass --errata FILE to recompute verdicts"
     print_message(f"accepted the rule {sanitize(str(parsed))}. {next_step}")
 
@@ -264,11 +283,13 @@ def remove_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
     """
     parsed = parse_rule(rule)
     with open_workspace(options) as session:
-        known = load_accepted_rules(session.workspace)
-        if parsed not in known:
+        accepted_rules = load_accepted_rules(session.workspace)
+        if parsed not in accepted_rules:
             problem = f"rule not found: {sanitize(str(parsed))}"
             raise CommandError(f"{problem}. Run fcreview rules list to see the accepted rules")
-        save_accepted_rules(session.workspace, [each for each in known if each != parsed])
+
+        other_rules = [accepted for accepted in accepted_rules if accepted != parsed]
+        save_accepted_rules(session.workspace, other_rules)
     print_message(f"removed the rule {sanitize(str(parsed))}")
 
 

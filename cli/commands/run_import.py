@@ -29,7 +29,7 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import Progress, emit, emit_json, format_cell, print_table
+from fcreview.cli.output import Progress, emit, emit_json, emit_lines, format_cell, print_table
 from fcreview.cli.run_options import set_options_and_errata
 from fcreview.cli.workspace import MAX_LISTED_RUNS, locate_lake_workspace, resolve_lake_location
 from fcreview.cli.workspace_import import (
@@ -54,7 +54,7 @@ from fcreview.model.wording import (
 
 if TYPE_CHECKING:
     from fcreview.model.item import Run
-    from fcreview.run_plan import DiscoveredRuns
+    from fcreview.run_plan import DiscoveredRuns, RunPlan
     from fcreview.store.lake.writer import LakePart
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import Workspace
@@ -123,12 +123,12 @@ def import_(
 
     summary = outcome.summary
     rows = _build_run_rows(summary, outcome.scores)
-    issues = [{"kind": "issue", **issue} for issue in summary.issues]
-    issues.sort(key=lambda issue: SEVERITIES.index(issue["severity"]))
+    issues = _build_issue_rows(summary)
     if as_json:
         emit_json(*rows, *issues)
     elif rows or issues:
-        _print_import_summary(rows, issues, outcome.location, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        _print_import_summary(rows, issues, outcome.location, seconds)
         _print_problems(rows, sanitize(outcome.check_command))
 
     # One part of several may have no runs.
@@ -138,6 +138,12 @@ def import_(
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):
         raise typer.Exit(EXIT_FAILURE)
+
+
+def _build_issue_rows(summary: ImportSummary) -> list[dict[str, Any]]:
+    """Build a JSON object for each issue, with the most severe issues first."""
+    rows = [{"kind": "issue", **issue} for issue in summary.issues]
+    return sorted(rows, key=lambda row: SEVERITIES.index(row["severity"]))
 
 
 @dataclass(frozen=True)
@@ -206,18 +212,19 @@ def _build_run_rows(summary: ImportSummary, scores: ScoresByRun) -> list[dict[st
 def _discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     """Find the runs. Raises UsageError if --name is given and there is more than one run."""
     discovered = discover_runs(options, config)
-    if options.name is None or len(discovered.plans) <= 1:
+    n_runs = len(discovered.plans)
+    if options.name is None or n_runs <= 1:
         return discovered
+
     names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
-    choices = [
-        f"{names[number]} ({sanitize(plan.run.path)})"
-        for number, plan in enumerate(discovered.plans)
-    ]
-    listed = ", ".join(choices[:MAX_LISTED_RUNS])
-    if len(choices) > MAX_LISTED_RUNS:
-        listed += f" and {len(choices) - MAX_LISTED_RUNS} more"
+    choices = []
+    for number, plan in enumerate(discovered.plans[:MAX_LISTED_RUNS]):
+        choices.append(f"{names[number]} ({sanitize(plan.run.path)})")
+    listed = ", ".join(choices)
+    if n_runs > MAX_LISTED_RUNS:
+        listed += f" and {n_runs - MAX_LISTED_RUNS} more"
     raise UsageError(
-        f"--name is for one run, but {len(choices)} were found. Pass the path of one: {listed}"
+        f"--name is for one run, but {n_runs} were found. Pass the path of one: {listed}"
     )
 
 
@@ -337,29 +344,32 @@ def _print_choices(rows: list[dict[str, Any]]) -> None:
     if not lines:
         return
 
-    emit("", format_count(len(lines), "choice"), *lines[:MAX_LISTED_CHOICES])
-    if len(lines) > MAX_LISTED_CHOICES:
-        emit(
-            f"  … {len(lines) - MAX_LISTED_CHOICES:,} more. Use fcreview runs --json to list all of"
-            " them"
-        )
+    emit()
+    emit(format_count(len(lines), "choice"))
+    emit_lines(lines[:MAX_LISTED_CHOICES])
+    n_more = len(lines) - MAX_LISTED_CHOICES
+    if n_more > 0:
+        emit(f"  … {n_more:,} more. Use fcreview runs --json to list all of them")
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
     """Print the number of issues, and one example of each kind, most frequent kinds first."""
     if not issues:
         return
+
     issues_by_kind: dict[str, list[dict[str, Any]]] = {}
     for issue in issues:
         issues_by_kind.setdefault(_get_issue_kind(issue), []).append(issue)
-
-    emit("", format_count(len(issues), severity))
     groups = sorted(issues_by_kind.values(), key=len, reverse=True)
+
+    emit()
+    emit(format_count(len(issues), severity))
     for group in groups[:MAX_KINDS]:
         emit(f"  {len(group):>5} x  {format_cell(_summarize_issues(group))}")
         emit(f"           {_format_issue_location(group)}")
-    if len(groups) > MAX_KINDS:
-        emit(f"  … {len(groups) - MAX_KINDS} more kinds of issues. Use --json to list all issues")
+    n_more_kinds = len(groups) - MAX_KINDS
+    if n_more_kinds > 0:
+        emit(f"  … {n_more_kinds} more kinds of issues. Use --json to list all issues")
 
 
 def _format_issue_location(group: list[dict[str, Any]]) -> str:
@@ -461,6 +471,11 @@ def _import_part(
     part: LakePart,
     n_workers: int | None = None,
 ) -> tuple[ImportSummary, ScoresByRun]:
+    """Import a part of the runs into a lake. Return its summary and its counts of verdicts.
+
+    `n_workers` is the number of processes; None lets fcreview choose. Raises CommandError if the
+    lake cannot be written.
+    """
     from fcreview.importers.registry import read_items
     from fcreview.store.importing.source_files import DatasetOptions
     from fcreview.store.lake.lake_files import open_lake_files
@@ -470,35 +485,33 @@ def _import_part(
     discovered = _discover_runs(options, config)
     scores: ScoresByRun = {}
 
+    def prepare_plans(plans: Sequence[RunPlan], workspace: Workspace) -> None:
+        set_options_and_errata(plans, options, config, workspace)
+
     def save_score_counts(workspace: Workspace, lake_run_numbers: dict[int, int]) -> None:
-        found = _fetch_score_counts(workspace)
-        scores.update(
-            {
-                lake_run_numbers[run]: counts
-                for run, counts in found.items()
-                if run in lake_run_numbers
-            }
-        )
+        # Each batch is a temporary workspace, which numbers its runs in its own way.
+        for run, counts in _fetch_score_counts(workspace).items():
+            if run in lake_run_numbers:
+                scores[lake_run_numbers[run]] = counts
 
     with Progress() as progress:
         lake = LakeImport(
             open_lake_files(location),
             paths=sorted(path.resolve() for path in options.paths),
             read=read_items,
-            prepare=lambda plans, workspace: set_options_and_errata(
-                plans, options, config, workspace
-            ),
+            prepare=prepare_plans,
             dataset_options=DatasetOptions(resolve_data_option(options)),
             on_progress=progress,
             n_workers=n_workers,
             on_batch=save_score_counts,
         )
         try:
-            return import_part(lake, discovered.plans, discovered.issues, part), scores
+            summary = import_part(lake, discovered.plans, discovered.issues, part)
         except OSError as error:
             raise CommandError(
                 f"fcreview cannot write to the lake {location}: {error.strerror or error}"
             ) from error
+    return summary, scores
 
 
 def _use_names_of_lake(summary: ImportSummary, location: str) -> None:
@@ -549,10 +562,11 @@ def _import_on_cluster(
     from fcreview.store.lake.writer import LakePart
     from fcreview.store.rows import ImportSummary
 
-    options = _make_paths_absolute(options)
+    worker_options = _make_paths_absolute(options)
 
     def make_call(number: int, count: int) -> Sequence[Any]:
-        return import_part_on_worker, options, location, LakePart(number, count)
+        """Return the function of a part and its arguments, which are sent to a worker."""
+        return import_part_on_worker, worker_options, location, LakePart(number, count)
 
     summary = ImportSummary()
     scores: ScoresByRun = {}
@@ -562,14 +576,16 @@ def _import_on_cluster(
         if outcome.result is None:
             failures.append(f"part {outcome.number}/{len(outcomes)}: {outcome.error}")
             continue
-        result, scores_of_part = outcome.result
-        summary.runs += result.runs
-        _add_new_issues(summary, result.issues)
+        summary_of_part, scores_of_part = outcome.result
+        summary.runs += summary_of_part.runs
+        _add_new_issues(summary, summary_of_part.issues)
         scores |= scores_of_part
 
     if failures:
-        lost = f"{len(failures)} of {len(outcomes)} parts failed"
-        raise CommandError(f"{lost}. The lake contains the other parts. {failures[0]}")
+        raise CommandError(
+            f"{len(failures)} of {len(outcomes)} parts failed. The lake contains the other parts."
+            f" {failures[0]}"
+        )
     return summary, scores
 
 

@@ -183,17 +183,24 @@ def build_open_arguments(
     arguments = []
     for name, value in values.items():
         if value:
-            arguments.append(f"--{name.replace('_', '-')}={value}")
-    arguments += [f"--data={folder}" for folder in options.data or ()]
-    arguments += [f"--score={folder}" for folder in options.score or ()]
+            option_name = name.replace("_", "-")
+            arguments.append(f"--{option_name}={value}")
+    for folder in options.data or ():
+        arguments.append(f"--data={folder}")
+    for folder in options.score or ():
+        arguments.append(f"--score={folder}")
     if blind:
         arguments.append("--blind")
+
+    # After `--`, a path that begins with `-` is no option.
     arguments.append("--")
-    arguments += [str(path) for path in options.paths]
+    for path in options.paths:
+        arguments.append(str(path))
     return arguments
 
 
 def _check_serve_options(options: ServeOptions) -> None:
+    """Raise UsageError for options that contradict each other or are not safe."""
     from fcreview.cli.serve_login import is_loopback_host, parse_origin
 
     _check_login_options(options)
@@ -205,10 +212,8 @@ def _check_serve_options(options: ServeOptions) -> None:
         parse_origin(options.url)
 
     # Without TLS, passwords and cookies must not leave this machine.
-    is_reachable_by_others = options.socket is None and not is_loopback_host(
-        options.host or DEFAULT_HOST
-    )
-    if is_reachable_by_others and options.tls_cert is None:
+    is_local = options.socket is not None or is_loopback_host(options.host or DEFAULT_HOST)
+    if options.tls_cert is None and not is_local:
         raise UsageError(
             f"--host {options.host} needs TLS: pass --tls-cert FILE and --tls-key FILE"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 from html import escape
 from pathlib import Path
@@ -83,30 +83,28 @@ def find_item_number(session: WorkspaceSession, item_id: str, run: str | None) -
 
     Raises CommandError if no item or several items have the id.
     """
-    matches: list[ItemMatch] = []
+    item_numbers: list[int] = []
+    runs_with_item: list[RunRow] = []
     for row in session.select_runs(run):
-        for number in session.store.find_items(item_id, row.run):
-            matches.append(ItemMatch(number, row))
-    if len(matches) == 1:
-        return matches[0].number
-    if not matches:
+        numbers_in_run = session.store.find_items(item_id, row.run)
+        if numbers_in_run:
+            item_numbers += numbers_in_run
+            runs_with_item.append(row)
+
+    if len(item_numbers) == 1:
+        return item_numbers[0]
+    if not item_numbers:
         raise CommandError(f"no item has the id {item_id!r}. {_suggest_ids(session, item_id, run)}")
 
-    runs = list({match.run.run: match.run for match in matches}.values())
-    if len(runs) == 1:
+    run_choices = format_run_choices(runs_with_item)
+    if len(runs_with_item) == 1:
         raise CommandError(
-            f"{len(matches)} items of run {format_run_choices(runs)} have the id {item_id!r}."
+            f"{len(item_numbers)} items of run {run_choices} have the id {item_id!r}."
             " Choose one of them in the app with fcreview open"
         )
     raise CommandError(
-        f"{len(runs)} runs have an item {item_id!r}. Choose --run {format_run_choices(runs)}"
+        f"{len(runs_with_item)} runs have an item {item_id!r}. Choose --run {run_choices}"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ItemMatch:
-    number: int  # number of the item
-    run: RunRow
 
 
 def _suggest_ids(session: WorkspaceSession, item_id: str, run: str | None) -> str:
@@ -126,14 +124,22 @@ def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
     """
     extra = detail.item.extra.as_json()
     if "state_differences" in extra:
-        extra["state_differences"] = {
-            name: {"model": both["predicted"], "ground_truth": both["golden"]}
-            for name, both in extra["state_differences"].items()
-        }
-    extra = {**extra.pop("more", {}), **extra}
-    item = _get_dataclass_fields(detail.item) | {"extra": extra}
+        extra["state_differences"] = _build_state_differences_json(extra["state_differences"])
+    benchmark_fields = extra.pop("more", {})
+
+    item = _get_dataclass_fields(detail.item)
+    item["extra"] = benchmark_fields | extra
+    # The key is older than the name of the field.
     item["common"] = item.pop("shared_content")
     return _get_dataclass_fields(detail) | {"item": item}
+
+
+def _build_state_differences_json(differences: dict[str, Any]) -> dict[str, Any]:
+    """Name the two values of each difference by the keys that this command has always printed."""
+    objects = {}
+    for name, values in differences.items():
+        objects[name] = {"model": values["predicted"], "ground_truth": values["golden"]}
+    return objects
 
 
 def _get_dataclass_fields(value: Any) -> dict[str, Any]:
@@ -160,11 +166,11 @@ def format_item_lines(
     for block in build_document(detail, annotator, options):
         if full and block.folded and block.full_text:
             yield f"{sanitize(block.title)}:"
-            yield from (
-                INDENT + line for line in sanitize_and_wrap(block.full_text(), width - len(INDENT))
-            )
+            for line in sanitize_and_wrap(block.full_text(), width - len(INDENT)):
+                yield INDENT + line
         else:
-            yield from map(plain_text, block.lines(width))
+            for styled_line in block.lines(width):
+                yield plain_text(styled_line)
 
 
 def format_item_heading(detail: ItemDetail) -> str:
@@ -227,42 +233,47 @@ def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
 
     `heading` has the verdicts.
     """
-    options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
-    blocks = build_document(detail, annotator, options)
     name = escape(sanitize(detail.row.id))
     run = escape(sanitize(f"{detail.run.full_title} · {detail.row.run_name}"))
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{name} · {run}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>",
-            f"<h1>{name}</h1>\n<p>{run}<br>{escape(heading)}</p>",
-            *(part for block in blocks for part in _render_block(block)),
-            "</main>\n</body>\n</html>\n",
-        ]
-    )
+    parts = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{name} · {run}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>",
+        f"<h1>{name}</h1>\n<p>{run}<br>{escape(heading)}</p>",
+    ]
+
+    options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
+    for block in build_document(detail, annotator, options):
+        parts += _render_block(block)
+    parts.append("</main>\n</body>\n</html>\n")
+    return "\n".join(parts)
 
 
 def _render_block(block: Block) -> Iterator[str]:
     """Render the lines of a block for both layouts, and its full text if a layout cuts it."""
-    wide = block.lines(LAYOUT_WIDTHS["wide"])
-    narrow = block.lines(LAYOUT_WIDTHS["narrow"])
-    if not block.full_text and len(narrow) == len(wide):
-        narrow = _replace_clipped_lines(narrow, wide)
-    if wide:
-        yield _render_lines(wide, layout="wide")
-    if narrow:
-        yield _render_lines(narrow, layout="narrow")
+    wide_lines = block.lines(LAYOUT_WIDTHS["wide"])
+    narrow_lines = block.lines(LAYOUT_WIDTHS["narrow"])
+    if not block.full_text and len(narrow_lines) == len(wide_lines):
+        narrow_lines = _replace_clipped_lines(narrow_lines, wide_lines)
+    if wide_lines:
+        yield _render_lines(wide_lines, layout="wide")
+    if narrow_lines:
+        yield _render_lines(narrow_lines, layout="narrow")
 
     if not block.full_text:
         return
-    is_needed_in_both = block.folded or _is_clipped(wide)
-    if is_needed_in_both or _is_clipped(narrow):
-        full_text = "\n".join(escape(line) for line in sanitize_lines(block.full_text()))
-        layout_class = "" if is_needed_in_both else ' class="narrow"'
-        summary = f"<summary>{escape(sanitize(block.title))}, full text</summary>"
-        yield f"<details{layout_class}>{summary}<pre>{full_text}</pre></details>"
+    if block.folded or _is_clipped(wide_lines):
+        yield _render_full_text(block, block.full_text(), html_class="")
+    elif _is_clipped(narrow_lines):
+        # Only the narrow layout shows this element.
+        yield _render_full_text(block, block.full_text(), html_class=' class="narrow"')
+
+
+def _render_full_text(block: Block, text: str, *, html_class: str) -> str:
+    lines = "\n".join(escape(line) for line in sanitize_lines(text))
+    summary = f"<summary>{escape(sanitize(block.title))}, full text</summary>"
+    return f"<details{html_class}>{summary}<pre>{lines}</pre></details>"
 
 
 def _replace_clipped_lines(narrow: Sequence[Line], wide: Sequence[Line]) -> list[Line]:

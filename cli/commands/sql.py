@@ -34,19 +34,23 @@ def sql(
     """
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other. Pass only one of them")
+
     with open_workspace(options) as session:
         columns, rows = session.store.run_sql(query, seconds)
         if as_json:
             for row in rows:
                 emit_json(dict(zip(columns, row, strict=True)))
-        elif as_csv:
+            return
+        if as_csv:
             emit_utf8(_format_csv([columns, *rows]))
-        else:
-            print_table(
-                [format_cell(column) for column in columns],
-                ([format_cell(cell) for cell in row] for row in rows),
-            )
-            print_message(format_count(len(rows), "row"))
+            return
+
+        headers = [format_cell(column) for column in columns]
+        table_rows = []
+        for row in rows:
+            table_rows.append([format_cell(cell) for cell in row])
+        print_table(headers, table_rows)
+        print_message(format_count(len(rows), "row"))
 
 
 def _format_csv(rows: Iterable[Sequence[Any]]) -> bytes:

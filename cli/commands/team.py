@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,6 @@ from fcreview.cli.output import (
     check_choice,
     emit,
     emit_json,
-    emit_lines,
     format_cell,
     is_in_browser,
     print_message,
@@ -40,7 +39,7 @@ from fcreview.store.workspace import check_annotator
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.team_exchange import Exchange, SyncStatus, TeamSync
-    from fcreview.store.team_server import RunDigest, ServerAddress, TeamServer
+    from fcreview.store.team_server import Member, RunDigest, ServerAddress, TeamServer
     from fcreview.store.workspace import Workspace
 
 
@@ -167,6 +166,7 @@ def create_project(
     if local:
         _print_trial_server_commands(project or "pilot")
         return
+
     from fcreview.store.team_server import REVEAL_RULES, parse_server_url
     from fcreview.store.team_setup import create_team
 
@@ -177,8 +177,9 @@ def create_project(
         )
     check_choice(REVEAL_RULES, reveal, "reveal rule")
     address = parse_server_url(url)
-    lead = resolve_annotator(WorkspaceOptions([], annotator=lead), load_config())
-    login, password, warnings = create_team(address, project, lead, reveal)
+    lead_name = resolve_annotator(WorkspaceOptions([], annotator=lead), load_config())
+
+    login, password, warnings = create_team(address, project, lead_name, reveal)
     emit(f"project {project} created · reveal rule: {reveal}")
     _print_invitation(address.with_user(login), password)
     for warning in warnings:
@@ -355,29 +356,37 @@ def sync_reviews(
 
     Example: fcreview team sync runs/gpt4o --watch
     """
-    from fcreview.store.team_server import UnreachableError
-
     here = _locate_workspace(path, workspace)
     with open_team_exchange(here) as exchange:
-        if not watch:
+        if watch:
+            _sync_until_interrupted(exchange, here)
+        else:
             sent, received = _sync_once(exchange, here)
             _print_sync_counts(exchange, sent, received)
-            return
 
-        pause = WATCH_SECONDS
-        while True:
-            try:
-                sent, received = _sync_once(exchange, here)
-            except UnreachableError as error:
-                exchange.close()
-                print_message(f"fcreview: {error}. fcreview tries again in {pause:.0f} s")
-                time.sleep(pause)
-                pause = min(pause * 2, MAX_WAIT_SECONDS)
-                continue
-            if sent or received:
-                _print_sync_counts(exchange, sent, received)
-            pause = WATCH_SECONDS
+
+def _sync_until_interrupted(exchange: Exchange, workspace: Workspace) -> None:
+    """Send and fetch reviews until the user presses Ctrl+C.
+
+    While the server is not reachable, the pause between two attempts doubles.
+    """
+    from fcreview.store.team_server import UnreachableError
+
+    pause = WATCH_SECONDS
+    while True:
+        try:
+            sent, received = _sync_once(exchange, workspace)
+        except UnreachableError as error:
+            exchange.close()
+            print_message(f"fcreview: {error}. fcreview tries again in {pause:.0f} s")
             time.sleep(pause)
+            pause = min(pause * 2, MAX_WAIT_SECONDS)
+            continue
+
+        if sent or received:
+            _print_sync_counts(exchange, sent, received)
+        pause = WATCH_SECONDS
+        time.sleep(pause)
 
 
 def _sync_once(exchange: Exchange, workspace: Workspace) -> tuple[int, int]:
@@ -404,7 +413,7 @@ def show_team_status(
     here = _locate_workspace(path, workspace)
     with open_team_exchange(here) as exchange:
         server = exchange.connect()
-        unsent = exchange.outbox.count_unsent_lines()
+        n_unsent = exchange.outbox.count_unsent_lines()
         problems = _list_team_problems(exchange, server, here)
         members = server.fetch_members()
         link = exchange.link
@@ -417,29 +426,28 @@ def show_team_status(
                 "server": str(link.address),
                 "annotator": link.annotator,
                 "role": own_membership.role,
-                "unsent": unsent,
+                "unsent": n_unsent,
                 "members": members,
                 "problems": problems,
             }
         )
         return
 
+    unsent = format_count(n_unsent, "unsent review")
     emit(f"{link.project} at {link.address} · reveal rule: {own_membership.reveal}")
-    emit(
-        f"you are {format_cell(link.annotator)} ({own_membership.role}) ·"
-        f" {format_count(unsent, 'unsent review')}"
-    )
-    rows = [
-        [
-            format_cell(member.annotator),
-            member.role,
-            "yes" if member.has_joined else "no",
-            f"{member.n_lines:,}",
-        ]
-        for member in members
-    ]
+    emit(f"you are {format_cell(link.annotator)} ({own_membership.role}) · {unsent}")
+    _print_members(members)
+    for problem in problems:
+        emit(f"! {sanitize(problem)}")
+
+
+def _print_members(members: Sequence[Member]) -> None:
+    rows = []
+    for member in members:
+        has_joined = "yes" if member.has_joined else "no"
+        name = format_cell(member.annotator)
+        rows.append([name, member.role, has_joined, f"{member.n_lines:,}"])
     print_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,))
-    emit_lines(f"! {sanitize(problem)}" for problem in problems)
 
 
 def _list_team_problems(exchange: Exchange, server: TeamServer, workspace: Workspace) -> list[str]:

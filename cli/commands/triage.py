@@ -50,7 +50,7 @@ from fcreview.matching.clusters import (
     select_clusters_with_subdivision,
 )
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.wording import format_count, format_rate_with_count
+from fcreview.model.wording import COLUMN_GAP, format_count, format_rate_with_count
 
 if TYPE_CHECKING:
     from fcreview.store.rows import View
@@ -106,10 +106,11 @@ def triage(
     grouping = GROUPINGS_BY_NAME[check_choice(GROUPINGS_BY_NAME, by, "grouping")]
     with open_workspace(options) as session:
         view = session.build_view(where, run=run)
+        # Printed failures by error type have a second table, by the decisive step.
         groupings = [grouping]
         if grouping == BY_ERROR_TYPE and not as_json:
-            groupings.append(BY_DECISIVE_STEP)  # of the second table
-        clusters, *more_clusters = session.store.fetch_clusters_by_groupings(view, groupings)
+            groupings.append(BY_DECISIVE_STEP)
+        clusters, *second_clusters = session.store.fetch_clusters_by_groupings(view, groupings)
         n_failing = _count_failing_items(session, view, clusters, grouping)
         if not clusters and not session.store.count_items(view):
             print_message(f"fcreview: {session.explain_empty_view(view)}")
@@ -119,18 +120,13 @@ def triage(
                 emit_json(_build_cluster_json(cluster, n_failing, grouping))
             return
 
-        max_groups = limit or MAX_GROUPS
-        table = TriageTable(clusters, n_failing=n_failing, grouping=grouping, limit=max_groups)
+        table = TriageTable(
+            clusters, n_failing=n_failing, grouping=grouping, limit=limit or MAX_GROUPS
+        )
         print_triage(session, view, table)
-        if more_clusters and has_decisive_steps(clusters):
-            _print_triage_table(
-                TriageTable(
-                    more_clusters[0],
-                    n_failing=n_failing,
-                    grouping=BY_DECISIVE_STEP,
-                    limit=max_groups,
-                )
-            )
+        if second_clusters and has_decisive_steps(clusters):
+            second_table = replace(table, clusters=second_clusters[0], grouping=BY_DECISIVE_STEP)
+            _print_triage_table(second_table)
 
 
 def _count_failing_items(
@@ -146,35 +142,43 @@ def _count_failing_items(
 
 
 def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict[str, object]:
-    """Build the JSON object of a cluster. The first fields depend on the grouping. `share` is the
-    share of all failing items, from 0 to 1. `where` is a filter that selects the items. Golden and
-    predicted values are JSON texts. If the golden answer accepts several values, the text is, for
-    example, `"km" or 2 more`.
+    """Build the JSON object of a cluster.
+
+    The first fields depend on the grouping. `share` is the share of all failing items, from 0 to 1.
+    `where` is a filter that selects the items.
     """
-    names: dict[str, object] = {
-        "error_type": cluster.error_type or None,
-        "function": cluster.function,
-    }
-    if grouping == BY_CATEGORY:
-        names = {"category": cluster.category} | names
-    elif grouping == BY_DECISIVE_STEP:
-        names = {"decisive_step": cluster.decisive_step} | names
-    elif grouping == BY_VALUE:
-        names = {
+    fields: dict[str, object] = {}
+    if cluster.incident is not None:
+        fields["incident"] = cluster.incident
+    fields |= _build_group_fields(cluster, grouping)
+    fields["count"] = cluster.count
+    fields["share"] = cluster.count / n_failing
+    fields["examples"] = cluster.examples
+    fields["difference"] = cluster.difference or None
+    fields["where"] = cluster.where
+    return fields
+
+
+def _build_group_fields(cluster: Cluster, grouping: int) -> dict[str, object]:
+    """Return the fields that say by what a cluster is grouped.
+
+    Golden and predicted values are JSON texts. If the golden answer accepts several values, the
+    text is, for example, `"km" or 2 more`.
+    """
+    if grouping == BY_VALUE:
+        return {
             "golden_value": cluster.golden,
             "predicted_value": cluster.predicted,
             "function": cluster.function,
+            "argument": cluster.argument,
         }
-    if grouping not in (BY_CATEGORY, BY_DECISIVE_STEP):
-        names["argument"] = cluster.argument
-    if cluster.incident is not None:
-        names = {"incident": cluster.incident} | names
-    values = {
-        "count": cluster.count,
-        "share": cluster.count / n_failing,
-        "examples": cluster.examples,
-    }
-    return names | values | {"difference": cluster.difference or None, "where": cluster.where}
+
+    error_fields = {"error_type": cluster.error_type or None, "function": cluster.function}
+    if grouping == BY_CATEGORY:
+        return {"category": cluster.category, **error_fields}
+    if grouping == BY_DECISIVE_STEP:
+        return {"decisive_step": cluster.decisive_step, **error_fields}
+    return {**error_fields, "argument": cluster.argument}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +202,7 @@ def _print_triage_table(table: TriageTable) -> None:
 
 
 def _format_triage_table(table: TriageTable) -> Iterator[str]:
+    """Format the largest groups as a table, with the numbers of the items that it omits."""
     groups = group_clusters(table.clusters, table.grouping)
     if not groups:
         return
@@ -211,13 +216,17 @@ def _format_triage_table(table: TriageTable) -> Iterator[str]:
 
     omitted_groups = groups[table.limit :]
     if omitted_groups:
-        noun = f"more {GROUPINGS[table.grouping]}"
-        plural = f"more {GROUPING_PLURALS[table.grouping]}"
-        n_groups = format_count(len(omitted_groups), noun, plural)
+        n_groups = format_count(
+            len(omitted_groups),
+            f"more {GROUPINGS[table.grouping]}",
+            f"more {GROUPING_PLURALS[table.grouping]}",
+        )
         n_items = format_count(sum(group.count for group in omitted_groups), "item")
         yield f"… {n_groups} with {n_items}. Use --limit {len(groups)} to list all"
 
-    n_rarer = table.n_failing - sum(group.count for group in groups)
+    # The clusters by value contain only the most frequent values.
+    n_in_groups = sum(group.count for group in groups)
+    n_rarer = table.n_failing - n_in_groups
     if n_rarer:
         yield f"… {format_count(n_rarer, 'item')} with less frequent values"
 
@@ -263,7 +272,8 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
         items += f" in {format_count(n_runs, 'run')}"
 
     rates = _format_rates(verdicts, count_items)
-    if not rates and not verdicts.has_recomputed and not n_failing:
+    has_no_verdicts = not rates and not verdicts.has_recomputed and not n_failing
+    if has_no_verdicts:
         reason = _explain_missing_verdicts(session, view)
         if reason:
             return f"{items} · {reason}"
@@ -283,21 +293,26 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
 
 
 def _format_rates(verdicts: _VerdictCounts, count_items: Callable[[str], int]) -> list[str]:
-    """Format the official pass rate, and the judge's pass rate of the items that only it judged."""
-    n_items = verdicts.n_items
-    rates = []
+    """Format the official pass rate, and the judge's pass rate of the items that only it judged.
 
-    n_passed = verdicts.count_official(True)
-    n_known = n_passed + verdicts.count_official(False)
-    if n_known:
-        rates.append(f"official {format_rate_with_count(n_passed, n_known, n_items)}")
+    `count_items` counts the items that match a filter.
+    """
+    rates = []
+    n_official_passes = verdicts.count_official(True)
+    n_official = n_official_passes + verdicts.count_official(False)
+    if n_official:
+        rate = format_rate_with_count(n_official_passes, n_official, verdicts.n_items)
+        rates.append(f"official {rate}")
 
     if verdicts.n_without_any:
         only_judge = "official:unknown rule:unknown"
-        n_passed = count_items(f"{only_judge} judge:pass")
-        n_known = n_passed + count_items(f"{only_judge} judge:fail -judge:pass")
-        if n_known:
-            rates.append(f"judge {format_rate_with_count(n_passed, n_known, n_items)}")
+        n_judge_passes = count_items(f"{only_judge} judge:pass")
+        # Several judges of an item may differ. Then the item counts as a pass.
+        n_judge_fails = count_items(f"{only_judge} judge:fail -judge:pass")
+        n_judged = n_judge_passes + n_judge_fails
+        if n_judged:
+            rate = format_rate_with_count(n_judge_passes, n_judged, verdicts.n_items)
+            rates.append(f"judge {rate}")
     return rates
 
 
@@ -319,25 +334,26 @@ def format_group_lines(
     """Format the group's row, the meaning of its error type, an example, and its largest
     subgroups.
     """
+    widths = _compute_column_widths(n_failing)
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
     share = f"{100 * group.count / n_failing:.0f} %"
     bar = draw_bar(group.count, n_failing, BAR_WIDTH)
-    widths = _compute_column_widths(n_failing)
-    cells = (f"{group.count:,}", share, bar, name)
-    lines = [_format_group_row(cells, _select_example_ids(group), widths)]
+    group_cells = (f"{group.count:,}", share, bar, name)
+    lines = [_format_group_row(group_cells, _select_example_ids(group), widths)]
 
-    # Texts below the row stand under the name, after three columns with gaps of two.
-    indent = " " * (sum(widths[:3]) + 6)
+    # Texts below the row stand under the name, the fourth column.
+    indent = " " * sum(width + COLUMN_GAP for width in widths[:3])
     explanation = _explain_group_in_row(group, grouping, name)
     if explanation:
         lines.append(indent + explanation)
     example = group.example_cluster
     if example is not None:
-        lines.append(f"{indent}{sanitize(example.examples[0])}: {sanitize(example.description)}")
+        example_id = sanitize(example.examples[0])
+        lines.append(f"{indent}{example_id}: {sanitize(example.description)}")
 
     for subgroup in _find_subgroups(group, grouping):
-        cells = (f"{subgroup.count:,}", "", "", "  " + subgroup.name)
-        lines.append(_format_group_row(cells, subgroup.examples, widths))
+        subgroup_cells = (f"{subgroup.count:,}", "", "", f"  {subgroup.name}")
+        lines.append(_format_group_row(subgroup_cells, subgroup.examples, widths))
     return lines
 
 
@@ -365,20 +381,22 @@ def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[
     grouping, a place is an argument of one function, or an argument with the same name in several
     functions.
     """
-    clusters = select_clusters_with_subdivision(group.clusters, grouping)
-    large_clusters = [cluster for cluster in clusters if cluster.count > 1]
-    single_items = [cluster for cluster in clusters if cluster.count == 1]
-    subgroups = [
-        *(_make_subgroup_of_cluster(cluster, grouping) for cluster in large_clusters),
-        *_make_subgroups_of_single_items(single_items, grouping),
-    ]
+    subgroups: list[Subgroup] = []
+    single_items: list[Cluster] = []
+    for cluster in select_clusters_with_subdivision(group.clusters, grouping):
+        if cluster.count > 1:
+            subgroups.append(_make_subgroup_of_cluster(cluster, grouping))
+        else:
+            single_items.append(cluster)
+    subgroups += _make_subgroups_of_single_items(single_items, grouping)
+    subgroups.sort(key=lambda subgroup: subgroup.count, reverse=True)
 
-    subgroups.sort(key=lambda subgroup: -subgroup.count)
-    largest = subgroups[:1]
+    # The largest subgroup is always listed, the next ones only if they are a large part.
+    listed_subgroups = subgroups[:1]
     for subgroup in subgroups[1:MAX_SUBGROUPS]:
         if subgroup.count >= MIN_SHARE * group.count:
-            largest.append(subgroup)
-    return largest
+            listed_subgroups.append(subgroup)
+    return listed_subgroups
 
 
 def _make_subgroup_of_cluster(cluster: Cluster, grouping: int) -> Subgroup:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 MAX_CONFIG_BYTES = 1_000_000  # size limit of the configuration file, in bytes
+MAX_ERROR_LENGTH = 300  # of the message of the TOML parser, which can quote the file
 MAX_TEAMS_BYTES = 1_000_000  # size limit of `teams.json`, in bytes
 MAX_REASONS = 9  # limit of `reasons`, because each reason has a digit key
 DEFAULT_FOLLOW = 5.0  # default of the setting `follow`, in seconds
@@ -71,13 +72,14 @@ def _check_annotator(value: Any) -> str:
 
 
 def _check_follow(value: Any) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not MIN_FOLLOW <= value <= MAX_FOLLOW
-    ):
+    if not _is_number(value) or not MIN_FOLLOW <= value <= MAX_FOLLOW:
         raise ValueError(f"follow must be a number of seconds from {MIN_FOLLOW} to {MAX_FOLLOW:,}")
     return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number of TOML. In Python, true and false are numbers too."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _check_theme(name: Any) -> str:
@@ -90,8 +92,9 @@ def _check_theme(name: Any) -> str:
 
 
 def _check_nonempty_strings(setting: str, value: Any) -> tuple[str, ...]:
+    """Return the strings without superfluous blanks, each once. Raises ValueError for others."""
     error_text = f'{setting} must be a list of strings such as ["ambiguous"]'
-    texts = [" ".join(each.split()) for each in _check_string_list(error_text, value)]
+    texts = [" ".join(text.split()) for text in _check_string_list(error_text, value)]
     if not all(texts):
         raise ValueError(error_text)
     return tuple(dict.fromkeys(texts))
@@ -149,7 +152,7 @@ def _check_scorer(setting: Any) -> dict[str, Any]:
     if setting.get("better", "higher") not in ("higher", "lower"):
         raise ValueError('better must be "higher" or "lower" in [scorers.NAME]')
     pass_at = setting.get("pass_at", 0.0)
-    if isinstance(pass_at, bool) or not isinstance(pass_at, int | float) or not isfinite(pass_at):
+    if not _is_number(pass_at) or not isfinite(pass_at):
         raise ValueError("pass_at must be a number in [scorers.NAME]")
     return setting
 
@@ -291,19 +294,24 @@ def load_config() -> Config:
     """
     file = locate_config_file()
     try:
-        settings = tomllib.loads(_read_limited_text(file))
+        table = tomllib.loads(_read_limited_text(file))
     except (FileNotFoundError, NotADirectoryError):
         return Config()
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
     except ValueError as error:  # not TOML, or not UTF-8
-        raise CommandError(f"{file}: {sanitize(str(error))[:300]}") from error
+        problem = sanitize(str(error))[:MAX_ERROR_LENGTH]
+        raise CommandError(f"{file}: {problem}") from error
     except RecursionError:
         raise CommandError(f"{file}: the TOML is nested too deeply. Remove nested values") from None
-    try:
-        return Config(**{name: _check_setting(name, value) for name, value in settings.items()})
-    except ValueError as error:
-        raise CommandError(f"{file}: {error}") from error
+
+    settings = {}
+    for name, value in table.items():
+        try:
+            settings[name] = _check_setting(name, value)
+        except ValueError as error:
+            raise CommandError(f"{file}: {error}") from error
+    return Config(**settings)
 
 
 def _check_setting(name: str, value: Any) -> Any:

@@ -58,14 +58,18 @@ def run_parts_on_cluster(
         raise CommandError("--dask needs Dask: pip install 'fcreview[cluster]'") from None
 
     with _silence_loggers(), _connect(distributed, scheduler) as client:
-        count = n_parts or PARTS_PER_WORKER * max(1, len(client.nthreads()))
-        futures = []
+        n_workers = max(1, len(client.nthreads()))
+        count = n_parts or PARTS_PER_WORKER * n_workers
+
+        # All parts are sent before the first result is awaited.
+        futures = {}
         for number in range(1, count + 1):
-            futures.append(client.submit(*make_call(number, count), pure=False))
-        return [
-            _wait_for_part(client, future, number, scheduler)
-            for number, future in enumerate(futures, 1)
-        ]
+            function, *arguments = make_call(number, count)
+            futures[number] = client.submit(function, *arguments, pure=False)
+        outcomes = []
+        for number, future in futures.items():
+            outcomes.append(_wait_for_part(client, future, number, scheduler))
+        return outcomes
 
 
 def _check_scheduler_file(scheduler: str) -> None:

@@ -48,22 +48,25 @@ def _find_reason(plan: RunPlan, sources: DatasetSources) -> str:
 
     The order is the precedence of the folders.
     """
-    folders_by_reason: dict[str, Sequence[Path]] = {"chosen by --data": sources.named}
+    if _contains_dataset(sources.named, plan):
+        return "chosen by --data"
     if sources.remembered is not None:
-        folders_by_reason["remembered from an earlier command"] = (
-            sources.remembered.get_dataset_folders(plan.run)
-        )
-        folders_by_reason["the dataset of most other runs"] = sources.remembered.most_common_folders
-    folders_by_reason["found by FCREVIEW_DATA"] = sources.environment
-    folders_by_reason["found by the configuration"] = sources.configured
-    folders_by_reason["in the folder of the run"] = [Path(plan.run.path)]
-    folders_by_reason["from an installed package"] = _list_package_folders()
-    folders_by_reason["found beside the run"] = list(Path(plan.run.path).parents)[
-        :MAX_NEARBY_FOLDERS
-    ]
-    for reason, folders in folders_by_reason.items():
-        if _contains_dataset(folders, plan):
-            return reason
+        if _contains_dataset(sources.remembered.get_dataset_folders(plan.run), plan):
+            return "remembered from an earlier command"
+        if _contains_dataset(sources.remembered.most_common_folders, plan):
+            return "the dataset of most other runs"
+    if _contains_dataset(sources.environment, plan):
+        return "found by FCREVIEW_DATA"
+    if _contains_dataset(sources.configured, plan):
+        return "found by the configuration"
+
+    run_folder = Path(plan.run.path)
+    if _contains_dataset([run_folder], plan):
+        return "in the folder of the run"
+    if _contains_dataset(_list_package_folders(), plan):
+        return "from an installed package"
+    if _contains_dataset(run_folder.parents[:MAX_NEARBY_FOLDERS], plan):
+        return "found beside the run"
     return ""
 
 
@@ -76,5 +79,11 @@ def _contains_dataset(folders: Sequence[Path], plan: RunPlan) -> bool:
 
     A root folder contains every file, so it does not count.
     """
-    named = [os.path.abspath(folder) for folder in folders if folder.parent != folder]  # noqa: PTH100 - keep links
-    return any(Path(path).is_relative_to(folder) for path in plan.data for folder in named)
+    for folder in folders:
+        is_root = folder.parent == folder
+        if is_root:
+            continue
+        absolute_folder = os.path.abspath(folder)  # noqa: PTH100 - keep links
+        if any(Path(path).is_relative_to(absolute_folder) for path in plan.data):
+            return True
+    return False

@@ -34,6 +34,7 @@ from fcreview.model.wording import NO_VALUE
 FIRST_SIGNAL_EXIT_CODE = 128
 """Exit code of a process that a signal has ended, minus the number of the signal."""
 EXIT_HANGUP = FIRST_SIGNAL_EXIT_CODE + signal.SIGHUP
+BYTES_PER_MB = 1 << 20
 MIN_ADDRESS_SPACE = 1 << 30
 """Smallest limit of the address space, in bytes (`ulimit -v`). Below it, native libraries abort or
 crash when they start a thread, which Python cannot catch.
@@ -48,12 +49,14 @@ def check_memory_and_folder(arguments: Sequence[str]) -> None:
     """Raise a CommandError if the memory limit is too low or the working folder was deleted."""
     if not arguments or not UNCHECKED_ARGUMENTS.isdisjoint(arguments):
         return
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
+        limit_in_mb = limit // BYTES_PER_MB
+        needed_in_mb = MIN_ADDRESS_SPACE // BYTES_PER_MB
         raise CommandError(
-            f"not enough memory: the limit is {limit >> 20:,} MB and fcreview needs"
-            f" {MIN_ADDRESS_SPACE >> 20:,} MB."
-            " Raise the limit (ulimit -v)."
+            f"not enough memory: the limit is {limit_in_mb:,} MB and fcreview needs"
+            f" {needed_in_mb:,} MB. Raise the limit (ulimit -v)."
         )
     try:
         os.getcwd()  # noqa: PTH109 - `Path.cwd` does the same in more steps
@@ -87,16 +90,7 @@ def run_command_line(arguments: list[str], *, handles_signals: bool = False) -> 
         handles_signals: Whether to install signal handlers when the command is imported.
     """
     try:
-        check_memory_and_folder(arguments)
-        from fcreview.cli.commands import add_default_command, build_program
-
-        arguments = add_default_command(arguments)
-        program = build_program(arguments[0])
-        if handles_signals:
-            install_signal_handlers()
-            watch_terminal()
-        program(args=arguments, prog_name="fcreview")
-        return EXIT_SUCCESS
+        _run_program(arguments, handles_signals=handles_signals)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else EXIT_SUCCESS
     except (OutputClosedError, BrokenPipeError):
@@ -111,10 +105,29 @@ def run_command_line(arguments: list[str], *, handles_signals: bool = False) -> 
             return EXIT_HANGUP
         if os.environ.get("FCREVIEW_DEBUG") == "1":
             raise
-        report = describe_error(error)
-        lines = [f"fcreview: {report.lines[0]}", *report.lines[1:]]
-        print_message("\n".join(clip(sanitize(line), MAX_ERROR_WIDTH) for line in lines))
-        return report.exit_code or EXIT_FAILURE
+        return _print_error(error)
+    return EXIT_SUCCESS
+
+
+def _run_program(arguments: list[str], *, handles_signals: bool) -> None:
+    check_memory_and_folder(arguments)
+    from fcreview.cli.commands import add_default_command, build_program
+
+    command_line = add_default_command(arguments)
+    program = build_program(command_line[0])
+    if handles_signals:
+        install_signal_handlers()
+        watch_terminal()
+    program(args=command_line, prog_name="fcreview")
+
+
+def _print_error(error: Exception) -> int:
+    """Print the message of an error, and return its exit code."""
+    report = describe_error(error)
+    first_line, *other_lines = report.lines
+    lines = [f"fcreview: {first_line}", *other_lines]
+    print_message("\n".join(clip(sanitize(line), MAX_ERROR_WIDTH) for line in lines))
+    return report.exit_code or EXIT_FAILURE
 
 
 class ErrorReport(NamedTuple):
@@ -128,9 +141,10 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     Exceptions of libraries count, too.
     """
     while error is not None:
-        if type(error).__name__ in ("MemoryError", "OutOfMemoryException") or any(
-            reason in str(error) for reason in OUT_OF_MEMORY_REASONS
-        ):
+        if type(error).__name__ in ("MemoryError", "OutOfMemoryException"):
+            return True
+        message = str(error)
+        if any(reason in message for reason in OUT_OF_MEMORY_REASONS):
             return True
         error = error.__cause__
     return False
@@ -144,11 +158,13 @@ def describe_error(error: Exception) -> ErrorReport:
     if isinstance(error, FcreviewError):
         return ErrorReport(error.exit_code, error.message_lines())
     if isinstance(error, OSError):
-        line = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
-        return ErrorReport(EXIT_FAILURE, [line])
+        parts = (error.filename, error.strerror or error)
+        message = ": ".join(str(part) for part in parts if part)
+        return ErrorReport(EXIT_FAILURE, [message])
     if is_out_of_memory(error):
         advice = "Close other programs, raise the limit (ulimit -v), or open fewer runs."
         return ErrorReport(EXIT_FAILURE, [f"not enough memory. {advice}"])
+    # The module is `duckdb` or `_duckdb`. It is not imported here, because it may not be loaded.
     if type(error).__module__.lstrip("_").startswith("duckdb"):
         from fcreview.store.database import describe_damage, is_damage_error
 
@@ -164,14 +180,16 @@ def replace_closed_streams() -> None:
     printed text would be written to it.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            null = os.open(os.devnull, os.O_RDWR)
-            # streams are opened in order, so that `null` usually is this number already
-            os.dup2(null, number)
-            if null != number:
-                os.close(null)
-            os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+        if getattr(sys, name) is not None:
+            continue
+        # The system gives the lowest free number, so `null` usually is the stream's number already.
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, number)
+        if null != number:
+            os.close(null)
+        os.set_inheritable(number, True)
+        mode = "r" if name == "stdin" else "w"
+        setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:
@@ -191,25 +209,25 @@ codecs.register_error("fcreview.escape", _escape_unencodable)
 def main() -> None:
     """Run the command line and exit."""
     gc.set_threshold(GC_THRESHOLD)
-    # Python calls functions that are registered first at last.
+    # `atexit` calls this function after those of all libraries, because it is registered first.
     atexit.register(_end_process_before_finalization)
     replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="fcreview.escape")
 
-    code = run_command_line(sys.argv[1:], handles_signals=True)
+    command_exit_code = run_command_line(sys.argv[1:], handles_signals=True)
     stop_raising_exceptions()
-    code = _flush_output(code)
+    exit_code = _flush_output(command_exit_code)
 
     database = sys.modules.get("fcreview.store.database")
     if database is not None and database.has_uninterruptible_query():
         sys.stderr.flush()
-        os._exit(code)  # `sys.exit` would wait for the query; no file is open for writing
-    if code > FIRST_SIGNAL_EXIT_CODE:
-        limit_exit_time(code)
-    _exit_codes.append(code)
-    sys.exit(code)
+        os._exit(exit_code)  # `sys.exit` would wait for the query; no file is open for writing
+    if exit_code > FIRST_SIGNAL_EXIT_CODE:
+        limit_exit_time(exit_code)
+    _exit_codes.append(exit_code)
+    sys.exit(exit_code)
 
 
 def _flush_output(code: int) -> int:

@@ -72,8 +72,14 @@ def option(declaration: str, help_: str, **settings: Any) -> Any:
 
     A declaration without FILE creates a flag.
     """
-    names = [word for word in declaration.split() if word.startswith("-")]
-    metavar = " ".join(word for word in declaration.split() if not word.startswith("-")) or None
+    names = []
+    metavar_words = []
+    for word in declaration.split():
+        if word.startswith("-"):
+            names.append(word)
+        else:
+            metavar_words.append(word)
+    metavar = " ".join(metavar_words) or None
     return typer.Option(*names, metavar=metavar, help=help_, **settings)
 
 
@@ -242,10 +248,11 @@ def parse_decoder(name: str | None) -> str | None:
         return name
     from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 
-    if name.upper() not in DECODERS_BY_NAME:
+    importer_name = name.upper()
+    if importer_name not in DECODERS_BY_NAME:
         names = ", ".join(sorted(DECODERS_BY_NAME))
         raise UsageError(f"there is no decoder {name!r}. Choose {DEFAULT_DECODER}, {names}")
-    return name.upper()
+    return importer_name
 
 
 def parse_evaluator(name: str | None) -> str | None:

@@ -33,6 +33,9 @@ Name = TypeVar("Name", bound=str)
 DEFAULT_WIDTH = 100  # width of text in terminal columns if standard output is a file or pipe
 MIN_WIDTH = 40
 MIN_COLUMN = 24  # width in terminal columns to which the text columns of a table can shrink
+MIN_TABLE_COLUMNS = 2  # number of columns that a table has even if they are wider than the page
+MAX_PROGRESS_CELLS = 78  # maximum width of a progress line in terminal columns
+LAST_PRINTABLE_ASCII = "~"
 PAGER_WIDTH_VARIABLE = (
     "FCREVIEW_PAGER_WIDTH"  # environment variable with the width of the app's pager in columns
 )
@@ -43,10 +46,10 @@ def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
 
     Otherwise raise a UsageError that lists the choices.
     """
-    found = next((each for each in choices if each == value), None)
-    if found is None:
-        raise UsageError(f"invalid {noun} {value!r}: choose {', '.join(choices)}")
-    return found
+    for choice in choices:
+        if choice == value:
+            return choice
+    raise UsageError(f"invalid {noun} {value!r}: choose {', '.join(choices)}")
 
 
 class OutputClosedError(Exception):
@@ -63,14 +66,25 @@ class _JsonEscapes(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        hidden = code > 0x7E and (unicodedata.category(char)[0] == "C" or sanitize(char) != char)
-        if hidden and not unicodedata.combining(char):
-            units = char.encode("utf-16-be", "surrogatepass")
-            char = "".join(
-                f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)
-            )
-        self[code] = char
-        return char
+        self[code] = _escape_for_json(char) if _is_invisible(char) else char
+        return self[code]
+
+
+def _is_invisible(char: str) -> bool:
+    """Whether a terminal shows nothing for a character, or would obey it.
+
+    Combining characters belong to the visible character before them.
+    """
+    if char <= LAST_PRINTABLE_ASCII or unicodedata.combining(char):
+        return False
+    is_control = unicodedata.category(char).startswith("C")
+    return is_control or sanitize(char) != char
+
+
+def _escape_for_json(char: str) -> str:
+    """Escape a character as `\\u202e`, or as two of these for a character above U+FFFF."""
+    code_units = char.encode("utf-16-be", "surrogatepass").hex(" ", 2).split()
+    return "".join(f"\\u{code_unit}" for code_unit in code_units)
 
 
 _json_escapes = _JsonEscapes()
@@ -100,14 +114,15 @@ def _convert_named_tuple(value: Any) -> Any:
 
 
 def _convert_to_plain_tree(value: Any) -> Any:
+    """Convert dataclasses and named tuples at all depths to dictionaries, and tuples to lists."""
     if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
-    elif hasattr(value, "_asdict"):
-        value = value._asdict()
+        return _convert_to_plain_tree(asdict(value))
+    if hasattr(value, "_asdict"):
+        return _convert_to_plain_tree(value._asdict())
     if isinstance(value, dict):
-        return {key: _convert_to_plain_tree(each) for key, each in value.items()}
+        return {key: _convert_to_plain_tree(element) for key, element in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_convert_to_plain_tree(each) for each in value]
+        return [_convert_to_plain_tree(element) for element in value]
     return value
 
 
@@ -127,11 +142,12 @@ def emit_raw_bytes(chunk: bytes) -> None:
 
 def emit_utf8(chunk: bytes) -> None:
     """Print UTF-8 text. Sanitise the text only if stdout is a terminal."""
-    if sys.stdout.isatty():
-        chunk = "\n".join(
-            sanitize(line.rstrip("\r")) for line in chunk.decode().split("\n")
-        ).encode()
-    emit_raw_bytes(chunk)
+    if not sys.stdout.isatty():
+        emit_raw_bytes(chunk)
+        return
+    lines = chunk.decode().split("\n")
+    safe_text = "\n".join(sanitize(line.rstrip("\r")) for line in lines)
+    emit_raw_bytes(safe_text.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +162,17 @@ def create_stdout_writer(content: Content) -> StdoutWriter:
 
     Raises UsageError for binary content on a terminal.
     """
-    if content == "binary" and sys.stdout.isatty():
-        raise UsageError("This format cannot be printed to a terminal. Use -o FILE.")
-    return StdoutWriter(
-        {
-            "json": lambda lines: emit_raw_bytes(escape_invisible_characters(lines)),
-            "text": emit_utf8,
-            "binary": emit_raw_bytes,
-        }[content]
-    )
+    match content:
+        case "json":
+            return StdoutWriter(lambda lines: emit_raw_bytes(escape_invisible_characters(lines)))
+        case "text":
+            return StdoutWriter(emit_utf8)
+        case "binary":
+            if sys.stdout.isatty():
+                raise UsageError("This format cannot be printed to a terminal. Use -o FILE.")
+            return StdoutWriter(emit_raw_bytes)
+        case "folder":
+            raise ValueError("a folder has no content for standard output")
 
 
 def emit(*texts: str) -> None:
@@ -166,11 +184,13 @@ def emit(*texts: str) -> None:
 
 
 def emit_lines(texts: Iterable[str]) -> None:
-    try:
-        for text in texts:
-            sys.stdout.write("\n".join(sanitize(line.rstrip()) for line in text.split("\n")) + "\n")
-    except BrokenPipeError as error:
-        raise OutputClosedError from error
+    """Sanitise texts of one or more lines and print them to stdout, each on lines of its own."""
+    for text in texts:
+        lines = [sanitize(line.rstrip()) for line in text.split("\n")]
+        try:
+            sys.stdout.write("\n".join(lines) + "\n")
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
 
 
 def print_message(text: str) -> None:
@@ -186,19 +206,24 @@ def print_limited_messages(
 
     If n messages are left, also print `describe_rest(n)`.
     """
-    rest = [describe_rest(len(messages) - limit)] if len(messages) > limit else []
-    for message in (*messages[:limit], *rest):
+    for message in messages[:limit]:
         print_message(f"fcreview: {message}")
+    n_left = len(messages) - limit
+    if n_left > 0:
+        print_message(f"fcreview: {describe_rest(n_left)}")
 
 
 def print_warning(text: str) -> None:
     """Print a one-line message to stderr, in yellow on a colour terminal."""
-    coloured = (
-        sys.stderr.isatty()
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM", "") not in ("", "dumb")
-    )
-    _try_print_to_stderr(f"\x1b[33m{sanitize(text)}\x1b[0m" if coloured else sanitize(text))
+    safe_text = sanitize(text)
+    if sys.stderr.isatty() and not os.environ.get("NO_COLOR") and _has_full_terminal():
+        safe_text = f"\x1b[33m{safe_text}\x1b[0m"
+    _try_print_to_stderr(safe_text)
+
+
+def _has_full_terminal() -> bool:
+    """Whether the terminal, if there is one, can show colours and move the cursor."""
+    return os.environ.get("TERM", "") not in ("", "dumb")
 
 
 def _try_print_to_stderr(line: str) -> None:
@@ -219,11 +244,9 @@ def can_show_app() -> bool:
     """Whether stdin and stdout are a terminal that can show a full-screen app, or are connected
     to a browser.
     """
-    return is_in_browser() or (
-        sys.stdin.isatty()
-        and sys.stdout.isatty()
-        and os.environ.get("TERM", "") not in ("", "dumb")
-    )
+    if is_in_browser():
+        return True
+    return sys.stdin.isatty() and sys.stdout.isatty() and _has_full_terminal()
 
 
 def find_page_width() -> int | None:
@@ -232,8 +255,10 @@ def find_page_width() -> int | None:
     """
     if sys.stdout.isatty():
         return max(shutil.get_terminal_size().columns, MIN_WIDTH)
-    width = os.environ.get(PAGER_WIDTH_VARIABLE, "")
-    return max(int(width), MIN_WIDTH) if width.isdecimal() else None
+    pager_width = os.environ.get(PAGER_WIDTH_VARIABLE, "")
+    if pager_width.isdecimal():
+        return max(int(pager_width), MIN_WIDTH)
+    return None
 
 
 def get_wrap_width() -> int:
@@ -243,7 +268,9 @@ def get_wrap_width() -> int:
 
 def clip_to_terminal(line: str) -> str:
     """Clip a line to the width of the terminal. Without a terminal, return the whole line."""
-    return clip(line, get_wrap_width()) if sys.stdout.isatty() else line
+    if not sys.stdout.isatty():
+        return line
+    return clip(line, get_wrap_width())
 
 
 def format_cell(value: Any) -> str:
@@ -263,9 +290,14 @@ def format_run_heading(
     If items of the dataset have no result, `n_expected` is the number of all items, and the heading
     ends with `results for 3 of 400 items`.
     """
-    first = "combined" if run_number is None else f"run {run_number}"
-    count = f"{n_items:,} items" if n_expected is None else format_not_run(n_items, n_expected)
-    return f"{first}   {'  '.join(filter(None, map(format_cell, names)))}   {count}"
+    title = "combined" if run_number is None else f"run {run_number}"
+    cells = [format_cell(name) for name in names]
+    shown_names = "  ".join(cell for cell in cells if cell)
+    if n_expected is None:
+        count = f"{n_items:,} items"
+    else:
+        count = format_not_run(n_items, n_expected)
+    return f"{title}   {shown_names}   {count}"
 
 
 def format_table(
@@ -282,21 +314,30 @@ def format_table(
     `page_width`, long texts of the last column are wrapped instead of clipped. `right_aligned` are
     indexes of columns. A row with one text is a heading, which may be wider than its column.
     """
-    body = [list(headers), *map(list, rows)]
-    measured = [row for row in body if not _is_heading(row, len(headers))]
-    cells = page_width or find_page_width()
-    widths = compute_column_widths(headers, measured, max_width=max_width)
-    least = [
-        width if at in right_aligned else min(width, MIN_COLUMN) for at, width in enumerate(widths)
-    ]
-    if cells is not None:
+    table = [list(headers), *map(list, rows)]
+    rows_with_columns = [row for row in table if not _is_heading(row, len(headers))]
+    widths = compute_column_widths(headers, rows_with_columns, max_width=max_width)
+    table_width = page_width or find_page_width()
+    if table_width is not None:
+        # Numbers keep their width. Texts can shrink.
+        min_widths = []
+        for column, width in enumerate(widths):
+            min_widths.append(width if column in right_aligned else min(width, MIN_COLUMN))
         widths = compute_column_widths(
-            headers, measured, max_width=max_width, table_width=cells, min_widths=least
+            headers,
+            rows_with_columns,
+            max_width=max_width,
+            table_width=table_width,
+            min_widths=min_widths,
         )
-    if cells is not None and (page_width or not sys.stdout.isatty()):
-        return _format_wrapped_table(body, widths, right_aligned, cells)
+
+        # A page and the pager of the app can scroll down, but not to the right.
+        can_clip = page_width is None and sys.stdout.isatty()
+        if not can_clip:
+            return _format_wrapped_table(table, widths, right_aligned, table_width)
+
     lines = []
-    for row in body:
+    for row in table:
         is_heading = _is_heading(row, len(headers))
         line = row[0] if is_heading else format_row(row, widths, right_aligned)
         lines.append(clip_to_terminal(line))
@@ -305,7 +346,7 @@ def format_table(
 
 def _is_heading(row: Sequence[str], n_columns: int) -> bool:
     """Whether a row has only a heading instead of a text for each column."""
-    return len(row) == 1 < n_columns
+    return len(row) == 1 and n_columns > 1
 
 
 def _format_wrapped_table(
@@ -351,12 +392,15 @@ def _count_fitting_columns(widths: Sequence[int], page_width: int) -> int:
     The first two always count, so that the rest of the table has fewer columns.
     """
     n_fitting = 0
-    end = -COLUMN_GAP
+    used_width = 0
     for width in widths:
-        end += COLUMN_GAP + width
-        if end <= page_width:
-            n_fitting += 1
-    return min(max(n_fitting, 2), len(widths))
+        if n_fitting:
+            used_width += COLUMN_GAP
+        used_width += width
+        if used_width > page_width and n_fitting >= MIN_TABLE_COLUMNS:
+            break
+        n_fitting += 1
+    return n_fitting
 
 
 def _format_rows_with_wrapped_end(
@@ -383,9 +427,9 @@ def _format_rows_with_wrapped_end(
             parts = textwrap.wrap(last_cell, wrap_width) or [""]
 
         # Texts without spaces can be wider than the column. They are not clipped.
-        width = max(last_width, *map(display_width, parts))
-        cells = [*first_cells, parts[0]]
-        lines.append(format_row(cells, [*first_widths, width], right_aligned))
+        part_width = max(display_width(part) for part in parts)
+        row_widths = [*first_widths, max(last_width, part_width)]
+        lines.append(format_row([*first_cells, parts[0]], row_widths, right_aligned))
         for part in parts[1:]:
             lines.append(" " * indent + part)
     return lines
@@ -458,10 +502,8 @@ class Progress:
         *,
         quiet: bool = False,
     ) -> None:
-        self._activity, self._format_amount = (
-            activity,
-            format_amount or (lambda count: f"{count / 1e6:.0f} MB"),
-        )
+        self._activity = activity
+        self._format_amount = format_amount or _format_megabytes
         self._visible = False
         self._next_update = time.monotonic() + UPDATE_SECONDS
         self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
@@ -477,12 +519,13 @@ class Progress:
         if not self._enabled or now < self._next_update:
             return
         self._next_update = now + UPDATE_SECONDS
-        share = f"{100 * done // total:3d} %" if total else self._format_amount(done)
-        line = (
-            f"{self._activity} {share}{f' of {self._format_amount(total)}' if total else ''} "
-            f" {sanitize(label)}"
-        )
-        _rewrite_progress_line(clip(line, 78))
+
+        if total:
+            progress = f"{100 * done // total:3d} % of {self._format_amount(total)}"
+        else:
+            progress = self._format_amount(done)
+        line = f"{self._activity} {progress}  {sanitize(label)}"
+        _rewrite_progress_line(clip(line, MAX_PROGRESS_CELLS))
         self._visible = True
 
     def show_first_line(self) -> None:
@@ -497,7 +540,12 @@ class Progress:
             self._visible = False
 
 
+def _format_megabytes(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:.0f} MB"
+
+
 def _rewrite_progress_line(text: str) -> None:
+    """Replace the text of the current line on stderr, and leave the cursor behind it."""
     sys.stderr.write(f"\r{text}\x1b[K")
     sys.stderr.flush()
 
@@ -507,9 +555,11 @@ def show_activity(activity: str) -> Iterator[None]:
     """While the block runs, show an activity and its duration on a terminal's stderr: `searching
     items · 2 s`.
     """
-    if not (sys.stderr.isatty() and os.environ.get("TERM") != "dumb"):
+    has_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    if not has_terminal:
         yield
         return
+
     is_done = threading.Event()
     started = time.monotonic()
 
@@ -525,4 +575,4 @@ def show_activity(activity: str) -> Iterator[None]:
         is_done.set()
         thread.join()
         if time.monotonic() - started >= ACTIVITY_SECONDS:
-            _rewrite_progress_line("")
+            _rewrite_progress_line("")  # erases the line

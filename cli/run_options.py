@@ -81,13 +81,16 @@ def find_runs_without_score(plans: Sequence[RunPlan], verdict_from: str | None) 
     for plan in plans:
         if "verdict_from" in _get_importer_options(plan):
             choices_by_path[plan.run.path] = list_verdict_choices(plan)
-    unsuitable = {path for path, choices in choices_by_path.items() if verdict_from not in choices}
-    if len(unsuitable) < len(choices_by_path):
-        return unsuitable
 
-    all_choices = dict.fromkeys(
-        choice for choices in choices_by_path.values() for choice in choices
-    )
+    runs_without_score = set()
+    all_choices: dict[str, None] = {}
+    for path, choices in choices_by_path.items():
+        all_choices |= dict.fromkeys(choices)
+        if verdict_from not in choices:
+            runs_without_score.add(path)
+    if len(runs_without_score) < len(choices_by_path):
+        return runs_without_score
+
     if not all_choices:
         raise UsageError("--verdict-from needs an Inspect log with scores")
     listed = ", ".join(sanitize(choice) for choice in list(all_choices)[:MAX_LISTED_CHOICES])

@@ -4,7 +4,7 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -35,24 +35,23 @@ def build_signing_sheet(session: WorkspaceSession, row: RunRow) -> SigningSheet:
 
     settings = EstimationSettings()
     status = session.store.analysis.fetch_sample_status(row.run)
-    estimates = estimate_metrics(build_estimation_input(session, row, status), settings)
-    estimate = next(estimates)
+    estimation_input = build_estimation_input(session, row, status)
+    estimate = next(estimate_metrics(estimation_input, settings))
     agreement = count_run_label_agreement(session, row)
 
-    texts_by_entry: dict[str, Iterable[str]] = {
-        "figure": _describe_figure(estimate),
-        "estimand": [_describe_estimand(row, estimate)],
-        "design": _describe_design(status),
-        "response": [_describe_response(status)],
-        "labels": describe_label_agreement([estimate], agreement),
-        "method": [_describe_method(estimate, settings.seed)],
-        "run": _describe_run(session, row),
-        "data": _describe_sources(session, row),
-        "reviews": _describe_journals(session.workspace),
-        "program": [f"fcreview {version('fcreview')}"],
-    }
+    entries = [
+        SheetEntry("figure", list(_describe_figure(estimate))),
+        SheetEntry("estimand", [_describe_estimand(row, estimate)]),
+        SheetEntry("design", list(_describe_design(status))),
+        SheetEntry("response", [_describe_response(status)]),
+        SheetEntry("labels", list(describe_label_agreement([estimate], agreement))),
+        SheetEntry("method", [_describe_method(estimate, settings.seed)]),
+        SheetEntry("run", list(_describe_run(session, row))),
+        SheetEntry("data", list(_describe_sources(session, row))),
+        SheetEntry("reviews", list(_describe_journals(session.workspace))),
+        SheetEntry("program", [f"fcreview {version('fcreview')}"]),
+    ]
     title = f"{sanitize(row.run_name)}: {sanitize(estimate.name)}"
-    entries = [SheetEntry(name, list(texts)) for name, texts in texts_by_entry.items()]
     return SigningSheet(title, entries)
 
 
@@ -100,7 +99,6 @@ def _describe_queue(queue: QueueFile) -> str:
         f"simple random sample without replacement, seed {design.seed}",
         f"drawn {sanitize(queue.created)}",
     ]
-
     if design.stratify:
         n_strata = format_count(len(queue.strata), "stratum", "strata")
         parts.append(f"stratified by {sanitize(design.stratify)}, {n_strata}")
@@ -109,7 +107,7 @@ def _describe_queue(queue: QueueFile) -> str:
     if design.extends:
         parts.append(f"extends {sanitize(design.extends)} for {sanitize(design.target)}")
     if design.excludes:
-        earlier_queues = ", ".join(map(sanitize, design.excludes))
+        earlier_queues = sanitize(", ".join(design.excludes))
         parts.append(f"without the {design.n_excluded:,} items of {earlier_queues}")
     return "; ".join(parts)
 

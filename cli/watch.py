@@ -53,17 +53,17 @@ class FileWatcher:
     def __init__(self, options: WorkspaceOptions, interval: float) -> None:
         """Raises: CommandError if a path does not exist."""
         self.interval = interval
-        self.runs: Sequence[
-            int
-        ] = ()  # numbers of the opened runs; empty for all runs of the workspace
+        self.runs: Sequence[int] = ()
+        """Numbers of the opened runs; empty for all runs of the workspace."""
         self._options = options
         self._paths = resolve_run_paths(options)
-        self._files = read_file_states(gather_files(self._paths).files)
-        self._sources: FileStates = {}
-        self._imported: FileStates | None = (
-            None  # sources at the last import; None to load them from the store
-        )
-        self._failed = self._closed = False
+        self._files_at_paths = self._read_files_at_paths()
+        self._sources_elsewhere: FileStates = {}
+        """Files outside the paths, such as datasets, when they were last compared."""
+        self._imported_sources: FileStates | None = None
+        """Files of the last import; None to load them from the store."""
+        self._import_failed = False
+        self._is_closed = False
         self._process: subprocess.Popen[bytes] | None = None
 
     def create_copy(self) -> FileWatcher:
@@ -73,35 +73,53 @@ class FileWatcher:
         return watcher
 
     def has_changed_files(self) -> bool:
-        files = read_file_states(gather_files(self._paths).files)
-        if self._imported is None:
-            self._imported = self._load_imported_file_states()
-        sources = read_file_states(Path(path) for path in self._imported if path not in files)
-        before = self._imported | self._sources
-        changed = files != self._files or any(
-            before[path] != state for path, state in sources.items()
-        )
-        self._files, self._sources = files, sources
-        return changed or self._failed
+        """Whether a file changed since the last call, or the last import failed."""
+        if self._imported_sources is None:
+            self._imported_sources = self._load_imported_file_states()
+
+        files_at_paths = self._read_files_at_paths()
+        paths_elsewhere = [path for path in self._imported_sources if path not in files_at_paths]
+        sources_elsewhere = read_file_states(Path(path) for path in paths_elsewhere)
+        # Before the first call, a file elsewhere is compared with its state at the import.
+        earlier_sources = self._imported_sources | self._sources_elsewhere
+        has_changed = files_at_paths != self._files_at_paths
+        for path, state in sources_elsewhere.items():
+            if state != earlier_sources[path]:
+                has_changed = True
+
+        self._files_at_paths = files_at_paths
+        self._sources_elsewhere = sources_elsewhere
+        return has_changed or self._import_failed
+
+    def _read_files_at_paths(self) -> FileStates:
+        return read_file_states(gather_files(self._paths).files)
 
     def import_changes(self) -> ReloadResult:
+        """Import the changes in another process. Raises ReloadError if the import failed."""
         from fcreview.tui.live_reload import ReloadError, ReloadResult
 
         # the first import has applied both options
         options = replace(self._options, forget_data=False, errata=None)
-        self._failed = True
-        answer = self._run_import_process(orjson.dumps(options, default=os.path.abspath).decode())
+        options_json = orjson.dumps(options, default=os.path.abspath).decode()
+
+        self._import_failed = True
+        answer = self._run_import_process(options_json)
         if "error" in answer:
             raise ReloadError(answer["error"])
-        self._failed, self._imported = False, None
-        previous, self.runs = tuple(self.runs), tuple(answer["runs"])
+        self._import_failed = False
+        self._imported_sources = None
+
+        previous_runs = tuple(self.runs)
+        runs = tuple(answer["runs"])
+        self.runs = runs
         changes = ImportChanges(answer["new"], changed=answer["changed"], gone=answer["gone"])
         return ReloadResult(
-            changes, runs=self.runs, previous_runs=previous, warning=answer["warning"]
+            changes, runs=runs, previous_runs=previous_runs, warning=answer["warning"]
         )
 
     def close(self) -> None:
-        self._closed = True
+        """End the import process, if it is running, and let no other one start."""
+        self._is_closed = True
         process = self._process
         if process is None or process.poll() is not None:
             return
@@ -116,50 +134,54 @@ class FileWatcher:
         """Run the import process, and return the JSON object that it prints. If this process ends
         early, the import process ends too, because its standard input is then closed.
         """
+        # `-P` keeps Python from importing modules from the working folder, where others may write.
+        command = [sys.executable, "-P", "-m", "fcreview.cli.watch", options_json]
         with subprocess.Popen(  # noqa: S603 - our own program
-            # -P: see `wiring._run_python`
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "fcreview.cli.watch",
-                options_json,
-            ],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # so that Ctrl-C in the terminal reaches the app only
         ) as process:
             self._process = process
-            if self._closed:
+            # `close`, in another thread, may have missed this process.
+            if self._is_closed:
                 process.terminate()
             assert process.stdout is not None  # noqa: S101 - for the type checker
             line = process.stdout.readline()
-        answer: dict[str, Any] = (
-            orjson.loads(line) if line else {"error": "The import process ended without a result"}
-        )
+
+        if not line:
+            return {"error": "The import process ended without a result"}
+        answer: dict[str, Any] = orjson.loads(line)
         return answer
 
     def _load_imported_file_states(self) -> FileStates:
+        """Return the states that the files of the opened runs had at their import."""
         from fcreview.store.importing.builder import read_store_index
 
         workspace = locate_workspace(self._options, create=False)
-        return {
-            os.fspath(workspace.to_absolute_path(source.path)): (source.size, source.mtime_ns)
-            for run in read_store_index(workspace).runs.values()
-            if not self.runs or run.run_number in self.runs
-            for source in run.sources
-            if source.size >= 0
-        }
+        states: FileStates = {}
+        for run in read_store_index(workspace).runs.values():
+            if self.runs and run.run_number not in self.runs:
+                continue
+            for source in run.sources:
+                # A negative size marks a file that the import could not read.
+                if source.size >= 0:
+                    path = os.fspath(workspace.to_absolute_path(source.path))
+                    states[path] = (source.size, source.mtime_ns)
+        return states
 
 
 def read_file_states(files: Iterable[Path]) -> FileStates:
     states: FileStates = {}
     for file in files:
-        states[os.fspath(file)] = None
-        with suppress(OSError):
+        path = os.fspath(file)
+        try:
             status = file.stat()
-            states[os.fspath(file)] = status.st_size, status.st_mtime_ns
+        except OSError:
+            states[path] = None
+        else:
+            states[path] = (status.st_size, status.st_mtime_ns)
     return states
 
 
@@ -171,10 +193,12 @@ def main() -> None:
     try:
         answer = import_and_report_changes(orjson.loads(sys.argv[1]))
     except Exception as error:
-        answer = {"error": describe_error(error).lines[0].removeprefix(PREFIX)}
-    for each in TERMINATION_SIGNALS:
-        # the import is complete, and only the answer has to be printed
-        signal.signal(each, signal.SIG_IGN)
+        problem = describe_error(error).lines[0]
+        answer = {"error": problem.removeprefix(PREFIX)}
+
+    # The import is complete, and only the answer has to be printed.
+    for signal_number in TERMINATION_SIGNALS:
+        signal.signal(signal_number, signal.SIG_IGN)
     sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
     sys.stdout.buffer.flush()
 
@@ -186,26 +210,31 @@ def import_and_report_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
     """
     from fcreview.store.importing.run_importer import ItemSnapshot
 
-    paths, data = (list(map(Path, option_fields[name] or ())) for name in ("paths", "data"))
-    workspace = Path(option_fields["workspace"]) if option_fields["workspace"] else None
-    options = WorkspaceOptions(
-        **option_fields | {"paths": paths, "data": data or None, "workspace": workspace}
-    )
-    with (
-        ItemSnapshot(locate_workspace(options, create=False)) as before,
-        redirect_stderr(io.StringIO()) as messages,
-    ):
+    options = _parse_options(option_fields)
+    workspace = locate_workspace(options, create=False)
+    with ItemSnapshot(workspace) as snapshot, redirect_stderr(io.StringIO()) as messages:
         runs = update_workspace(options, load_config()).scope
-        warnings = [
-            line.removeprefix(PREFIX)
-            for line in messages.getvalue().splitlines()
-            if line.startswith(PREFIX)
-        ]
-        return {
-            "runs": runs,
-            **asdict(before.count_changes(runs)),
-            "warning": warnings[0] if warnings else "",
-        }
+        changes = snapshot.count_changes(runs)
+    return {"runs": runs, **asdict(changes), "warning": _find_first_warning(messages.getvalue())}
+
+
+def _parse_options(option_fields: dict[str, Any]) -> WorkspaceOptions:
+    """Build the options from JSON, in which paths are texts."""
+    fields = dict(option_fields)
+    fields["paths"] = [Path(path) for path in option_fields["paths"]]
+    if option_fields["data"]:
+        fields["data"] = [Path(path) for path in option_fields["data"]]
+    if option_fields["workspace"]:
+        fields["workspace"] = Path(option_fields["workspace"])
+    return WorkspaceOptions(**fields)
+
+
+def _find_first_warning(messages: str) -> str:
+    """Return the first warning of an import without its prefix, or an empty text."""
+    for line in messages.splitlines():
+        if line.startswith(PREFIX):
+            return line.removeprefix(PREFIX)
+    return ""
 
 
 def _terminate_when_stdin_closes() -> None:

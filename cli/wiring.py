@@ -13,7 +13,6 @@ from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import load_config
@@ -25,7 +24,7 @@ from fcreview.errors import CommandError
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.exporters.base import BenchmarkServices
-    from fcreview.model.item import Run
+    from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
     from fcreview.stats.conventions import RunConventions
     from fcreview.store.store import Store
@@ -91,27 +90,42 @@ def _make_run_id(run: Run) -> RunId:
 def build_golden_services() -> GoldenSupport:
     """Create the functions with which screens check golden answers.
 
-    The first call imports the importers.
+    The first call of one of them imports the importers, because that would delay the start.
     """
     from fcreview.tui.session import GoldenSupport
 
+    def make_template(run: Run, item: Item) -> dict[str, Any] | None:
+        from fcreview.importers.registry import make_golden_template
+
+        return make_golden_template(run, item)
+
+    def find_problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+        from fcreview.importers.registry import check_golden_fix
+
+        return check_golden_fix(run, item, fix)
+
+    def recheck(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+        from fcreview.importers.registry import recompute_verdict
+
+        return recompute_verdict(run, item, fix, record)
+
+    def is_unchanged(run: Run, item: Item, fix: dict[str, Any]) -> bool:
+        from fcreview.importers.registry import is_unchanged_golden_fix
+
+        return is_unchanged_golden_fix(run, item, fix)
+
+    def make_from_prediction(run: Run, item: Item) -> dict[str, Any] | None:
+        from fcreview.importers.registry import make_fix_from_prediction
+
+        return make_fix_from_prediction(run, item)
+
     return GoldenSupport(
-        lambda run, item: _load_registry().make_golden_template(run, item),
-        find_problem=lambda run, item, fix: _load_registry().check_golden_fix(run, item, fix),
-        recheck=lambda run, item, fix, record: _load_registry().recompute_verdict(
-            run, item, fix, record
-        ),
-        is_unchanged=lambda run, item, fix: _load_registry().is_unchanged_golden_fix(
-            run, item, fix
-        ),
-        make_from_prediction=lambda run, item: _load_registry().make_fix_from_prediction(run, item),
+        make_template,
+        find_problem=find_problem,
+        recheck=recheck,
+        is_unchanged=is_unchanged,
+        make_from_prediction=make_from_prediction,
     )
-
-
-def _load_registry() -> ModuleType:
-    from fcreview.importers import registry
-
-    return registry
 
 
 def build_report_services(session: WorkspaceSession) -> ReportServices:
@@ -167,14 +181,16 @@ def build_command_service(session: WorkspaceSession) -> CommandService:
 
 def build_form_fields(command: str) -> list[FormField]:
     """Build the fields of a command's form: arguments first, then options."""
-    parameters = _find_parameters(command)
-    fields = [
-        _build_form_field(parameter)
-        for parameter in parameters
-        if parameter.name not in WORKSPACE_PARAMETERS
-    ]
-    arguments = [field for field in fields if not field.flag]
-    options = [field for field in fields if field.flag]
+    arguments = []
+    options = []
+    for parameter in _find_parameters(command):
+        if parameter.name in WORKSPACE_PARAMETERS:
+            continue  # the app knows the values
+        field = _build_form_field(parameter)
+        if field.flag:
+            options.append(field)
+        else:
+            arguments.append(field)
     return arguments + options
 
 
@@ -279,13 +295,16 @@ def _get_session_options(session: WorkspaceSession) -> WorkspaceOptions:
 
 
 async def _run_python(arguments: Sequence[str]) -> CommandResult:
-    """Run Python, with `-P` so that it imports no modules from the working folder, where others
-    may write.
+    """Run Python, and return its output and whether it succeeded.
+
+    `-P` keeps Python from importing modules from the working folder, where others may write.
     """
     from fcreview.tui.commands import CommandResult
 
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", *arguments),
+        sys.executable,
+        "-P",
+        *arguments,
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=STDOUT,
@@ -298,4 +317,5 @@ async def _run_python(arguments: Sequence[str]) -> CommandResult:
         with suppress(ProcessLookupError):
             process.terminate()
         raise
-    return CommandResult(output[:MAX_OUTPUT].decode(errors="replace"), process.returncode == 0)
+    text = output[:MAX_OUTPUT].decode(errors="replace")
+    return CommandResult(text, process.returncode == 0)

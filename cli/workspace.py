@@ -35,6 +35,7 @@ RunNumbers = tuple[int, ...]
 NOT_VERIFIED_ADVICE = "Another user wrote this store. Open all of its runs to import them again"
 MAX_MESSAGES = 3  # maximum number of runs, journal problems or errata that a warning lists
 MAX_LISTED_RUNS = 8  # maximum number of runs that an error message lists
+MAX_LISTED_ANNOTATORS = 8  # maximum number of annotators that an error message lists
 MAX_SEARCHED_NAMES = 1_000
 """Number of names in a folder among which a mistyped one is searched."""
 MAX_LAKE_PROBLEMS = 5  # maximum number of damaged files that a warning lists
@@ -50,30 +51,45 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
 
     lake = find_lake_location(options.paths)
     if lake is not None:
-        given: dict[str, object] = {
-            "data": options.data,
-            "errata": options.errata,
-            "format": options.format,
-            "score": options.score,
-            "language": options.language,
-            **options.import_options,
-        }
-        for name, value in given.items():
-            if value:
-                flag = f"--{name.replace('_', '-')}"
-                raise UsageError(
-                    f"{flag} has no effect on a lake. Pass {flag} to fcreview import --lake"
-                )
+        _raise_for_import_options(options)
         return locate_lake_workspace(lake, options.workspace)
+
     start = options.paths[0]
     if len(options.paths) > 1 and options.workspace is None:
-        start = Path(os.path.commonpath([path.resolve() for path in options.paths]))
-        if start in (Path(start.anchor), Path.home()):
-            raise CommandError(
-                "the paths have no common folder. Pass --workspace DIR to choose where reviews are"
-                " stored"
-            )
+        start = _find_common_folder(options.paths)
     return find_workspace(start, options.workspace, create=create)
+
+
+def _raise_for_import_options(options: WorkspaceOptions) -> None:
+    """Raise UsageError for an option of an import, because a lake is already imported."""
+    values: dict[str, object] = {
+        "data": options.data,
+        "errata": options.errata,
+        "format": options.format,
+        "score": options.score,
+        "language": options.language,
+        **options.import_options,
+    }
+    for name, value in values.items():
+        if value:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{flag} has no effect on a lake. Pass {flag} to fcreview import --lake"
+            )
+
+
+def _find_common_folder(paths: Sequence[Path]) -> Path:
+    """Return the common parent of several paths.
+
+    Raises CommandError for `/` and the home folder, where nobody looks for reviews.
+    """
+    folder = Path(os.path.commonpath([path.resolve() for path in paths]))
+    if folder in (Path(folder.anchor), Path.home()):
+        raise CommandError(
+            "the paths have no common folder. Pass --workspace DIR to choose where reviews are"
+            " stored"
+        )
+    return folder
 
 
 def resolve_run_paths(options: WorkspaceOptions) -> list[Path]:
@@ -86,11 +102,15 @@ def resolve_run_paths(options: WorkspaceOptions) -> list[Path]:
         raise CommandError(
             f"{lake} is a lake and has no result files. Pass the folder that you imported"
         )
+
+    run_paths = []
     for path in options.paths:
         if not path.exists():
             raise CommandError(describe_missing_path(path))
-    paths = [path.resolve() for path in options.paths]
-    return [path.parent if path.name == ".fcreview" else path for path in paths]
+        resolved = path.resolve()
+        is_workspace = resolved.name == ".fcreview"
+        run_paths.append(resolved.parent if is_workspace else resolved)
+    return run_paths
 
 
 def describe_missing_path(path: Path) -> str:
@@ -108,8 +128,10 @@ def describe_missing_path(path: Path) -> str:
 
 def is_whole_workspace(workspace: Workspace, paths: Sequence[Path]) -> bool:
     """Whether every path is the folder of the workspace, and the workspace has a store."""
-    own = {workspace.root.resolve(), workspace.parent_folder.resolve()}
-    return workspace.store.exists() and all(path.resolve() in own for path in paths)
+    if not workspace.store.exists():
+        return False
+    folders = {workspace.root.resolve(), workspace.parent_folder.resolve()}
+    return all(path.resolve() in folders for path in paths)
 
 
 def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
@@ -129,19 +151,25 @@ def find_lake_location(paths: Sequence[Path]) -> str | None:
     """Return the absolute path or the `s3://` address of the lake if the only path is a lake,
     else None.
     """
-    found = [lake for path in paths if (lake := _find_lake_at(path)) is not None]
-    if found and len(paths) > 1:
-        raise UsageError(
-            "fcreview cannot open a lake together with other paths. Pass only the lake"
-        )
-    return found[0] if found else None
+    for path in paths:
+        lake = _find_lake_at(path)
+        if lake is None:
+            continue
+        if len(paths) > 1:
+            raise UsageError(
+                "fcreview cannot open a lake together with other paths. Pass only the lake"
+            )
+        return lake
+    return None
 
 
 def _find_lake_at(path: Path) -> str | None:
     if str(path).startswith(_S3):
         return resolve_lake_location(str(path))
     folder = path.parent if path.name == ".fcreview" else path
-    return os.path.realpath(folder) if (folder / LAKE_FILE).is_file() else None
+    if (folder / LAKE_FILE).is_file():
+        return os.path.realpath(folder)
+    return None
 
 
 def resolve_lake_location(location: str) -> str:
@@ -209,14 +237,15 @@ class WorkspaceSession:
             self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
             print_journal_warnings(self._store.reviews.warnings)
             if not self._store.is_verified:
-                advice = (
-                    NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote it"
-                )
-                print_message(
-                    f"fcreview: {self.workspace.lake or self.workspace.store} is not verified."
-                    f" {advice}"
-                )
+                self._print_not_verified()
         return self._store
+
+    def _print_not_verified(self) -> None:
+        if self.workspace.lake is None:
+            message = f"{self.workspace.store} is not verified. {NOT_VERIFIED_ADVICE}"
+        else:
+            message = f"{self.workspace.lake} is not verified. Another user wrote it"
+        print_message(f"fcreview: {message}")
 
     @property
     def runs(self) -> list[RunRow]:
@@ -249,17 +278,29 @@ class WorkspaceSession:
         without reviews.
         """
         from fcreview.store.filters.parser import parse_filter
-        from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
 
         if not view.where.strip():
             return "there are no items"
+
         message = f"no item matches {sanitize(view.where)}"
-        journals = [*list_journals(self.workspace), *list_team_journals(self.workspace)]
-        names = sorted({journal.stem for journal in journals})
-        if not parse_filter(view.where).depends_on_reviews or self.annotator in names:
+        if not parse_filter(view.where).depends_on_reviews:
             return message
-        others = f" Choose --annotator {sanitize(', '.join(names[:8]))}" if names else ""
-        return f"{message}. {sanitize(self.annotator)} has no reviews in this workspace.{others}"
+        names = self._list_annotators()
+        if self.annotator in names:
+            return message
+
+        message += f". {sanitize(self.annotator)} has no reviews in this workspace."
+        if names:
+            choices = sanitize(", ".join(names[:MAX_LISTED_ANNOTATORS]))
+            message += f" Choose --annotator {choices}"
+        return message
+
+    def _list_annotators(self) -> list[str]:
+        """List the annotators whose journals are in the workspace, in alphabetical order."""
+        from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
+
+        journals = [*list_journals(self.workspace), *list_team_journals(self.workspace)]
+        return sorted({journal.stem for journal in journals})
 
     def close(self) -> None:
         if self._store is not None:
@@ -283,22 +324,18 @@ class WorkspaceSession:
         invalid filter, and UsageError for a queue that is unknown or excluded.
         """
         from fcreview.store.filters.saved import AnnotatorFilters
-        from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
+        from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, View
         from fcreview.store.workspace import AnnotatorState
 
         if queue not in BUILTIN_QUEUES:
             self.load_queue_file(queue)
-        if blind and queue in VERDICT_QUEUES:
-            open_ = [name for name in BUILTIN_QUEUES if name not in VERDICT_QUEUES]
-            raise UsageError(
-                f"--queue {queue} reveals verdicts. With --blind, choose {', '.join(open_)} or a"
-                " queue file"
-            )
+        if blind:
+            _raise_if_queue_reveals_verdicts(queue)
+
         filters = AnnotatorFilters(AnnotatorState(self.workspace.root, self.annotator), blind=blind)
-        where = filters.expand_saved_filters(where)
-        view = View(
-            where, queue=queue, seed=seed, runs=(self.find_run_number(run),) if run else self.scope
-        )
+        expanded_filter = filters.expand_saved_filters(where)
+        runs = (self.find_run_number(run),) if run else self.scope
+        view = View(expanded_filter, queue=queue, seed=seed, runs=runs)
         if queue == SUSPECTS_QUEUE:
             self.store.load_suspects(view)
         return view
@@ -331,10 +368,8 @@ class WorkspaceSession:
 
         names = list_queue_names(self.workspace)
         if name not in names:
-            raise UsageError(
-                f"queue not found: {name!a}. Available queues:"
-                f" {', '.join((*BUILTIN_QUEUES, *names))}"
-            )
+            available = ", ".join((*BUILTIN_QUEUES, *names))
+            raise UsageError(f"queue not found: {name!a}. Available queues: {available}")
         return self.store.load_queue(name)
 
     def limit_to_assigned_items(self, view: View) -> View:
@@ -398,12 +433,25 @@ def _has_model(row: RunRow, text: str) -> bool:
     return text == row.info.model
 
 
+def _raise_if_queue_reveals_verdicts(queue: str) -> None:
+    """Raise UsageError for a queue that no annotator may open in blind mode."""
+    from fcreview.store.rows import BUILTIN_QUEUES, VERDICT_QUEUES
+
+    if queue in VERDICT_QUEUES:
+        blind_queues = [name for name in BUILTIN_QUEUES if name not in VERDICT_QUEUES]
+        raise UsageError(
+            f"--queue {queue} reveals verdicts. With --blind, choose {', '.join(blind_queues)} or"
+            " a queue file"
+        )
+
+
 def format_run_choices(rows: Sequence[RunRow]) -> str:
     """Format values for --run as `1 gpt-4o, 2 maple-8b · V3`."""
-    names = ", ".join(f"{row.run} {row.run_name}" for row in rows[:MAX_LISTED_RUNS])
-    return (
-        f"{names} and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else names
-    )
+    choices = ", ".join(f"{row.run} {row.run_name}" for row in rows[:MAX_LISTED_RUNS])
+    n_more = len(rows) - MAX_LISTED_RUNS
+    if n_more > 0:
+        return f"{choices} and {n_more} more"
+    return choices
 
 
 def print_journal_warnings(warnings: Sequence[str]) -> None:
@@ -463,18 +511,27 @@ def select_errata(errata: Errata | None, importer_name: str) -> Errata | None:
 
 
 def _check_errata_support(errata: Errata, file_name: str) -> None:
+    """Print a message for entries of benchmarks whose golden answers fcreview cannot correct.
+
+    Raises CommandError if the errata have nothing else.
+    """
     from fcreview.importers.registry import IMPORTERS
 
-    titles = {importer.name: importer.title for importer in IMPORTERS}
     benchmarks = {entry.benchmark for entry in errata.entries.values()}
-    other = [name for name in benchmarks if not supports_errata(name)]
-    if other:
-        supported = ", ".join(title for name, title in titles.items() if supports_errata(name))
-        names = ", ".join(sorted({titles.get(name, name) for name in other}))
-        problem = f"fcreview cannot apply errata of {names}, only errata of {supported}"
-        if len(other) == len(benchmarks) and not errata.rules:
-            raise CommandError(f"{file_name}: {problem}")
-        print_message(f"fcreview: {file_name}: {problem}")
+    unsupported = [name for name in benchmarks if not supports_errata(name)]
+    if not unsupported:
+        return
+
+    title_by_name = {importer.name: importer.title for importer in IMPORTERS}
+    unsupported_titles = {title_by_name.get(name, name) for name in unsupported}
+    supported_titles = [title for name, title in title_by_name.items() if supports_errata(name)]
+    problem = (
+        f"fcreview cannot apply errata of {', '.join(sorted(unsupported_titles))}, only errata of"
+        f" {', '.join(supported_titles)}"
+    )
+    if len(unsupported) == len(benchmarks) and not errata.rules:
+        raise CommandError(f"{file_name}: {problem}")
+    print_message(f"fcreview: {file_name}: {problem}")
 
 
 def supports_errata(importer_name: str) -> bool:

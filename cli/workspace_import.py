@@ -641,7 +641,7 @@ def _print_missing_folders(summary: ImportSummary, kind: _FolderKind) -> None:
 
 
 def _format_affected_runs(names: Sequence[str]) -> str:
-    """Format the names of runs as `gpt-4o` or `2 runs (gpt-4o, maple-8b)`, a long list with `...`."""
+    """Format the names of runs as `gpt-4o`, `2 runs (gpt-4o, maple-8b)` or `9 runs (pine ...)`."""
     listed = ", ".join(names[:MAX_MESSAGES])
     if len(names) == 1:
         return listed

@@ -28,7 +28,7 @@ from fcreview.cli.main import describe_error
 from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.signals import TERMINATION_SIGNALS, install_signal_handlers
 from fcreview.cli.workspace import locate_workspace, resolve_run_paths
-from fcreview.cli.workspace_import import update_workspace
+from fcreview.cli.workspace_import import forgets_scores, update_workspace
 from fcreview.importers.common.discovery import gather_files
 from fcreview.store.rows import ImportChanges
 
@@ -98,8 +98,10 @@ class FileWatcher:
         """Import the changes in another process. Raises ReloadError if the import failed."""
         from fcreview.tui.live_reload import ReloadError, ReloadResult
 
-        # the first import has applied both options
+        # The first import has applied the options that change the workspace.
         options = replace(self._options, forget_data=False, errata=None)
+        if forgets_scores(options):
+            options = replace(options, score=None)
         options_json = orjson.dumps(options, default=os.path.abspath).decode()
 
         self._import_failed = True

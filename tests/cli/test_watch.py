@@ -57,6 +57,14 @@ def test_import_causes_no_change(watcher: FileWatcher) -> None:
     assert not watcher.has_changed_files()
 
 
+def test_import_follows_runs_opened_without_scores(place: Path) -> None:
+    watcher = FileWatcher(WorkspaceOptions([place / RUN], score=[Path("none")]), 0.1)
+    append(place / SIMPLE, LINE % "follow")
+
+    assert watcher.has_changed_files()
+    assert watcher.import_changes().changes == ImportChanges(new=1, changed=0, gone=0)
+
+
 def test_appended_lines_are_new_items(place: Path, watcher: FileWatcher) -> None:
     append(place / SIMPLE, LINE % 71 + LINE % 72)
     assert watcher.has_changed_files()

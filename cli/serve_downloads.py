@@ -91,21 +91,20 @@ class DownloadStore:
     def _add(self, key: str, download: Download) -> None:
         if key in self._downloads:
             return
-
         self.discard_expired_files()
         self._downloads[key] = download
 
-        kept = [
-            other
-            for other in self._downloads.values()
-            if other.annotator == download.annotator and other.file is not None
-        ]
-        for old in kept[:-KEPT_FILES]:
-            old.discard_file(f"deleted, because {KEPT_FILES} newer exports are kept")
+        files_of_annotator = []
+        for other in self._downloads.values():
+            if other.annotator == download.annotator and other.file is not None:
+                files_of_annotator.append(other)
+        for old_download in files_of_annotator[:-KEPT_FILES]:
+            old_download.discard_file(f"deleted, because {KEPT_FILES} newer exports are kept")
 
         while len(self._downloads) > MAX_KEYS:
-            oldest = next(iter(self._downloads))
-            self._downloads.pop(oldest).discard_file("expired")
+            oldest_key = next(iter(self._downloads))
+            oldest_download = self._downloads.pop(oldest_key)
+            oldest_download.discard_file("expired")
 
 
 @dataclass(slots=True)

@@ -75,28 +75,31 @@ def is_loopback_host(host: str) -> bool:
 
 def format_origin(scheme: str, host: str, port: int) -> str:
     """Format an origin as browsers send it, without the default port."""
-    name = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    return f"{scheme}://{name.lower()}" + ("" if port == DEFAULT_PORTS[scheme] else f":{port}")
+    is_ipv6_address = ":" in host and not host.startswith("[")
+    name = f"[{host}]" if is_ipv6_address else host
+    origin = f"{scheme}://{name.lower()}"
+    if port == DEFAULT_PORTS[scheme]:
+        return origin
+    return f"{origin}:{port}"
 
 
 def parse_origin(url: str) -> str:
     """Return the origin of a URL such as `https://review.example.org`. Raises UsageError for a URL
     with a path, and for `http` unless the host is this machine.
     """
+    invalid_url = UsageError(
+        f"invalid --url {url!a}: pass the scheme and host, such as https://review.example.org"
+    )
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        parts, port = urlsplit(""), None
-    if (
-        parts.scheme not in DEFAULT_PORTS
-        or not parts.hostname
-        or parts.path not in ("", "/")
-        or parts.query
-    ):
-        raise UsageError(
-            f"invalid --url {url!a}: pass the scheme and host, such as https://review.example.org"
-        )
+        raise invalid_url from None
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
+        raise invalid_url
+    if parts.path not in ("", "/") or parts.query:
+        raise invalid_url
+
     if parts.scheme == "http" and not is_loopback_host(parts.hostname):
         raise UsageError(
             f"--url {url} is not encrypted: pass an https URL, with --tls-cert or a proxy that"
@@ -117,10 +120,12 @@ class AllowedOrigins:
     origins: frozenset[str]
 
     def is_host_allowed(self, request: web.Request) -> bool:
+        """Whether the header Host, of which there is one, has the host of an allowed origin."""
         hosts = request.headers.getall(hdrs.HOST, [])
-        return len(hosts) == 1 and hosts[0].lower() in {
-            origin.partition("://")[2] for origin in self.origins
-        }
+        if len(hosts) != 1:
+            return False
+        allowed_hosts = {origin.partition("://")[2] for origin in self.origins}
+        return hosts[0].lower() in allowed_hosts
 
     def is_origin_allowed(self, request: web.Request, *, is_header_required: bool) -> bool:
         """Whether the header Origin, which browsers add to requests of a page, contains an
@@ -202,14 +207,21 @@ class HeaderLogin:
         return self.find_annotator(request)
 
     def find_annotator(self, request: web.Request) -> str | None:
-        if self.secret is not None:
-            sent = request.headers.getall(SECRET_HEADER, [])
-            if len(sent) != 1 or not hmac.compare_digest(
-                _encode_header(sent[0]), _encode_header(self.secret)
-            ):
-                return None
+        if not self._has_secret(request):
+            return None
+        # Several headers could have been added by the browser, before the proxy added its own.
         names = request.headers.getall(self.header, [])
-        return _parse_name_or_none(names[0]) if len(names) == 1 else None
+        if len(names) != 1:
+            return None
+        return _parse_name_or_none(names[0])
+
+    def _has_secret(self, request: web.Request) -> bool:
+        if self.secret is None:
+            return True
+        secrets_sent = request.headers.getall(SECRET_HEADER, [])
+        if len(secrets_sent) != 1:
+            return False
+        return hmac.compare_digest(_encode_header(secrets_sent[0]), _encode_header(self.secret))
 
     async def wait_for_change(self, seconds: float) -> None:
         await asyncio.sleep(seconds)  # only the proxy knows about changes

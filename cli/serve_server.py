@@ -39,6 +39,9 @@ from fcreview.errors import CommandError
 TERMINAL_FILES = Path(textual_serve.__file__).parent / "static"
 # Size limit of a message from the browser. Users cannot paste a longer text.
 MAX_MESSAGE_BYTES = 1 << 20
+MAX_PING_LENGTH = 100  # number of characters of a ping that the answer repeats
+DEFAULT_COLUMNS = 80
+DEFAULT_ROWS = 24
 HEARTBEAT = 15.0  # seconds between checks whether the browser is still connected
 KEEPALIVE_SECONDS = 75.0  # seconds for which an idle connection of a logged-in annotator stays open
 CHECK_SECONDS = 1.0  # seconds between two checks of logins and downloads
@@ -131,16 +134,20 @@ class BrowserServer:
         self.downloads.discard_all()
 
     async def _check_logins_and_downloads(self) -> None:
+        """Close the sessions of annotators who are no longer logged in, and discard old exports."""
         closings: set[asyncio.Task[None]] = set()
         while True:
             await self.login.wait_for_change(CHECK_SECONDS)
             self.downloads.discard_expired_files()
             for session in self.sessions:
                 is_logged_in = self.login.find_annotator(session.request) == session.annotator
-                if not is_logged_in and session.ending is None and not session.websocket.closed:
-                    closing = asyncio.create_task(session.close_with_reason(LOGGED_OUT))
-                    closings.add(closing)
-                    closing.add_done_callback(closings.discard)
+                is_ending = session.ending is not None or session.websocket.closed
+                if is_logged_in or is_ending:
+                    continue
+                # The event loop does not keep tasks alive, so the set does.
+                closing = asyncio.create_task(session.close_with_reason(LOGGED_OUT))
+                closings.add(closing)
+                closing.add_done_callback(closings.discard)
 
     async def _show_page(self, request: web.Request) -> web.StreamResponse:
         if self.login.identify_annotator(request) is None:
@@ -154,26 +161,26 @@ class BrowserServer:
         return annotator
 
     async def _run_session(self, request: web.Request) -> web.WebSocketResponse:
+        """Run the app for a browser tab until the tab is closed or the app ends."""
         annotator = self._require_login(request)
         websocket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=MAX_MESSAGE_BYTES)
         await websocket.prepare(request)
 
         await self._wait_for_ending_sessions(annotator)
-        if len(self.sessions) >= self.max_sessions:
+        n_sessions = len(self.sessions)
+        if n_sessions >= self.max_sessions:
             await _close_with_reason(
-                websocket,
-                f"{len(self.sessions)} sessions are open, which is the limit. Try again later.",
+                websocket, f"{n_sessions} sessions are open, which is the limit. Try again later."
             )
             return websocket
 
         process = SessionProcess(self.command, annotator, websocket, self.downloads)
         session = Session(process, websocket, request)
         self.sessions.add(session)
+        columns = clamp_terminal_dimension(request.query.get("width"), DEFAULT_COLUMNS)
+        rows = clamp_terminal_dimension(request.query.get("height"), DEFAULT_ROWS)
         try:
-            await process.start(
-                clamp_terminal_dimension(request.query.get("width"), 80),
-                clamp_terminal_dimension(request.query.get("height"), 24),
-            )
+            await process.start(columns, rows)
             await self._forward_messages(session)
         except OSError as error:
             await session.close_with_reason(
@@ -248,28 +255,32 @@ async def _close_with_reason(websocket: web.WebSocketResponse, reason: str) -> N
 
 
 async def _forward_message(message: WSMessage, session: Session) -> None:
-    """Forward a message to the app. Ignores malformed messages."""
+    """Forward a message to the app. Ignores malformed messages.
+
+    A message is a JSON list of its kind and, for most kinds, a value.
+    """
     if message.type != WSMsgType.TEXT:
         return
     try:
-        kind, value = (*message.json(), None)[:2]
+        fields = list(message.json())
     except (ValueError, TypeError, RecursionError):
         return
 
     process = session.process
-    if kind == "stdin" and isinstance(value, str):
-        await process.send_bytes(value.encode("utf-8", "replace"))
-    elif kind == "resize" and isinstance(value, dict):
-        await process.set_terminal_size(
-            clamp_terminal_dimension(value.get("width"), 80),
-            clamp_terminal_dimension(value.get("height"), 24),
-        )
-    elif kind == "ping" and isinstance(value, str):
-        await session.websocket.send_json(["pong", value[:100]])
-    elif kind == "focus":
-        await process.focus()
-    elif kind == "blur":
-        await process.blur()
+    match fields:
+        case ["stdin", str(text), *_]:
+            await process.send_bytes(text.encode("utf-8", "replace"))
+        case ["resize", dict(size), *_]:
+            await process.set_terminal_size(
+                clamp_terminal_dimension(size.get("width"), DEFAULT_COLUMNS),
+                clamp_terminal_dimension(size.get("height"), DEFAULT_ROWS),
+            )
+        case ["ping", str(text), *_]:
+            await session.websocket.send_json(["pong", text[:MAX_PING_LENGTH]])
+        case ["focus", *_]:
+            await process.focus()
+        case ["blur", *_]:
+            await process.blur()
 
 
 def open_unix_socket(path: Path) -> socket.socket:
@@ -280,25 +291,30 @@ def open_unix_socket(path: Path) -> socket.socket:
     with ExitStack() as cleanup:
         server = cleanup.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         try:
-            with suppress(FileNotFoundError):
-                if not stat.S_ISSOCK(path.lstat().st_mode):
-                    raise CommandError(
-                        f"{path}: the file exists and is not a socket. Choose another path"
-                    )
-                if _is_socket_in_use(path):
-                    raise CommandError(
-                        f"{path}: another server uses this socket. Choose another path"
-                    )
-                path.unlink()
-            previous = os.umask(0o177)
+            _remove_unused_socket(path)
+            # The permissions hold from the first moment.
+            previous_mask = os.umask(0o177)
             try:
                 server.bind(os.fspath(path))
             finally:
-                os.umask(previous)
+                os.umask(previous_mask)
         except OSError as error:
             raise CommandError(f"{path}: {error.strerror or error}") from error
-        cleanup.pop_all()
+        cleanup.pop_all()  # keeps the socket open after the block
     return server
+
+
+def _remove_unused_socket(path: Path) -> None:
+    """Remove the socket of a server that has ended. Raises CommandError for any other file."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(status.st_mode):
+        raise CommandError(f"{path}: the file exists and is not a socket. Choose another path")
+    if _is_socket_in_use(path):
+        raise CommandError(f"{path}: another server uses this socket. Choose another path")
+    path.unlink(missing_ok=True)
 
 
 def _is_socket_in_use(path: Path) -> bool:
@@ -319,9 +335,9 @@ def open_tcp_socket(host: str, port: int) -> socket.socket:
     Raises: CommandError if the address is in use or not available.
     """
     try:
-        family, _, _, _, address = socket.getaddrinfo(
-            host.strip("[]"), port, type=socket.SOCK_STREAM
-        )[0]
+        # A name can have several addresses. The system puts the preferred one first.
+        addresses = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+        family, _, _, _, address = addresses[0]
         return socket.create_server(address, family=family)
     except OSError as error:
         problem = f"cannot listen on {host}:{port}: {error.strerror or error}"

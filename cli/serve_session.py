@@ -35,6 +35,8 @@ MAX_SIZE = 1_000  # largest number of columns and rows of a terminal
 END_TIMEOUT = 15.0
 KILL_TIMEOUT = 15.0  # seconds until the server gives up waiting for a killed process
 # Maximum length in bytes of a session's error output that the server shows or prints.
+ERRORS_TIMEOUT = 1.0  # seconds until the server gives up waiting for the rest of the error output
+READ_BYTES = 4096
 MAX_ERRORS = 20_000
 # Bytes of input that the app has not read yet, above which the server ends the session.
 MAX_UNREAD_BYTES = 4 << 20
@@ -160,7 +162,7 @@ class SessionProcess(AppService):
         if process is None or process.stdout is None or process.stderr is None:
             return
 
-        errors = asyncio.create_task(_read_error_output(process.stderr))
+        reading_errors = asyncio.create_task(_read_error_output(process.stderr))
         is_started = False
         try:
             is_started = await _wait_for_app_start(process.stdout)
@@ -171,26 +173,24 @@ class SessionProcess(AppService):
         except Exception as error:  # a malformed packet
             print_message(f"fcreview: a session of {self.annotator} failed: {error!a}")
             process.kill()
-        code = await process.wait()
-
-        # An import process that is still running may keep the stream of errors open.
-        await asyncio.wait([errors], timeout=1)
-        text = _decode_error_output(errors.result() if errors.done() else b"")
-        errors.cancel()
+        exit_code = await process.wait()
+        error_text = await _finish_reading_errors(reading_errors)
 
         if not is_started:
             with suppress(ConnectionError, RuntimeError):
-                await self._websocket.send_bytes("\r\n".join(["", *text.split("\n")]).encode())
-        if code > 0 and text and not self._is_stopping:
+                await self._websocket.send_bytes(_to_terminal_lines(error_text))
+        if exit_code > 0 and error_text and not self._is_stopping:
             print_message(
-                f"fcreview: the session of {self.annotator} failed with exit code {code}\n{text}"
+                f"fcreview: the session of {self.annotator} failed with exit code {exit_code}\n"
+                f"{error_text}"
             )
         await self._close_websocket()
 
     async def _forward_packet(self, stdout: asyncio.StreamReader) -> None:
         """Forward a packet to the browser.
 
-        If the browser is gone, drop the packet, so that the process can end.
+        A packet is a byte with its kind, its size in 4 bytes, and its content. If the browser is
+        gone, drop the packet, so that the process can end.
         """
         kind = await stdout.readexactly(1)
         size = int.from_bytes(await stdout.readexactly(4), "big")
@@ -224,7 +224,8 @@ class SessionProcess(AppService):
         async def request_chunk(size: int) -> bool:
             return await self.send_meta({"type": "deliver_chunk_request", "key": key, "size": size})
 
-        self._transfers[key] = transfer = Transfer(request_chunk)
+        transfer = Transfer(request_chunk)
+        self._transfers[key] = transfer
         try:
             await store_export(self._downloads, transfer, key, annotator=self.annotator, name=name)
         finally:
@@ -258,10 +259,10 @@ class SessionProcess(AppService):
         """Ask the process to save the position and to end. Kill it if it does not end."""
         self._is_stopping = True
         async with self._starting:
-            task = self._task
+            forwarding = self._task
             process = self._process
             self._task = None
-        if task is None or process is None:
+        if forwarding is None or process is None:
             return
 
         for transfer in list(self._transfer_tasks):
@@ -270,22 +271,41 @@ class SessionProcess(AppService):
             with suppress(ProcessLookupError):
                 process.terminate()
 
-        await asyncio.wait([task], timeout=END_TIMEOUT)
-        if not task.done():
+        # The forwarding ends with the process.
+        await asyncio.wait([forwarding], timeout=END_TIMEOUT)
+        if not forwarding.done():
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # also its import processes
-            await asyncio.wait([task], timeout=KILL_TIMEOUT)
-        task.cancel()
-        await asyncio.wait([task])
+            await asyncio.wait([forwarding], timeout=KILL_TIMEOUT)
+        forwarding.cancel()
+        await asyncio.wait([forwarding])
         if self._stdin is not None:
             self._stdin.close()
 
 
 async def _read_error_output(stream: asyncio.StreamReader) -> bytes:
-    start = b""
-    while chunk := await stream.read(4096):
-        start += chunk[: MAX_ERRORS - len(start)]
-    return start
+    """Read the stream to its end, but keep only its start."""
+    kept = b""
+    while chunk := await stream.read(READ_BYTES):
+        n_free = MAX_ERRORS - len(kept)
+        kept += chunk[:n_free]
+    return kept
+
+
+async def _finish_reading_errors(reading: asyncio.Task[bytes]) -> str:
+    """Return the error output of a process that has ended.
+
+    An import process that is still running may keep the stream open. Then the output is lost.
+    """
+    await asyncio.wait([reading], timeout=ERRORS_TIMEOUT)
+    output = reading.result() if reading.done() else b""
+    reading.cancel()
+    return _decode_error_output(output)
+
+
+def _to_terminal_lines(text: str) -> bytes:
+    """Return a text as a terminal needs it, on lines of its own."""
+    return "\r\n".join(["", *text.split("\n")]).encode()
 
 
 async def _wait_for_app_start(stream: asyncio.StreamReader) -> bool:

@@ -25,52 +25,82 @@ from fcreview.store.workspace import AnnotatorError, check_annotator, is_same_fi
 
 MIN_PASSWORD, MAX_PASSWORD = 8, 1_000  # shortest and longest password, in characters
 MAX_FILE_BYTES = 1_000_000
-_COST = (15, 8, 1)  # Parameters log2(N), r and p for new passwords. A check takes 32 MB and 0.1 s.
-_MAX_COST = (20, 32, 16)
 _KEY_BYTES = 32
+_SALT_BYTES = 16
+_MIN_SALT_BYTES = 8  # a users file may come from another program
+
+
+@dataclass(frozen=True, slots=True)
+class ScryptCost:
+    """Parameters of scrypt (RFC 7914), which decide how long a check takes."""
+
+    log_n: int
+    r: int
+    p: int
+
+    def is_allowed(self) -> bool:
+        """Whether a check with these parameters takes bounded time and memory."""
+        return (
+            1 <= self.log_n <= _MAX_COST.log_n
+            and 1 <= self.r <= _MAX_COST.r
+            and 1 <= self.p <= _MAX_COST.p
+        )
+
+
+_COST = ScryptCost(log_n=15, r=8, p=1)
+"""Cost of new passwords. A check takes 32 MB and 0.1 s."""
+_MAX_COST = ScryptCost(log_n=20, r=32, p=16)
 
 
 @dataclass(frozen=True, slots=True)
 class PasswordHash:
-    cost: tuple[int, int, int]
+    cost: ScryptCost
     salt: bytes
     key: bytes
 
     @classmethod
     def create(cls, password: str) -> PasswordHash:
-        salt = secrets.token_bytes(16)
+        salt = secrets.token_bytes(_SALT_BYTES)
         return cls(_COST, salt, _derive_key(password, salt, _COST))
 
     @classmethod
     def parse(cls, text: str) -> PasswordHash:
         """Parse a password hash as written in the users file. Raises: ValueError."""
-        name, log_n, r, p, salt, key = text.split("$")
-        cost = (int(log_n), int(r), int(p))
-        if name != "scrypt" or not all(
-            1 <= each <= most for each, most in zip(cost, _MAX_COST, strict=True)
-        ):
+        algorithm, log_n, r, p, salt_text, key_text = text.split("$")
+        cost = ScryptCost(int(log_n), int(r), int(p))
+        salt = base64.b64decode(salt_text, validate=True)
+        key = base64.b64decode(key_text, validate=True)
+
+        if algorithm != "scrypt" or not cost.is_allowed():
             raise ValueError(text)
-        found = cls(
-            cost, base64.b64decode(salt, validate=True), base64.b64decode(key, validate=True)
-        )
-        if len(found.salt) < 8 or len(found.key) != _KEY_BYTES:
+        if len(salt) < _MIN_SALT_BYTES or len(key) != _KEY_BYTES:
             raise ValueError(text)
-        return found
+        return cls(cost, salt, key)
 
     def __str__(self) -> str:
-        salt, key = (base64.b64encode(each).decode() for each in (self.salt, self.key))
-        return "$".join(["scrypt", *map(str, self.cost), salt, key])
+        """Format the hash as in the users file: `scrypt$15$8$1$SALT$KEY`."""
+        salt = base64.b64encode(self.salt).decode()
+        key = base64.b64encode(self.key).decode()
+        return f"scrypt${self.cost.log_n}${self.cost.r}${self.cost.p}${salt}${key}"
 
     def matches(self, password: str) -> bool:
         """Whether this is the hash of the password. The comparison takes constant time."""
         return hmac.compare_digest(_derive_key(password, self.salt, self.cost), self.key)
 
 
-def _derive_key(password: str, salt: bytes, cost: tuple[int, int, int]) -> bytes:
-    log_n, r, p = cost
-    text = password.encode("utf-8", "surrogatepass")
-    memory = 2 * 128 * r * ((1 << log_n) + p)
-    return hashlib.scrypt(text, salt=salt, n=1 << log_n, r=r, p=p, maxmem=memory, dklen=_KEY_BYTES)
+def _derive_key(password: str, salt: bytes, cost: ScryptCost) -> bytes:
+    n = 1 << cost.log_n
+    # scrypt needs 128 bytes * r * (n + p). OpenSSL refuses a limit that is only as high as that.
+    memory_limit = 2 * 128 * cost.r * (n + cost.p)
+    return hashlib.scrypt(
+        password.encode("utf-8", "surrogatepass"),
+        salt=salt,
+        n=n,
+        r=cost.r,
+        p=cost.p,
+        maxmem=memory_limit,
+        dklen=_KEY_BYTES,
+    )
 
 
 _UNKNOWN_USER = PasswordHash(_COST, salt=bytes(16), key=bytes(_KEY_BYTES))
@@ -211,12 +241,14 @@ def _parse_users(path: Path) -> dict[str, PasswordHash]:
         raise CommandError(f"{path}: {error}") from error
     except RecursionError:
         raise CommandError(f"{path}: the TOML is nested too deeply. Remove nested values") from None
+
     users: dict[str, PasswordHash] = {}
     for name, value in values.items():
         try:
-            users[check_annotator(name)] = PasswordHash.parse(
-                value if isinstance(value, str) else ""
-            )
+            annotator = check_annotator(name)
+            if not isinstance(value, str):
+                raise ValueError("a password hash is a string")
+            users[annotator] = PasswordHash.parse(value)
         except AnnotatorError as error:
             raise CommandError(f"{path}: {error}") from error
         except ValueError:
@@ -240,13 +272,16 @@ class AttemptLimiter:
     def register_if_allowed(self, key: str) -> bool:
         """Count an attempt and return True, or return False if the limit is reached."""
         now = self.clock()
-        recent = [at for at in self._attempts.pop(key, ()) if now - at < self.seconds]
-        is_allowed = len(recent) < self.limit
+        earlier_times = self._attempts.pop(key, [])
+        recent_times = [time for time in earlier_times if now - time < self.seconds]
+        is_allowed = len(recent_times) < self.limit
         if is_allowed:
-            recent.append(now)
-        self._attempts[key] = recent  # the last key is the newest
+            recent_times.append(now)
+
+        self._attempts[key] = recent_times  # the last key of the dictionary is the newest
         while len(self._attempts) > self.max_keys:
-            del self._attempts[next(iter(self._attempts))]
+            oldest_key = next(iter(self._attempts))
+            del self._attempts[oldest_key]
         return is_allowed
 
     def forget_attempts(self, key: str) -> None:

@@ -58,16 +58,21 @@ PROGRESS_NAME_MARGIN = 16
 
 def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
     """Return a line such as `pilot · anna  ━━━━──── 12 / 30`."""
+    gap_after_name = "  "
+    gap_after_bar = " "
     figure = f"{done:,} / {total:,}"
-    room = cells - display_width(figure)
-    bar_cells = max(min(MAX_PROGRESS_BAR_CELLS, room - PROGRESS_NAME_MARGIN), 0)
-    name_cells = max(room - bar_cells - 3, MIN_PROGRESS_NAME_CELLS)
+
+    # A narrow line has a short bar or none, so that the name keeps its margin.
+    free_cells = cells - display_width(figure)
+    bar_cells = max(min(MAX_PROGRESS_BAR_CELLS, free_cells - PROGRESS_NAME_MARGIN), 0)
+    free_cells -= bar_cells + len(gap_after_name) + len(gap_after_bar)
+    name_cells = max(free_cells, MIN_PROGRESS_NAME_CELLS)
 
     line = LineBuilder()
     line.add_padded(truncate_middle(name, name_cells), name_cells, "people")
-    line.add("  ")
+    line.add(gap_after_name)
     line.add_line(share_bar(done / total if total else 0, bar_cells))
-    line.add(" ")
+    line.add(gap_after_bar)
     line.add(figure)
     return line.build()
 
@@ -76,7 +81,8 @@ def heat_cell(rate: float | None, cells: int) -> StyledText:
     """Return a rate (0 to 1) in percent, such as `76.2`, on a background from red to green."""
     if rate is None:
         return symbols().none.center(cells), "dim"
-    return f"{rate * 100:.1f}".center(cells), f"{HEAT}{round(rate * 100)}"
+    percent = rate * 100
+    return f"{percent:.1f}".center(cells), f"{HEAT}{round(percent)}"
 
 
 def interval_bar(
@@ -97,34 +103,49 @@ def interval_bar(
     parts: list[StyledText] = [(sign.track, "track")] * cells
     for column in range(first_column, last_column + 1):
         parts[column] = (sign.filled, "")
+
+    # The point comes last, because it covers the mark and the interval.
     if marked_value is not None:
-        parts[_find_column(marked_value, scale, cells)] = (sign.official, "primary")
-    parts[_find_column(point, scale, cells)] = (sign.point, "strong")
+        marked_column = _find_column(marked_value, scale, cells)
+        parts[marked_column] = (sign.official, "primary")
+    point_column = _find_column(point, scale, cells)
+    parts[point_column] = (sign.point, "strong")
     return tuple(parts)
 
 
 def _find_column(value: float, scale: tuple[float, float], cells: int) -> int:
-    """Return the column, from 0, of a value on a line that is `cells` wide."""
+    """Return the column, from 0, of a value on a line that is `cells` wide.
+
+    A value outside the scale is in the first or last column.
+    """
     lowest, highest = scale
-    share = (value - lowest) / ((highest - lowest) or 1)
-    limited_share = max(0.0, min(share, 1.0))
-    return round(limited_share * (cells - 1))
+    length = highest - lowest
+    if length == 0:
+        length = 1  # all values of the scale are equal
+    share = max(0.0, min((value - lowest) / length, 1.0))
+    return round(share * (cells - 1))
 
 
 FRAME_CELLS = 4
 """Width, in cells, of the two sides of a frame."""
+FRAME_TITLE_MARGIN = 7
+"""Minimum width, in cells, of the upper border of a frame on both sides of its title."""
 
 
 def frame_top(title: Line, cells: int, border: str = "track") -> Line:
-    """Return the upper border of a frame, with a title on the left."""
+    """Return the upper border of a frame, with a title on the left: `╭─ title ───╮`."""
     sign = symbols()
-    fitted = fit_line(title, max(cells - 7, 1))
-    rule = sign.rule * max(cells - 5 - line_width(fitted), 0)
-    return (
-        (f"{sign.top_left}{sign.rule} ", border),
-        *fitted,
-        (f" {rule}{sign.top_right}", border),
-    )
+    left_end = f"{sign.top_left}{sign.rule} "
+    right_end = f" {sign.top_right}"
+    fitted_title = fit_line(title, max(cells - FRAME_TITLE_MARGIN, 1))
+    used_cells = display_width(left_end) + line_width(fitted_title) + display_width(right_end)
+    rule = sign.rule * max(cells - used_cells, 0)
+
+    line = LineBuilder()
+    line.add(left_end, border)
+    line.add_line(fitted_title)
+    line.add(f" {rule}{sign.top_right}", border)
+    return line.build()
 
 
 def frame_side(line: Line, cells: int, border: str = "track") -> Line:
@@ -137,29 +158,34 @@ def frame_side(line: Line, cells: int, border: str = "track") -> Line:
 
 
 def frame_bottom(right_text: Line, cells: int, border: str = "track") -> Line:
-    """Return the lower border of a frame, with a text on the right."""
+    """Return the lower border of a frame, with a text on the right: `╰─── text ─╯`."""
     sign = symbols()
-    fitted = fit_line(right_text, max(cells - 6, 1))
-    gap = " " if fitted else sign.rule
-    rule = sign.rule * max(cells - 5 - line_width(fitted), 0)
-    return (
-        (f"{sign.bottom_left}{rule}{gap}", border),
-        *fitted,
-        (f"{gap}{sign.rule}{sign.bottom_right}", border),
-    )
+    right_end = f"{sign.rule}{sign.bottom_right}"
+    free_cells = cells - display_width(sign.bottom_left) - display_width(right_end)
+    # A gap before and after the text, or without a text, two more cells of the rule.
+    free_cells -= 2
+    fitted_text = fit_line(right_text, max(free_cells - 1, 1))
+    gap = " " if fitted_text else sign.rule
+    rule = sign.rule * max(free_cells - line_width(fitted_text), 0)
+
+    line = LineBuilder()
+    line.add(f"{sign.bottom_left}{rule}{gap}", border)
+    line.add_line(fitted_text)
+    line.add(f"{gap}{right_end}", border)
+    return line.build()
 
 
 def box_lines(title: str, lines: Sequence[Line], cells: int, bottom_right: Line = ()) -> list[Line]:
     """Return lines in a frame that is `cells` wide, with a title at the top left and a text at the
     bottom right.
     """
-    fitted_title = truncate(title, max(cells - 7, 1))
-    sides = [frame_side(line, cells) for line in lines]
-    return [
-        frame_top(make_line(fitted_title, "strong"), cells),
-        *sides,
-        frame_bottom(bottom_right, cells),
-    ]
+    # `truncate` cuts with the ellipsis of the active symbols.
+    fitted_title = truncate(title, max(cells - FRAME_TITLE_MARGIN, 1))
+    box = [frame_top(make_line(fitted_title, "strong"), cells)]
+    for line in lines:
+        box.append(frame_side(line, cells))
+    box.append(frame_bottom(bottom_right, cells))
+    return box
 
 
 def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
@@ -175,6 +201,9 @@ def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
     return joined
 
 
+TOP_LINE_BLANKS = 4
+"""Number of blanks after the program name (2), and before and after the text on the right."""
+MIN_LAST_NAME_CELLS = 4
 MIN_NAME_CELLS = 6
 """Minimum width, in cells, of a name in the path whose beginning is cut."""
 
@@ -188,8 +217,10 @@ def top_line(path: tuple[str, ...], right_text: Line, cells: int) -> Line:
     runs of the model.
     """
     program = f" {PROGRAM_NAME} "
-    room = cells - display_width(program) - line_width(right_text) - 4
-    names = [truncate_middle(name, max(room, 4)) for name in _fit_path(path, room)]
+    path_cells = cells - display_width(program) - line_width(right_text) - TOP_LINE_BLANKS
+    names = []
+    for name in _fit_path(path, path_cells):
+        names.append(truncate_middle(name, max(path_cells, MIN_LAST_NAME_CELLS)))
 
     left = LineBuilder()
     left.add(program, "app")
@@ -199,24 +230,25 @@ def top_line(path: tuple[str, ...], right_text: Line, cells: int) -> Line:
         left.add(f" {symbols().path} ", "dim")
     for name in names[-1:]:
         left.add(name, "strong")
-    return justify_line(left.build(), (*right_text, (" ", "")), cells)
+    right = (*right_text, (" ", ""))
+    return justify_line(left.build(), right, cells)
 
 
 PATH_SEPARATOR_CELLS = 3
 
 
-def _fit_path(path: Sequence[str], room: int) -> list[str]:
-    """Omit the first names of a path until it fits into `room`. If there is room, the last omitted
+def _fit_path(path: Sequence[str], cells: int) -> list[str]:
+    """Omit the first names of a path until it fits into `cells`. If there is room, the last omitted
     name keeps its end.
     """
     names = list(path)
-    omitted = ""
-    while len(names) > 1 and _path_width(names) > room:
-        omitted = names.pop(0)
+    last_omitted_name = ""
+    while len(names) > 1 and _path_width(names) > cells:
+        last_omitted_name = names.pop(0)
 
-    free = room - _path_width(names) - PATH_SEPARATOR_CELLS
-    if omitted and free >= MIN_NAME_CELLS:
-        names.insert(0, truncate_middle(omitted, free, head_share=0))
+    free_cells = cells - _path_width(names) - PATH_SEPARATOR_CELLS
+    if last_omitted_name and free_cells >= MIN_NAME_CELLS:
+        names.insert(0, truncate_middle(last_omitted_name, free_cells, head_share=0))
     return names
 
 

@@ -148,13 +148,15 @@ class DocumentLayout:
         last = first
         if entire_block:
             last_row_of_block = len(self.block_lines(index)) - 1
+            # One row less than the window has, so that the row above `first` stays visible.
             last_row_that_fits = row + self.height - 2
             last = RowPosition(index, max(row, min(last_row_of_block, last_row_that_fits)))
 
         visible = self.visible_rows()
         if first in visible and last in visible:
             return
-        if visible and first < visible[0]:
+        is_above_window = bool(visible) and first < visible[0]
+        if is_above_window:
             self.scroll_to(first)
             return
         top_that_shows_last = self.move_position(last, 1 - self.height)
@@ -284,18 +286,22 @@ def find_max_indent_level(text: str) -> int:
 
 
 def fold_indented_lines(text: str, max_level: int) -> str:
-    """Replace lines that are indented deeper than `max_level` levels by `… 4 lines …`."""
+    """Replace lines that are indented deeper than `max_level` levels by `… 4 lines …`.
+
+    This text stands between the lines before and after them, as in `"args": { … 4 lines … },`.
+    """
     rows: list[str] = []
-    hidden = 0
+    n_hidden = 0
     for line in text.split("\n"):
         if _find_indent_level(line) > max_level:
-            hidden += 1
+            n_hidden += 1
             continue
-        if hidden:
-            rows[-1] += f" … {hidden} {'line' if hidden == 1 else 'lines'} … {line.lstrip()}"
-            hidden = 0
-        else:
+        if n_hidden == 0:
             rows.append(line)
+            continue
+        noun = "line" if n_hidden == 1 else "lines"
+        rows[-1] += f" … {n_hidden} {noun} … {line.lstrip()}"
+        n_hidden = 0
     return "\n".join(rows)
 
 
@@ -310,19 +316,30 @@ def find_match_offset(text: str, searched: str, current_offset: int, direction: 
     `current_offset`: offset of the current match, or -1 before the first search. The search ignores
     case unless `searched` contains an upper-case letter.
     """
-    if searched == searched.lower():
-        lowered = text.lower()
-        # The lower-case form of some characters is longer. The offsets would then be wrong.
-        if len(lowered) == len(text):
-            text = lowered
+    has_upper_case = searched != searched.lower()
+    searched_text = text if has_upper_case else _lower_without_moving(text)
 
     offset = -1
     if direction > 0:
-        offset = text.find(searched, current_offset + 1)
+        offset = searched_text.find(searched, current_offset + 1)
     elif current_offset > 0:
-        offset = text.rfind(searched, 0, current_offset + len(searched) - 1)
+        # The match must begin before the current one, but may overlap it.
+        end = current_offset + len(searched) - 1
+        offset = searched_text.rfind(searched, 0, end)
     if offset >= 0:
         return offset
 
-    wrapped_offset = text.find(searched) if direction > 0 else text.rfind(searched)
+    if direction > 0:
+        wrapped_offset = searched_text.find(searched)
+    else:
+        wrapped_offset = searched_text.rfind(searched)
     return wrapped_offset if wrapped_offset >= 0 else None
+
+
+def _lower_without_moving(text: str) -> str:
+    """Return the lower-case form of a text, or the text itself if characters would move.
+
+    The lower-case form of some characters is longer. The offsets of matches would then be wrong.
+    """
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text

@@ -242,14 +242,15 @@ def wrap_first_rows(text: str, cells: int, max_rows: int) -> FirstRows:
 
 def format_size(text: str) -> str:
     """Format the size of a text in UTF-8: `12 KB`."""
+    # The size of ASCII text is known without encoding it.
     n_bytes = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    if n_bytes < 1000:
+    if n_bytes < 1_000:
         return f"{n_bytes} B"
     if n_bytes < 10_000:
-        return f"{n_bytes / 1000:.1f} KB"
+        return f"{n_bytes / 1_000:.1f} KB"
     if n_bytes < 1_000_000:
-        return f"{n_bytes // 1000} KB"
-    return f"{n_bytes / 1e6:.1f} MB"
+        return f"{n_bytes // 1_000} KB"
+    return f"{n_bytes / 1_000_000:.1f} MB"
 
 
 def prefix_rows_with_label(
@@ -268,10 +269,11 @@ def rule_line(line: Line, cells: int, dash: str = "") -> Line:
     """Return `── text ─────────`, `cells` wide. The text is clipped so that at least two dashes
     follow.
     """
-    dash = dash or symbols().rule
+    rule = dash or symbols().rule
+    start = f"{rule}{rule} "
     fitted = fit_line(line, max(cells - RULE_MARGIN, 1))
-    n_dashes = max(cells - 4 - line_width(fitted), 0)
-    return ((dash * 2 + " ", "dim"), *fitted, (" " + dash * n_dashes, "dim"))
+    n_dashes = max(cells - len(start) - line_width(fitted) - 1, 0)
+    return ((start, "dim"), *fitted, (f" {rule * n_dashes}", "dim"))
 
 
 def fit_line(line: Line, cells: int) -> Line:
@@ -285,15 +287,16 @@ def fit_line(line: Line, cells: int) -> Line:
         return stripped
 
     fitted: list[StyledText] = []
-    room = cells - 1  # The last cell is for the ellipsis.
+    free_cells = cells
     for text, style in stripped:
-        width = display_width(text)
-        if width > room:
-            if room >= 0:
-                fitted.append((_clip_with_ellipsis(text, room + 1), style))
+        # The cell after the last whole text is for the ellipsis.
+        width_with_ellipsis = display_width(text) + 1
+        if width_with_ellipsis > free_cells:
+            if free_cells > 0:
+                fitted.append((_clip_with_ellipsis(text, free_cells), style))
             break
         fitted.append((text, style))
-        room -= width
+        free_cells -= display_width(text)
     return tuple(fitted)
 
 
@@ -301,9 +304,9 @@ def _strip_trailing_blanks(line: Line) -> Line:
     parts = list(line)
     while parts:
         text, style = parts.pop()
-        text = text.rstrip(" ")
-        if text:
-            parts.append((text, style))
+        stripped_text = text.rstrip(" ")
+        if stripped_text:
+            parts.append((stripped_text, style))
             break
     return tuple(parts)
 
@@ -319,10 +322,12 @@ def justify_line(left: Line, right: Line, cells: int) -> Line:
     """Return a line, `cells` wide, with `left` and `right` at its ends. If both do not fit, `left`
     is clipped.
     """
-    right = fit_line(right, cells)
-    room = cells - line_width(right)
-    left = fit_line(left, max(room - 1, 0))
-    return (*left, (" " * (room - line_width(left)), ""), *right)
+    fitted_right = fit_line(right, cells)
+    left_cells = cells - line_width(fitted_right)
+    # At least one blank stands between them.
+    fitted_left = fit_line(left, max(left_cells - 1, 0))
+    blanks = " " * (left_cells - line_width(fitted_left))
+    return (*fitted_left, (blanks, ""), *fitted_right)
 
 
 def pad_text(text: str, cells: int, style: str = "") -> StyledText:
@@ -330,6 +335,8 @@ def pad_text(text: str, cells: int, style: str = "") -> StyledText:
     return (pad(text, cells), style)
 
 
+MIN_MIDDLE_CUT_CELLS = 4
+"""Minimum width, in cells, of a name that is shortened in the middle, not at the end."""
 MIN_PREFIX_WIDTH = 4
 """Minimum width, in cells, of a shortened prefix of an error type. A shorter prefix is omitted."""
 _QUALIFIER = re.compile(r"(^|\(golden )(?:[^\W\d]\w*\.)+(?=[^\W\d])")
@@ -338,7 +345,10 @@ _QUALIFIER = re.compile(r"(^|\(golden )(?:[^\W\d]\w*\.)+(?=[^\W\d])")
 def truncate(text: str, cells: int) -> str:
     """Clip visible text to `cells`, with the ellipsis of the active symbol set at the cut."""
     clipped = clip(text, cells)
-    return clipped if clipped == text else clipped[:-1] + symbols().ellipsis
+    if clipped == text:
+        return text
+    text_before_ellipsis = clipped[:-1]
+    return text_before_ellipsis + symbols().ellipsis
 
 
 def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
@@ -347,11 +357,13 @@ def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
     """
     if display_width(text) <= cells:
         return text
-    if cells < 4:
+    if cells < MIN_MIDDLE_CUT_CELLS:
         return truncate(text, cells)
-    head = _cut_to_width(text, int((cells - 1) * head_share))
-    tail = _cut_to_width(text[::-1], cells - 1 - display_width(head))[::-1]
-    return head + symbols().ellipsis + tail
+
+    text_cells = cells - 1  # one cell is for the ellipsis
+    head = _cut_to_width(text, int(text_cells * head_share))
+    reversed_tail = _cut_to_width(text[::-1], text_cells - display_width(head))
+    return head + symbols().ellipsis + reversed_tail[::-1]
 
 
 def truncate_error_type(text: str, cells: int) -> str:
@@ -427,19 +439,19 @@ MAX_HINT_GAP = 3
 
 def key_hints_line(hints: Sequence[KeyHint], cells: int, n_always_shown: int = 2) -> Line:
     """Return the key line. Hints that do not fit are omitted, except the last `n_always_shown`."""
-    shown = list(hints)
-    while _find_hint_gap(shown, cells) < 1 and len(shown) > n_always_shown:
-        shown.pop(-n_always_shown - 1)
-    gap = max(_find_hint_gap(shown, cells), 1)
+    shown_hints = list(hints)
+    while _find_hint_gap(shown_hints, cells) < 1 and len(shown_hints) > n_always_shown:
+        last_optional_hint = len(shown_hints) - n_always_shown - 1
+        del shown_hints[last_optional_hint]
+    gap = " " * max(_find_hint_gap(shown_hints, cells), 1)
 
-    parts: list[StyledText] = []
-    blank = " "
-    for key, label in shown:
-        parts.append((blank, ""))
-        parts.append((key, "key"))
-        parts.append((f" {label}" if label else "", ""))
-        blank = " " * gap
-    return tuple(parts)
+    line = LineBuilder()
+    for key, label in shown_hints:
+        line.add(" " if line.is_empty else gap)
+        line.add(key, "key")
+        if label:
+            line.add(f" {label}")
+    return line.build()
 
 
 def _find_hint_gap(hints: Sequence[KeyHint], cells: int) -> int:
@@ -524,28 +536,38 @@ def lay_out_table(
     columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int
 ) -> TableLines:
     """Lay out rows of visible text in columns that fit into `cells`."""
+    texts_by_row = []
+    for row in rows:
+        texts_by_row.append([text for text, _ in row])
     widths = compute_column_widths(
         titles=[column.title for column in columns],
-        rows=[[text for text, _ in row] for row in rows],
+        rows=texts_by_row,
         table_width=cells,
         min_widths=[column.min_width for column in columns],
     )
     heading = _lay_out_row(columns, [(column.title, "dim") for column in columns], widths)
-    return TableLines(heading, [_lay_out_row(columns, row, widths) for row in rows])
+    lines = [_lay_out_row(columns, row, widths) for row in rows]
+    return TableLines(heading, lines)
 
 
 def _lay_out_row(
     columns: Sequence[TextColumn], row: Sequence[StyledText], widths: Sequence[int]
 ) -> Line:
     texts = []
-    for column, (text, _), width in zip(columns, row, widths, strict=True):
+    styles = []
+    for column, (text, style), width in zip(columns, row, widths, strict=True):
         texts.append(column.truncate(text, width))
+        styles.append(style)
     right_columns = [index for index, column in enumerate(columns) if column.align_right]
-    aligned = align_row(texts, widths, right_columns)
-    return tuple((text, style) for text, (_, style) in zip(aligned, row, strict=True))
+    aligned_texts = align_row(texts, widths, right_columns)
+    return tuple(zip(aligned_texts, styles, strict=True))
 
 
 T = TypeVar("T")
+
+
+CHOICE_MARGIN = 3
+"""Width, in cells, of the cursor mark and of the blanks on both sides of a table of choices."""
 
 
 @dataclass(slots=True)
@@ -571,10 +593,16 @@ class ChoiceTable(Generic[T]):
     """Number of entries for the title, if it differs from the number of rows."""
 
     def lines(self, cells: int) -> TableLines:
-        """Return the lines of the table, `cells` wide."""
-        table = lay_out_table(self.columns, self.rows, cells - 3)
+        """Return the lines of the table for a list that is `cells` wide.
+
+        The list draws the mark of its cursor before each line, and a blank stands on both sides.
+        """
+        table = lay_out_table(self.columns, self.rows, cells - CHOICE_MARGIN)
         heading = (("  ", ""), *table.heading)
-        return TableLines(heading, [((" ", ""), *row) for row in table.rows])
+        lines: list[Line] = []
+        for row in table.rows:
+            lines.append(((" ", ""), *row))
+        return TableLines(heading, lines)
 
 
 R = TypeVar("R")

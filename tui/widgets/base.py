@@ -4,7 +4,7 @@ progress timer.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import wraps
 from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -161,8 +161,10 @@ def sanitize_strip(strip: Strip) -> Strip:
     """Replace control characters by visible characters. The width does not change."""
     if all(sanitize(segment.text) == segment.text for segment in strip):
         return strip
-    drawn = [Segment(sanitize(segment.text), segment.style, segment.control) for segment in strip]
-    return Strip(drawn).adjust_cell_length(strip.cell_length)
+    safe_segments = []
+    for segment in strip:
+        safe_segments.append(Segment(sanitize(segment.text), segment.style, segment.control))
+    return Strip(safe_segments).adjust_cell_length(strip.cell_length)
 
 
 class SafeInput(Input):
@@ -242,10 +244,12 @@ class GuardedScreen(Screen[T]):
     def call_after_refresh(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
         """Call `callback` after the screen is drawn, unless the screen has closed by then."""
 
-        def run() -> Any:
-            return callback(*args, **kwargs) if self.is_on_stack else None
+        def call_if_open() -> Any:
+            if not self.is_on_stack:
+                return None
+            return callback(*args, **kwargs)
 
-        return super().call_after_refresh(run)
+        return super().call_after_refresh(call_if_open)
 
     def must_wait(self, action: str) -> bool:  # noqa: ARG002
         """Whether an action must wait until data is loaded.
@@ -266,45 +270,56 @@ class GuardedScreen(Screen[T]):
         if not actions.isdisjoint(LEAVING_ACTIONS):
             self._held_keys = ()
             return False
-        if not self.is_mounted:  # the screen has no widgets yet
-            self._held_keys += (event,)
-            return True
-        if event is self._released_key or any(map(self.must_ignore, actions)):
-            return False
-        if not self._held_keys and not any(map(self.must_wait, actions)):
-            return False
+
+        has_widgets = self.is_mounted
+        if has_widgets:
+            if event is self._released_key or self._must_ignore_any(actions):
+                return False
+            if not self._held_keys and not self._must_wait_for_any(actions):
+                return False
         self._held_keys += (event,)
         return True
+
+    def _must_ignore_any(self, actions: Iterable[str]) -> bool:
+        return any(self.must_ignore(action) for action in actions)
+
+    def _must_wait_for_any(self, actions: Iterable[str]) -> bool:
+        return any(self.must_wait(action) for action in actions)
 
     def handle_kept_keys(self) -> None:
         """Handle the kept keys in order, each after the screen shows the result of the previous
         key.
         """
-        if self._held_keys and self.is_on_stack:
-            event, *later = self._held_keys
-            if not any(map(self.must_wait, self._action_names(event))):
-                self._released_key, self._held_keys = event, tuple(later)
-                self.app.post_message(event)
-                self.app.call_later(
-                    call_after_sent_keys,
-                    self.app,
-                    lambda: self.app.call_after_refresh(self.handle_kept_keys),
-                )
+        if not self._held_keys or not self.is_on_stack:
+            return
+        first_key, *later_keys = self._held_keys
+        if self._must_wait_for_any(self._action_names(first_key)):
+            return
+
+        self._released_key = first_key
+        self._held_keys = tuple(later_keys)
+        self.app.post_message(first_key)
+        self.app.call_later(call_after_sent_keys, self.app, self._handle_next_key_after_refresh)
+
+    def _handle_next_key_after_refresh(self) -> None:
+        self.app.call_after_refresh(self.handle_kept_keys)
 
     def _action_names(self, event: events.Key) -> set[str]:
         """Return the names of the actions of a key on this screen, without their arguments."""
-        tables = [table.key_to_bindings for _, table in self._binding_chain]
-        return {
-            each.action.partition("(")[0] for table in tables for each in table.get(event.key, ())
-        }
+        names = set()
+        for _, bindings in self._binding_chain:
+            for binding in bindings.key_to_bindings.get(event.key, ()):
+                name, _, _ = binding.action.partition("(")
+                names.add(name)
+        return names
 
     def has_enabled_action(self, key: str) -> bool:
         """Whether a key starts an action on this screen."""
-        return any(
-            self.app._check_action_state(binding.action, node)
-            for node, table in self._modal_binding_chain
-            for binding in table.key_to_bindings.get(key, ())
-        )
+        for node, bindings in self._modal_binding_chain:
+            for binding in bindings.key_to_bindings.get(key, ()):
+                if self.app._check_action_state(binding.action, node):
+                    return True
+        return False
 
     def on_screen_resume(self) -> None:
         if self._result_when_resumed is not None:

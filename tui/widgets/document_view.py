@@ -41,17 +41,18 @@ def render_strip(
     segments: list[Segment] = []
     if gutter:
         segments.append(_gutter_segment(gutter, base))
-    for text, name in line:
-        style = base + get_style(name)
+    for text, style_name in line:
+        style = base + get_style(style_name)
         segments += _highlight_matches(_replace_non_ascii_punctuation(text), style, highlight)
 
-    segments = list(Segment.simplify(segments))  # Fewer colour codes help on a slow connection.
-    used_cells = sum(display_width(segment.text) for segment in segments)
+    # Fewer colour codes help on a slow connection.
+    simple_segments = list(Segment.simplify(segments))
+    used_cells = sum(display_width(segment.text) for segment in simple_segments)
     if used_cells > cells:
-        return Strip(segments).adjust_cell_length(cells, base)
+        return Strip(simple_segments).adjust_cell_length(cells, base)
     if used_cells < cells:
-        segments.append(Segment(" " * (cells - used_cells), base))
-    return Strip(segments, cells)
+        simple_segments.append(Segment(" " * (cells - used_cells), base))
+    return Strip(simple_segments, cells)
 
 
 def _gutter_segment(gutter: str, base: Style) -> Segment:
@@ -80,11 +81,13 @@ def _highlight_matches(text: str, text_style: Style, highlight: str) -> list[Seg
     match_style = text_style + get_style("match")
     segments: list[Segment] = []
     start = 0
-    while (match_start := folded.find(highlight, start)) >= 0:
+    match_start = folded.find(highlight)
+    while match_start >= 0:
         match_end = match_start + len(highlight)
         segments.append(Segment(text[start:match_start], text_style))
         segments.append(Segment(text[match_start:match_end], match_style))
         start = match_end
+        match_start = folded.find(highlight, start)
     segments.append(Segment(text[start:], text_style))
     return [segment for segment in segments if segment.text]
 
@@ -184,12 +187,13 @@ class DocumentView(StaticFocusWidget, can_focus=True):
 
         With `keep_previous`, keep the row of the previous call visible too, if both fit.
         """
-        if self.size and not keep_previous:
-            self._revealed = []
-        elif self.size:
-            self._revealed = self._revealed[-1:]
+        has_size = bool(self.size)
+        # Without a size, nothing can be scrolled yet, so all calls are kept.
+        if has_size:
+            previous = self._revealed[-1:]
+            self._revealed = previous if keep_previous else []
         self._revealed.append(_RevealedRow(index, row, entire_block))
-        if self.size and self.document_layout is not None:
+        if has_size and self.document_layout is not None:
             self.document_layout.reveal(index, row, entire_block=entire_block)
             self.redraw()
 
@@ -348,12 +352,18 @@ class TopLine(LineBar):
 
     def show_path(self, path: tuple[str, ...], right: Line = ()) -> None:
         """Show a path and a text on the right, both sanitized."""
-        self._path, self._right = path, right
-        self.on_resize()
+        self._path = path
+        self._right = right
+        self._draw()
 
     def on_resize(self) -> None:
-        note: str = getattr(self.app, "team_note", "")
-        right = (*self._right, ("  ", ""), (note, "warn")) if note else self._right
+        self._draw()
+
+    def _draw(self) -> None:
+        right = self._right
+        team_note: str = getattr(self.app, "team_note", "")
+        if team_note:
+            right = (*right, ("  ", ""), (team_note, "warn"))
         self.show(top_line(self._path, right, self.size.width))
 
 

@@ -96,26 +96,35 @@ def _list_key_completions(word: str, context: CompletionContext) -> list[Complet
 
 def _list_value_completions(word: str, context: CompletionContext) -> list[Completion]:
     """Return completions of the last value of a word such as `category:simple|live_`."""
-    key, _, typed = word.partition(":")
-    keys = {name for name, _ in list_filter_help(blind=context.blind)}
-    if f"{key}:" not in keys:
+    key, _, values_text = word.partition(":")
+    known_keys = {name for name, _ in list_filter_help(blind=context.blind)}
+    if f"{key}:" not in known_keys:
         return []
 
-    earlier_values, _, last_value = typed.rpartition("|")
-    prefix = f"{key}:{earlier_values}|" if earlier_values else f"{key}:"
+    earlier_values, _, last_value = values_text.rpartition("|")
+    text_before_value = f"{key}:{earlier_values}|" if earlier_values else f"{key}:"
     beginning = last_value.strip('"').lower()
-    counts = dict(context.facets.get(key, ()))
-
-    values = list(counts)
-    values += [name for name in list_key_values(key, blind=context.blind) if name not in counts]
 
     completions = []
-    for value in values:
-        if not value.lower().startswith(beginning):
-            continue
-        description = f"{counts[value]:,}" if value in counts else ""
-        completions.append(Completion(prefix + _quote_if_needed(value), description))
+    for value, description in _describe_values(key, context).items():
+        if value.lower().startswith(beginning):
+            completion_text = text_before_value + _quote_if_needed(value)
+            completions.append(Completion(completion_text, description))
     return completions
+
+
+def _describe_values(key: str, context: CompletionContext) -> dict[str, str]:
+    """Return the values of a filter key with the number of their items.
+
+    Values of the items come first, the most frequent one at the top. Other possible values follow,
+    without a number.
+    """
+    descriptions = {}
+    for value, count in context.facets.get(key, ()):
+        descriptions[value] = f"{count:,}"
+    for value in list_key_values(key, blind=context.blind):
+        descriptions.setdefault(value, "")
+    return descriptions
 
 
 def _quote_if_needed(value: str) -> str:
@@ -151,6 +160,10 @@ def format_completions(
     return line
 
 
+MIN_MOVED_CARET_CELLS = 3
+"""Smallest distance, in cells, from the left edge at which an error caret may be moved."""
+
+
 @dataclass(frozen=True, slots=True)
 class _InsertedCompletion:
     """Completion that Tab has inserted."""
@@ -174,16 +187,17 @@ def _place_message_at_caret(message: str, caret_cells: int, line_cells: int) -> 
     If neither side has enough room, move the caret to the left.
     """
     message_cells = display_width(message)
-    if caret_cells + 2 + message_cells <= line_cells:
-        return " " * caret_cells + "^ " + message
-    if message_cells + 2 <= caret_cells:
-        return " " * (caret_cells - message_cells - 1) + message + " ^"
+    cells_with_caret = message_cells + len("^ ")
+    if caret_cells + cells_with_caret <= line_cells:
+        return " " * caret_cells + f"^ {message}"
+    if cells_with_caret <= caret_cells:
+        return " " * (caret_cells - message_cells - 1) + f"{message} ^"
 
     # A caret at the beginning of the text points to the prompt if it is moved only a little.
     indent = 0
-    if caret_cells >= 3:
-        indent = min(caret_cells, max(line_cells - message_cells - 2, 0))
-    return " " * indent + "^ " + message
+    if caret_cells >= MIN_MOVED_CARET_CELLS:
+        indent = min(caret_cells, max(line_cells - cells_with_caret, 0))
+    return " " * indent + f"^ {message}"
 
 
 class RunSearchInput(SafeInput):

@@ -41,9 +41,10 @@ def render_list_strip(line: Line, cells: int, base: Style, *, reverse: bool = Fa
     """
     n_characters = sum(len(text) for text, _ in line)
     # A character has at most two cells, so a short line needs no measurement.
-    if n_characters * 2 > cells:
-        line = fit_line(line, cells)
-    return render_strip(line, cells, base + get_style("cursor" if reverse else ""))
+    fits_surely = n_characters * 2 <= cells
+    fitted = line if fits_surely else fit_line(line, cells)
+    style = base + get_style("cursor") if reverse else base
+    return render_strip(fitted, cells, style)
 
 
 class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=False):
@@ -130,8 +131,10 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
 
         On a slow connection, one big redraw is better than many small ones.
         """
-        top, height = int(self.scroll_offset.y), self.size.height
-        if not height or top <= self.cursor < top + height:
+        top = int(self.scroll_offset.y)
+        height = self.size.height
+        is_visible = top <= self.cursor < top + height
+        if height == 0 or is_visible:
             return False
         self._scroll_to_line(self.cursor - height // 2)
         return True
@@ -174,7 +177,9 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
             self.refresh()
 
     def action_move_to(self, index: int) -> None:
-        index = index if index >= 0 else self.total + index
+        """Move the cursor to a line, or scroll to it. A negative index counts from the end."""
+        if index < 0:
+            index += self.total
         if self._has_cursor:
             self.move_cursor(index)
         else:
@@ -189,13 +194,15 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         self.move_cursor(index)
 
     def render_line(self, y: int) -> Strip:
+        """Render row `y` of the visible part of the list."""
         index = y + int(self.scroll_offset.y)
         cells = self.size.width
         base = self.rich_style
 
         if index >= self.total:
-            shows_message = self.total == 0 and y == 0
-            return render_list_strip(self.empty_line if shows_message else (), cells, base)
+            is_message_row = self.total == 0 and y == 0
+            text = self.empty_line if is_message_row else ()
+            return render_list_strip(text, cells, base)
         if not self._has_cursor:
             return render_list_strip(self.line_at(index), cells, base)
 
@@ -230,15 +237,23 @@ class LinkedList(TextList):
     def __init__(self, *, id: str, above: str = "", below: str = "") -> None:  # noqa: A002
         """Create the list. `above`, `below`: ids of the lists to which the cursor moves on."""
         super().__init__(id=id)
-        self._above, self._below = above, below
+        self._above_id = above
+        self._below_id = below
 
     def on_mount(self) -> None:
         self.watch(self, "has_focus", self.set_cursor_shown)
 
     def action_move(self, by: int) -> None:
-        at = self.cursor + by
-        if neighbour := self._above if at < 0 else self._below if at >= self.total else "":
-            self.screen.query_one(f"#{neighbour}").focus()
+        """Move the cursor, from the first or last line to the list above or below, if any."""
+        index = self.cursor + by
+        neighbour_id = ""
+        if index < 0:
+            neighbour_id = self._above_id
+        elif index >= self.total:
+            neighbour_id = self._below_id
+
+        if neighbour_id:
+            self.screen.query_one(f"#{neighbour_id}").focus()
         else:
             super().action_move(by)
 
@@ -281,7 +296,7 @@ class QueueList(LineList):
         self._blind = blind
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
         self._requested: set[int] = set()
-        self._short_ids: dict[tuple[int, int, int], dict[str, str]] = {}
+        self._short_names: dict[tuple[int, int, int], dict[str, str]] = {}
 
     def show_view(self, total: int, cursor: int, column_widths: ColumnWidths) -> None:
         """Drop all rows and show another view of `total` rows.
@@ -291,7 +306,7 @@ class QueueList(LineList):
         self.version += 1
         self.is_waiting = False
         self._windows.clear()
-        self._short_ids.clear()
+        self._short_names.clear()
         self._requested.clear()
         self._column_widths = column_widths
         self._update_columns()
@@ -323,13 +338,16 @@ class QueueList(LineList):
 
     def row_at(self, index: int) -> QueueRow | None:
         """Return the row at `index`. If it is not loaded, request its window and return None."""
-        window, at = divmod(index, WINDOW)
+        window, index_in_window = divmod(index, WINDOW)
         rows = self._windows.get(window)
         if rows is None:
             self._request_window(window)
-        else:
-            self._windows.move_to_end(window)
-        return rows[at] if rows is not None and at < len(rows) else None
+            return None
+        # The windows that were used last are kept.
+        self._windows.move_to_end(window)
+        if index_in_window >= len(rows):
+            return None
+        return rows[index_in_window]
 
     def line_at(self, index: int) -> Line:
         row = self.row_at(index)
@@ -342,40 +360,49 @@ class QueueList(LineList):
 
         Names that fit the columns are missing.
         """
-        sizes = dict(self.columns.columns)
-        cells, model = sizes.get("item", 0), sizes.get("model", 0)
-        key = (window, cells, model)
-        if key not in self._short_ids:
-            rows, labels = self._windows[window], {}
-            if self._column_widths.item > cells:
-                labels = shorten_ids([row.id for row in rows], cells)
-            if model:
-                labels |= shorten_run_names(self._column_widths.run_names, model)
-            self._short_ids[key] = labels
-        return self._short_ids[key]
+        width_by_column = dict(self.columns.columns)
+        item_width = width_by_column.get("item", 0)
+        model_width = width_by_column.get("model", 0)
+        key = (window, item_width, model_width)
+        if key in self._short_names:
+            return self._short_names[key]
+
+        short_names: dict[str, str] = {}
+        if self._column_widths.item > item_width:
+            ids = [row.id for row in self._windows[window]]
+            short_names |= shorten_ids(ids, item_width)
+        if model_width:
+            short_names |= shorten_run_names(self._column_widths.run_names, model_width)
+        self._short_names[key] = short_names
+        return short_names
 
     def move_cursor(self, index: int) -> None:
-        window = self.cursor // WINDOW
+        old_window = self.cursor // WINDOW
         super().move_cursor(index)
-        if self.cursor // WINDOW != window:
+        if self.cursor // WINDOW != old_window:
             self._update_columns()
-        for neighbour in (self.cursor - PREFETCH_ROWS, self.cursor + PREFETCH_ROWS):
-            if 0 <= neighbour < self.total and neighbour // WINDOW not in self._windows:
-                self._request_window(neighbour // WINDOW)
+
+        # Rows that the next keys show are requested now.
+        for nearby_index in (self.cursor - PREFETCH_ROWS, self.cursor + PREFETCH_ROWS):
+            nearby_window = nearby_index // WINDOW
+            is_in_list = 0 <= nearby_index < self.total
+            if is_in_list and nearby_window not in self._windows:
+                self._request_window(nearby_window)
 
     def on_resize(self) -> None:
         super().on_resize()
         self._update_columns()
 
     def _update_columns(self) -> None:
-        ids = [sanitize(row.id) for row in self._windows.get(self.cursor // WINDOW, ())]
-        # The longest id of the view may be in another window, so the column is only as wide as
-        # these ids need.
-        widths = (
-            replace(self._column_widths, item=max(map(display_width, ids)))
-            if ids
-            else self._column_widths
-        )
+        """Choose the columns that fit the list, and redraw it if they changed."""
+        widths = self._column_widths
+        rows_near_cursor = self._windows.get(self.cursor // WINDOW, [])
+        if rows_near_cursor:
+            # The longest id of the view may be in another window, so the column is only as wide as
+            # these ids need.
+            longest_id = max(display_width(sanitize(row.id)) for row in rows_near_cursor)
+            widths = replace(widths, item=longest_id)
+
         columns = QueueColumns.fit_to_width(self.size.width, widths, blind=self._blind)
         if columns != self.columns:
             self.columns = columns
@@ -389,18 +416,17 @@ class QueueList(LineList):
 
     def find_loaded_index(self, item_number: int) -> int | None:
         """Return the index of the row of an item, or None if the row is not loaded."""
-        rows = (
-            (window * WINDOW + at, row)
-            for window, rows in self._windows.items()
-            for at, row in enumerate(rows)
-        )
-        return next((index for index, row in rows if row.item == item_number), None)
+        for window, rows in self._windows.items():
+            for index_in_window, row in enumerate(rows):
+                if row.item == item_number:
+                    return window * WINDOW + index_in_window
+        return None
 
     def replace_row(self, index: int, version: int, row: QueueRow) -> None:
         """Replace a loaded row, unless it belongs to an earlier version of the list."""
-        window, at = divmod(index, WINDOW)
+        window, index_in_window = divmod(index, WINDOW)
         if version == self.version and window in self._windows:
-            self._windows[window][at] = row
+            self._windows[window][index_in_window] = row
             self.refresh_line(index)
 
     def _request_window(self, window: int) -> None:

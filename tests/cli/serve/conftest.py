@@ -81,7 +81,7 @@ async def start_server(login: Login, max_sessions: int = 20, program: str = PROG
 @pytest.fixture
 def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UsersFile:
     """A users file with alice and bob and fast hashes."""
-    monkeypatch.setattr(users, "_COST", (4, 8, 1))
+    monkeypatch.setattr(users, "_COST", users.ScryptCost(4, 8, 1))
     monkeypatch.setattr(users, "_UNKNOWN_USER", users.PasswordHash.create("unknown user"))
     file = UsersFile(tmp_path / "users.toml")
     for name in ("alice", "bob"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.serve_users import AttemptLimiter, PasswordHash, UsersFile
+from fcreview.cli.serve_users import AttemptLimiter, PasswordHash, ScryptCost, UsersFile
 from fcreview.errors import CommandError
 from tests.cli.serve.conftest import PASSWORD
 
@@ -112,9 +112,9 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_hash_of_full_cost_round_trips() -> None:
     made = PasswordHash.create(PASSWORD)
-    assert (
-        made.cost == (15, 8, 1) and PasswordHash.parse(str(made)) == made and made.matches(PASSWORD)
-    )
+    assert made.cost == ScryptCost(log_n=15, r=8, p=1)
+    assert PasswordHash.parse(str(made)) == made
+    assert made.matches(PASSWORD)
 
 
 def test_attempts_are_limited_temporarily() -> None:

@@ -65,7 +65,6 @@ def find_decisive_step_mark(
     """
     marks = [opinion for opinion in opinions if _is_decisive_step(opinion)]
     guess = None if hide_verdicts else _find_guessed_step(item)
-
     message_number = _choose_marked_step(marks, annotator)
     if message_number is None and guess is not None:
         message_number = guess.value
@@ -73,9 +72,9 @@ def find_decisive_step_mark(
         return None
 
     people = []
-    for opinion in marks:
-        if opinion.verdict == message_number:
-            people.append("you" if opinion.annotator == annotator else opinion.annotator)
+    for mark in marks:
+        if mark.verdict == message_number:
+            people.append("you" if mark.annotator == annotator else mark.annotator)
     if guess is None:
         return DecisiveStepMark(int(message_number), tuple(people))
     return DecisiveStepMark(
@@ -313,20 +312,24 @@ class CallOrder:
 
 
 def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
-    n_golden = sum(pair.golden is not None for pair in pairs)
-    golden_come_first = all(pair.golden is not None for pair in pairs[:n_golden])
-    order_made = [pair.predicted for pair in pairs if pair.predicted is not None]
-    is_order_changed = order_made != sorted(order_made)
-
-    numbers: dict[int, int] = {}
+    n_golden = 0
+    number_by_golden_index: dict[int, int] = {}
+    predicted_indexes = []
     for number, pair in enumerate(pairs, 1):
         if pair.golden is not None:
-            numbers.setdefault(pair.golden, number)
+            n_golden += 1
+            number_by_golden_index.setdefault(pair.golden, number)
+        if pair.predicted is not None:
+            predicted_indexes.append(pair.predicted)
+
+    # Extra calls follow the golden calls, unless the benchmark has pairs of another kind.
+    golden_come_first = all(pair.golden is not None for pair in pairs[:n_golden])
+    is_order_changed = predicted_indexes != sorted(predicted_indexes)
     return CallOrder(
         n_pairs=len(pairs),
         n_golden=n_golden,
         is_other_than_golden=golden_come_first and is_order_changed,
-        number_by_golden_index=numbers,
+        number_by_golden_index=number_by_golden_index,
     )
 
 
@@ -610,16 +613,16 @@ def text_block(
     max_rows = folded_rows if folded else UNLIMITED_ROWS
 
     def render_lines(cells: int) -> list[Line]:
-        room = max(cells - LABEL_CELLS, MIN_TEXT_CELLS)
-        rows, has_more = wrap_first_rows(text, room, max_rows)
+        text_cells = max(cells - LABEL_CELLS, MIN_TEXT_CELLS)
+        rows, has_more = wrap_first_rows(text, text_cells, max_rows)
         if has_more and folded_rows == 1:
             return [_first_row_with_size(label, rows[0], text, cells=cells, style=style)]
 
-        rendered = prefix_rows_with_label(pad_label(label), rows, style)
+        lines = prefix_rows_with_label(pad_label(label), rows, style)
         if has_more:
             size_and_hint = f"… {format_size(text)}, {options.unfold_hint}"
-            rendered.append(((" " * LABEL_CELLS, ""), (size_and_hint, "dim")))
-        return rendered
+            lines.append(((" " * LABEL_CELLS, ""), (size_and_hint, "dim")))
+        return lines
 
     return Block(
         key,

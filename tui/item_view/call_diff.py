@@ -51,16 +51,17 @@ def find_changed_spans(reference: str, text: str) -> list[Span]:
     has the longest common beginning. A short difference is one span. A long difference is compared
     word by word. The span is empty where the text only lacks words.
     """
-    closest = _find_closest_value(reference, text)
-    start = common_prefix_length(closest, text)
-    n_equal_at_end = common_prefix_length(closest[start:][::-1], text[start:][::-1])
-    end = len(text) - n_equal_at_end
+    closest_value = _find_closest_value(reference, text)
+    start = common_prefix_length(closest_value, text)
+    reversed_end_of_value = closest_value[start:][::-1]
+    reversed_end_of_text = text[start:][::-1]
+    end = len(text) - common_prefix_length(reversed_end_of_value, reversed_end_of_text)
     whole_difference = [(start, end)]
     if end - start < MIN_WORD_DIFF_CHARS:
         return whole_difference
 
     words = WORD_PATTERN.findall(text)
-    reference_words = WORD_PATTERN.findall(closest)
+    reference_words = WORD_PATTERN.findall(closest_value)
     if max(len(words), len(reference_words)) > MAX_WORD_DIFF_WORDS:
         return whole_difference
     return _find_changed_words(reference_words, words) or whole_difference
@@ -85,18 +86,22 @@ ALTERNATIVE_SEPARATOR = " or "
 def _find_closest_value(reference: str, text: str) -> str:
     """Return the accepted value of the reference that has the longest common beginning with the
     text.
-    """
-    rests = [reference]
-    separator = reference.find(ALTERNATIVE_SEPARATOR)
-    while separator >= 0 and len(rests) < MAX_ALTERNATIVES:
-        value_start = separator + len(ALTERNATIVE_SEPARATOR)
-        rests.append(reference[value_start:])
-        separator = reference.find(ALTERNATIVE_SEPARATOR, value_start)
 
-    closest_rest = max(rests, key=lambda rest: common_prefix_length(rest, text))
+    The reference lists values, such as `"a" or "b"`. A value may contain the separator itself.
+    """
+    # The text from the beginning of each value to the end of the reference.
+    suffixes = [reference]
+    separator = reference.find(ALTERNATIVE_SEPARATOR)
+    while separator >= 0 and len(suffixes) < MAX_ALTERNATIVES:
+        value_start = separator + len(ALTERNATIVE_SEPARATOR)
+        suffixes.append(reference[value_start:])
+        separator = reference.find(ALTERNATIVE_SEPARATOR, value_start)
+    closest_suffix = max(suffixes, key=lambda suffix: common_prefix_length(suffix, text))
+
     # A separator inside the common beginning belongs to the value.
-    end = closest_rest.find(ALTERNATIVE_SEPARATOR, common_prefix_length(closest_rest, text))
-    return closest_rest if end < 0 else closest_rest[:end]
+    n_common = common_prefix_length(closest_suffix, text)
+    value_end = closest_suffix.find(ALTERNATIVE_SEPARATOR, n_common)
+    return closest_suffix if value_end < 0 else closest_suffix[:value_end]
 
 
 def common_prefix_length(a: str, b: str) -> int:
@@ -125,27 +130,33 @@ def mark_spans(
     """Split a piece of a text into styled parts, so that the spans of the text stand out. Blanks at
     the ends of a span are drawn as `␣`. `offset`: index in the text where the piece begins.
     """
+    if not piece:
+        return make_line(piece, style)
+
     line = LineBuilder()
-    done = 0
+    n_added = 0
     for span_start, span_end in spans:
-        start = min(max(span_start - offset, done), len(piece))
+        start = min(max(span_start - offset, n_added), len(piece))
         end = min(max(span_end - offset, 0), len(piece))
-        if start < end:
-            line.add(piece[done:start], style)
+        is_in_piece = start < end
+        if is_in_piece:
+            line.add(piece[n_added:start], style)
             line.add(_show_edge_blanks(piece[start:end]), span_style)
-            done = end
-    line.add(piece[done:], style)
-    return make_line(piece, style) if line.is_empty else line.build()
+            n_added = end
+    line.add(piece[n_added:], style)
+    return line.build()
 
 
 def _show_edge_blanks(text: str) -> str:
+    """Draw the blanks at both ends of a text as `␣`."""
     sign = symbols().visible_space
-    bare = text.strip(" ")
-    if not bare:
+    without_leading = text.lstrip(" ")
+    if not without_leading:
         return sign * len(text)
-    n_leading = len(text) - len(text.lstrip(" "))
-    n_trailing = len(text) - len(text.rstrip(" "))
-    return sign * n_leading + bare + sign * n_trailing
+    without_blanks = without_leading.rstrip(" ")
+    n_leading = len(text) - len(without_leading)
+    n_trailing = len(without_leading) - len(without_blanks)
+    return sign * n_leading + without_blanks + sign * n_trailing
 
 
 MAX_COLUMN_ROWS = 3
@@ -160,6 +171,10 @@ MIN_NAME_CELLS = 24
 The remarks after the name are cut first.
 """
 ONE_SIDED_LABELS = {"-": "missing", "+": "extra"}
+MAX_REASON_ROWS = 2
+"""Maximum number of rows of the reason for a difference."""
+MAX_PROBLEM_ROWS = 3
+"""Maximum number of rows of the reason why an answer is no call."""
 UNDECODED_ROWS = 8
 OBVIOUS_REASON = re.compile(
     r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$"
@@ -170,9 +185,9 @@ STACKED_ROWS = 2
 
 GAP_CELLS = 2
 GAP: StyledText = (" " * GAP_CELLS, "")
-"""Blanks between two columns of an argument table. They also replace the state symbol after the
-first row.
-"""
+"""Blanks between two columns of an argument table."""
+N_GAPS = 3
+"""Number of gaps of an argument table. The first one stands for the state symbol and a blank."""
 MIN_NAME_COLUMN_CELLS = 8
 MIN_VALUE_COLUMNS_CELLS = 16
 
@@ -189,7 +204,7 @@ class Columns:
 
     @property
     def total_cells(self) -> int:
-        return 3 * GAP_CELLS + self.name + self.golden + self.predicted
+        return N_GAPS * GAP_CELLS + self.name + self.golden + self.predicted
 
 
 def compute_argument_columns(
@@ -202,13 +217,14 @@ def compute_argument_columns(
     needed_golden = _column_width("golden", (_golden_text(row) for row in rows))
     needed_predicted = _column_width("predicted", (_predicted_text(row) for row in rows))
 
-    room = cells - 3 * GAP_CELLS
-    beside_values = room - needed_golden - needed_predicted
-    max_name = max(int(cells * name_share), beside_values, MIN_NAME_COLUMN_CELLS)
+    cells_without_gaps = cells - N_GAPS * GAP_CELLS
+    cells_beside_values = cells_without_gaps - needed_golden - needed_predicted
+    max_name = max(int(cells * name_share), cells_beside_values, MIN_NAME_COLUMN_CELLS)
     name = min(needed_name, max_name)
-    rest = max(room - name, MIN_VALUE_COLUMNS_CELLS)
-    golden = _choose_golden_width(rest, needed_golden, needed_predicted)
-    return Columns(name=name, golden=golden, predicted=rest - golden)
+
+    value_cells = max(cells_without_gaps - name, MIN_VALUE_COLUMNS_CELLS)
+    golden = _choose_golden_width(value_cells, needed_golden, needed_predicted)
+    return Columns(name=name, golden=golden, predicted=value_cells - golden)
 
 
 def _choose_golden_width(cells: int, needed_golden: int, needed_predicted: int) -> int:
@@ -237,14 +253,17 @@ def _predicted_text(row: ArgumentRow) -> str:
 
 def argument_label(row: ArgumentRow) -> str:
     """Return the name of the argument or, for a nested value, its path inside the argument, such
-    as `.price`.
+    as `.price`. A nested path is indented by a blank.
     """
     if row.depth == 0:
         return sanitize(row.path or "function")
-    path_inside = re.search(r"[.\[]", row.path[1:])
-    if path_inside is None:
-        return " " + sanitize(row.path)
-    return " " + sanitize(row.path[1 + path_inside.start() :])
+
+    # The path of a nested value is `order.price` or `orders[0]`. The first character may be a dot.
+    end_of_name = re.search(r"[.\[]", row.path[1:])
+    path_inside = row.path
+    if end_of_name is not None:
+        path_inside = row.path[1 + end_of_name.start() :]
+    return f" {sanitize(path_inside)}"
 
 
 def column_headings(widths: Columns, first_heading: str = "argument") -> Line:
@@ -265,27 +284,38 @@ REASON_INDENT = 6
 
 def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
     """Render the golden and the predicted value side by side, or one below the other if a value is
-    too long for its column.
+    too long for its column. The reason for a difference follows.
     """
-    golden = sanitize(row.golden or "")
-    predicted = sanitize(row.predicted or "")
-    golden_rows = wrap_sanitized(golden, widths.golden, MAX_COLUMN_ROWS + 1)
-    predicted_rows = wrap_sanitized(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
-    spans: list[Span] = []
-    if row.state in "!~" and row.golden is not None and row.predicted is not None:
-        spans = find_changed_spans(golden, predicted)
-
-    if max(len(golden_rows), len(predicted_rows)) > MAX_COLUMN_ROWS:
+    golden_rows = wrap_sanitized(sanitize(row.golden or ""), widths.golden, MAX_COLUMN_ROWS + 1)
+    predicted_rows = wrap_sanitized(
+        sanitize(row.predicted or ""), widths.predicted, MAX_COLUMN_ROWS + 1
+    )
+    spans = _changed_predicted_spans(row)
+    n_rows = max(len(golden_rows), len(predicted_rows))
+    if n_rows > MAX_COLUMN_ROWS:
         lines = _stacked_lines(row, spans, widths.total_cells)
     else:
         lines = _side_by_side_lines(row, golden_rows, predicted_rows, spans, widths)
+    return lines + _reason_lines(row, widths)
 
+
+def _changed_predicted_spans(row: ArgumentRow) -> list[Span]:
+    """Return the spans of the predicted value that differ from the golden value."""
+    if row.state not in "!~" or row.golden is None or row.predicted is None:
+        return []
+    return find_changed_spans(sanitize(row.golden), sanitize(row.predicted))
+
+
+def _reason_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
+    """Return the reasons for a difference, indented to the values if the names are short."""
     indent = REASON_INDENT
     if widths.name <= MAX_NAME_CELLS_OF_INDENT:
-        indent = widths.name + 2 * GAP_CELLS
+        indent = GAP_CELLS + widths.name + GAP_CELLS
+
+    lines: list[Line] = []
     for reason in difference_reasons(row):
-        for piece in wrap_sanitized(reason, widths.total_cells - indent, 2):
-            lines.append(((" " * indent, ""), (piece, "dim")))
+        for text in wrap_sanitized(reason, widths.total_cells - indent, MAX_REASON_ROWS):
+            lines.append(((" " * indent, ""), (text, "dim")))
     return lines
 
 
@@ -379,25 +409,26 @@ def _side_by_side_lines(
     golden_lines = golden.styled_rows(strip_row_ends=True)
     predicted_lines = predicted.styled_rows()
 
-    lines: list[Line] = []
-    sign = _state_sign(row)
-    name = argument_label(row)
+    # Only the first row has the state and the name.
+    first_start = LineBuilder()
+    first_start.add(*_state_sign(row))
+    name_style = "dim" if _is_unimportant(row) else ""
+    first_start.add_padded(argument_label(row), widths.name, name_style)
+    other_start = make_line(" " * first_start.width)
+
     golden_end = 2 * GAP_CELLS + widths.name + widths.golden
+    lines: list[Line] = []
     for golden_line, predicted_line in zip_longest(
         golden_lines, predicted_lines, fillvalue=BLANK_LINE
     ):
         line = LineBuilder()
-        line.add(*sign)
-        line.add_padded(name, widths.name, "dim" if _is_unimportant(row) else "")
+        line.add_line(other_start if lines else first_start.build())
         line.add(*GAP)
         line.add_line(golden_line)
         line.pad_to(golden_end)
         line.add(*GAP)
         line.add_line(predicted_line)
         lines.append(line.build())
-        # Only the first row has the state and the name.
-        sign = GAP
-        name = ""
     return lines
 
 
@@ -458,34 +489,48 @@ def _stacked_lines(row: ArgumentRow, predicted_spans: list[Span], cells: int) ->
     """
     golden = sanitize(row.golden or "")
     predicted = sanitize(row.predicted or "")
-    room = max(cells - SIDE_LABEL_CELLS, MIN_STACKED_CELLS)
+    value_cells = max(cells - SIDE_LABEL_CELLS, MIN_STACKED_CELLS)
     if golden == predicted:
-        window = cut_text_around(golden, position=0, cells=room)
-        both = "    both".ljust(SIDE_LABEL_CELLS)
-        return [_stacked_heading(row, None, cells), ((both, "dim"), (window.text, "dim"))]
+        window = cut_text_around(golden, position=0, cells=value_cells)
+        label = "    both".ljust(SIDE_LABEL_CELLS)
+        return [_stacked_heading(row, None, cells), ((label, "dim"), (window.text, "dim"))]
 
-    first_difference = predicted_spans[0][0] if predicted_spans else None
-    golden_window = cut_text_around(golden, first_difference or 0, room * STACKED_ROWS)
-    predicted_window = cut_text_around(predicted, first_difference or 0, room * STACKED_ROWS)
-    is_equal = row.state == "="
-
-    lines = [_stacked_heading(row, first_difference, cells)]
-    golden_label = missing_golden_label(row)
-    lines += _stacked_value_lines(
-        "golden",
-        wrap_sanitized(golden_window.text or golden_label, room),
-        "dim" if is_equal or golden_label else "golden",
+    first_difference = None
+    if predicted_spans:
+        first_difference, _ = predicted_spans[0]
+    position = first_difference or 0
+    heading = _stacked_heading(row, first_difference, cells)
+    golden_lines = _stacked_golden_lines(row, golden, position, value_cells)
+    predicted_lines = _stacked_predicted_lines(
+        row, predicted, position, value_cells, predicted_spans
     )
-    predicted_label = missing_predicted_label(row)
-    lines += _stacked_value_lines(
+    return [heading, *golden_lines, *predicted_lines]
+
+
+def _stacked_golden_lines(
+    row: ArgumentRow, golden: str, position: int, value_cells: int
+) -> list[Line]:
+    missing_label = missing_golden_label(row)
+    window = cut_text_around(golden, position, value_cells * STACKED_ROWS)
+    is_dim = row.state == "=" or missing_label != ""
+    rows = wrap_sanitized(window.text or missing_label, value_cells)
+    return _stacked_value_lines("golden", rows, "dim" if is_dim else "golden")
+
+
+def _stacked_predicted_lines(
+    row: ArgumentRow, predicted: str, position: int, value_cells: int, spans: Sequence[Span]
+) -> list[Line]:
+    missing_label = missing_predicted_label(row)
+    window = cut_text_around(predicted, position, value_cells * STACKED_ROWS)
+    is_dim = row.state == "=" or missing_label != ""
+    return _stacked_value_lines(
         "predicted",
-        wrap_sanitized(predicted_window.text or predicted_label, room),
-        "dim" if is_equal or predicted_label else "predicted",
-        offset=predicted_window.offset,
-        spans=predicted_spans,
+        wrap_sanitized(window.text or missing_label, value_cells),
+        "dim" if is_dim else "predicted",
+        offset=window.offset,
+        spans=spans,
         span_style=_difference_style(row),
     )
-    return lines
 
 
 def _stacked_heading(row: ArgumentRow, first_difference: int | None, cells: int) -> Line:
@@ -511,10 +556,11 @@ def _stacked_value_lines(
 ) -> list[Line]:
     """Return the rows of a value. `offset`: index in the value where the first row begins."""
     lines: list[Line] = []
+    row_offset = offset
     for index, row in enumerate(rows):
-        marked = mark_spans(row, offset, spans, style, span_style)
+        marked = mark_spans(row, row_offset, spans, style, span_style)
         lines.append(((_side_label(side, index), "dim"), *marked))
-        offset += len(row)
+        row_offset += len(row)
     return lines
 
 
@@ -539,14 +585,17 @@ def cut_text_around(text: str, position: int, cells: int) -> TextWindow:
     if display_width(text) <= cells:
         return TextWindow(text, 0)
 
-    before = cells // 4
+    # A quarter of the window is before the position, unless the beginning of the text fits too.
+    n_chars_before = cells // 4
     start = 0
-    if position > cells - before:
-        start = max(0, position - before)
-    shown = wrap_sanitized(text[start:], cells - 2, 1)[0]
-    head = "…" if start > 0 else ""
-    tail = "…" if start + len(shown) < len(text) else ""
-    return TextWindow(head + shown + tail, start - len(head))
+    if position > cells - n_chars_before:
+        start = max(0, position - n_chars_before)
+
+    text_cells = cells - 2  # without the two ellipses
+    shown = wrap_sanitized(text[start:], text_cells, 1)[0]
+    leading = "…" if start > 0 else ""
+    trailing = "…" if start + len(shown) < len(text) else ""
+    return TextWindow(leading + shown + trailing, start - len(leading))
 
 
 def format_pair_position(pair: CallPair, call_label: str) -> str:
@@ -560,6 +609,9 @@ def pair_heading(
     """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `position_text` is empty if
     the frame shows the position.
     """
+    beginning = LineBuilder()
+    if position_text:
+        beginning.add(f"{position_text} · ")
     state = LineBuilder()
     if pair.state in ONE_SIDED_LABELS:
         label = ONE_SIDED_LABELS[pair.state]
@@ -568,12 +620,15 @@ def pair_heading(
     for remark in remarks:
         ending.add(f" · {sanitize(remark)}", "dim")
 
-    position = f"{position_text} · " if position_text else ""
-    room = cells - RULE_MARGIN - display_width(position) - state.width
-    name_cells = max(room - ending.width, min(room, MIN_NAME_CELLS), 1)
+    # The remarks are cut before the name is shorter than its minimum.
+    cells_without_remarks = cells - RULE_MARGIN - beginning.width - state.width
+    min_name_cells = min(cells_without_remarks, MIN_NAME_CELLS)
+    name_cells = max(cells_without_remarks - ending.width, min_name_cells, 1)
+    name = sanitize(pair.name) or "answer"
+
     heading = LineBuilder()
-    heading.add(position)
-    heading.add(truncate_middle(sanitize(pair.name) or "answer", name_cells), "strong")
+    heading.add_line(beginning.build())
+    heading.add(truncate_middle(name, name_cells), "strong")
     heading.add_line(state.build())
     heading.add_line(ending.build())
     return rule_line(heading.build(), cells)
@@ -583,13 +638,20 @@ def format_call(call: Call) -> str:
     """Format a call as `cd(folder="a")`, or return the raw text of an undecoded call. Sanitized."""
     if call.arguments is None:
         return sanitize(call.raw or call.name)
-    if call.side == "golden":
-        rows = build_argument_rows(call, None, [])
-        arguments = [f"{row.path}={row.golden}" for row in rows if row.depth == 0]
-    else:
-        rows = build_argument_rows(None, call, [])
-        arguments = [f"{row.path}={row.predicted}" for row in rows if row.depth == 0]
+
+    arguments = []
+    for row in _list_argument_rows(call):
+        if row.depth == 0:
+            value = row.golden if call.side == "golden" else row.predicted
+            arguments.append(f"{row.path}={value}")
     return sanitize(f"{call.name}({', '.join(arguments)})")
+
+
+def _list_argument_rows(call: Call) -> Sequence[ArgumentRow]:
+    """Return the rows of a call that is compared with no other."""
+    if call.side == "golden":
+        return build_argument_rows(call, None, [])
+    return build_argument_rows(None, call, [])
 
 
 MIN_SUMMARY_CELLS = 20
@@ -605,18 +667,20 @@ def folded_pair_lines(
     shows_turn: bool,
 ) -> list[Line]:
     """Render a folded pair on one line. `suffix` is never cut."""
+    state_style = STATE_STYLES[pair.state]
     summary = LineBuilder()
-    summary.add(f"{pair.state} ", STATE_STYLES[pair.state])
+    summary.add(f"{pair.state} ", state_style)
     if shows_turn:
         summary.add(f"turn {pair.turn + 1} · ", "dim")
     summary.add(f"{call_label} · ", "dim")
     if pair.state in ONE_SIDED_LABELS:
-        summary.add(f"{ONE_SIDED_LABELS[pair.state]}: ", STATE_STYLES[pair.state])
+        summary.add(f"{ONE_SIDED_LABELS[pair.state]}: ", state_style)
     text = pair.name if call is None else format_call(call)
     summary.add(text, "dim" if pair.state == "=" else "")
 
-    room = max(cells - line_width(suffix), MIN_SUMMARY_CELLS)
-    return [fit_line((*fit_line(summary.build(), room), *suffix), cells)]
+    summary_cells = max(cells - line_width(suffix), MIN_SUMMARY_CELLS)
+    fitted_summary = fit_line(summary.build(), summary_cells)
+    return [fit_line((*fitted_summary, *suffix), cells)]
 
 
 def _describe_undecoded_call(call: Call, *, is_error: bool, is_undecoded: bool) -> str:
@@ -649,11 +713,10 @@ def undecoded_call_lines(
     """
     problem = _describe_undecoded_call(call, is_error=is_error, is_undecoded=is_undecoded)
     reason = f"{problem}: {sanitize(call.decode_error or 'not a call')}"
-    reason_rows = wrap_sanitized(reason, cells - 2, 3)
+    mark = "! " if is_error else "  "
     style = "bad" if is_error else "dim"
-    lines = prefix_rows_with_label(
-        "! " if is_error else "  ", reason_rows, style=style, label_style=style
-    )
+    reason_rows = wrap_sanitized(reason, cells - len(mark), MAX_PROBLEM_ROWS)
+    lines = prefix_rows_with_label(mark, reason_rows, style=style, label_style=style)
     if not call.raw:
         return lines
 

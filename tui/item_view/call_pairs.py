@@ -211,9 +211,10 @@ def _folded_pair_block(indexed: IndexedItem, shown: _ShownPair) -> Block:
         ending.add(f" · {remark}", "warn")
     for label in shown.step_labels:
         ending.add(f" · {label}", "dim")
-    is_below_turn_heading = indexed.is_trajectory and not indexed.is_earlier_dialogue(
-        shown.pair.turn
-    )
+
+    # In a trajectory, the heading of the turn stands above the pair.
+    turn = shown.pair.turn
+    is_below_turn_heading = indexed.is_trajectory and not indexed.is_earlier_dialogue(turn)
     render_lines = partial(
         folded_pair_lines,
         shown.pair,
@@ -231,32 +232,44 @@ def _unfolded_pair_blocks(
     """Return the heading and the arguments of a pair."""
     table = _pair_table(indexed, shown, options)
     # Cached, because there may be a million rows.
-    widths = cache(partial(compute_argument_columns, table.rows))
-
-    # A frame shows the position at its bottom, other headings show it before the name.
-    position = format_pair_position(shown.pair, shown.call_label)
-    if options.frames:
-        render_heading = partial(_pair_heading_lines, shown, table, widths, "", shown.remarks)
-    else:
-        remarks = [*shown.remarks, *shown.step_labels]
-        render_heading = partial(_pair_heading_lines, shown, table, widths, position, remarks)
-    head = _pair_heading_block(indexed, shown, render_heading, folded=False)
-    if options.frames:
-        head.frame_footer = make_line(" · ".join([position, *shown.step_labels]), "dim")
-    if table.undecoded is not None:
-        raw = table.undecoded.raw or ""
-        head.full_text = lambda: raw
+    column_widths = cache(partial(compute_argument_columns, table.rows))
+    blocks = [_unfolded_pair_heading_block(indexed, shown, table, column_widths, options)]
 
     equal_key = f"{shown.address}/equal"
-    rows, equal_rows = _split_off_equal_rows(table.rows, options.is_folded(equal_key, True))
-    blocks = [head]
+    rows, folded_rows = _split_off_equal_rows(table.rows, options.is_folded(equal_key, True))
     for row in rows:
         target = argument_address(shown.pair.turn, shown.index, row.path)
         title = f"{shown.title} · {sanitize(row.path)}"
-        blocks.append(argument_block(target, row, widths, title, target))
-    if equal_rows:
-        blocks.append(_equal_rows_block(equal_key, equal_rows))
+        blocks.append(argument_block(target, row, column_widths, title, target))
+    if folded_rows:
+        blocks.append(_equal_rows_block(equal_key, folded_rows))
     return blocks
+
+
+def _unfolded_pair_heading_block(
+    indexed: IndexedItem,
+    shown: _ShownPair,
+    table: PairTable,
+    column_widths: Callable[[int], Columns],
+    options: DisplayOptions,
+) -> Block:
+    # A frame shows position and steps at its bottom, other headings show them in their line.
+    position = format_pair_position(shown.pair, shown.call_label)
+    heading_position = "" if options.frames else position
+    heading_remarks = list(shown.remarks)
+    if not options.frames:
+        heading_remarks += shown.step_labels
+    render_heading = partial(
+        _pair_heading_lines, shown, table, column_widths, heading_position, heading_remarks
+    )
+
+    block = _pair_heading_block(indexed, shown, render_heading, folded=False)
+    if options.frames:
+        block.frame_footer = make_line(" · ".join([position, *shown.step_labels]), "dim")
+    if table.undecoded is not None:
+        raw_text = table.undecoded.raw or ""
+        block.full_text = lambda: raw_text
+    return block
 
 
 def _pair_heading_lines(
@@ -409,13 +422,15 @@ def _renamed_function_remarks(pair: CallPair, predicted: Call) -> list[str]:
 def _pair_argument_rows(
     pair: CallPair, golden: Call | None, predicted: Call | None
 ) -> list[ArgumentRow]:
-    rows = build_argument_rows(golden, predicted, pair.diff)
-    if pair.state == " ":
-        # Nothing in a neutral pair is an error.
-        rows = [replace(row, state="=") for row in rows]
-    if golden is None or predicted is None:
-        # The heading says which function is missing or extra.
-        rows = [row for row in rows if row.path]
+    rows = []
+    for row in build_argument_rows(golden, predicted, pair.diff):
+        is_function_name = not row.path
+        if is_function_name and (golden is None or predicted is None):
+            continue  # the heading says which function is missing or extra
+        if pair.state == " ":
+            rows.append(replace(row, state="="))  # nothing in a neutral pair is an error
+        else:
+            rows.append(row)
     return rows
 
 
@@ -423,10 +438,11 @@ def _split_off_equal_rows(
     rows: list[ArgumentRow], fold_equal_rows: bool
 ) -> tuple[list[ArgumentRow], list[ArgumentRow]]:
     """Return (rows to show, equal rows to fold into one line). Few equal rows are not folded."""
-    equal = [row for row in rows if row.state == "="]
-    if not fold_equal_rows or len(equal) <= MAX_EQUAL_ROWS:
+    equal_rows = [row for row in rows if row.state == "="]
+    if not fold_equal_rows or len(equal_rows) <= MAX_EQUAL_ROWS:
         return rows, []
-    return [row for row in rows if row.state != "="], equal
+    other_rows = [row for row in rows if row.state != "="]
+    return other_rows, equal_rows
 
 
 def argument_block(
@@ -489,12 +505,13 @@ def call_to_json(call: Call | None) -> Any:
 
 
 def _unwrap_accepted_values(value: Any) -> Any:
+    """Replace golden values of all depths by the plain lists and dictionaries that they contain."""
     if isinstance(value, AcceptedValues):
-        value = value.any_of
-    elif isinstance(value, GoldenObject):
-        value = value.fields
+        return _unwrap_accepted_values(value.any_of)
+    if isinstance(value, GoldenObject):
+        return _unwrap_accepted_values(value.fields)
     if isinstance(value, dict):
-        return {name: _unwrap_accepted_values(inner) for name, inner in value.items()}
+        return {name: _unwrap_accepted_values(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_unwrap_accepted_values(inner) for inner in value]
+        return [_unwrap_accepted_values(element) for element in value]
     return value

@@ -168,12 +168,12 @@ def _framed_lines(
     """Draw a block's part of a frame, which several blocks may share. The first block draws the top
     border. A block with a `footer` draws the bottom border.
     """
-    lines = render(max(cells - FRAME_CELLS, MIN_FRAMED_CELLS))
+    lines = list(render(max(cells - FRAME_CELLS, MIN_FRAMED_CELLS)))
     framed: list[Line] = []
     if is_first:
-        title = lines[0] if lines else BLANK_LINE
+        # The first line of the block becomes the title in the border.
+        title = lines.pop(0) if lines else BLANK_LINE
         framed.append(frame_top(_remove_horizontal_rule(title), cells, border))
-        lines = lines[1:]
     for line in lines:
         framed.append(frame_side(_use_theme_difference_sign(line), cells, border))
     if footer is not None:
@@ -299,11 +299,13 @@ def round_numbers(value: Any, *, in_object: bool = False) -> Any:
     if isinstance(value, float) and isfinite(value):
         if in_object:
             return float(f"{value:.12g}")
-        return round(value, 4) or float(f"{value:.3g}")
+        rounded = round(value, 4)
+        is_small = rounded == 0
+        return float(f"{value:.3g}") if is_small else rounded
     if isinstance(value, list):
         return [round_numbers(element, in_object=in_object) for element in value]
     if isinstance(value, dict):
-        return {name: round_numbers(inner, in_object=True) for name, inner in value.items()}
+        return {name: round_numbers(member, in_object=True) for name, member in value.items()}
     return value
 
 
@@ -356,6 +358,8 @@ class _HeaderLayout:
         return line.build()
 
 
+MIN_HEADER_BLANKS = 3
+"""Minimum number of blanks beside the facts of the header."""
 HEADER_LAYOUTS = (
     _HeaderLayout("   ", has_badges=True, has_long_titles=True),
     _HeaderLayout("  ", has_badges=True, has_long_titles=True),
@@ -387,23 +391,40 @@ def header_line(
     `show_id`: whether the line begins with the id.
     """
     item_id = sanitize(detail.row.id) if show_id else ""
-    position = _format_position(item_index, n_items)
-    verdicts = _list_header_verdicts(detail, hide_verdicts=hide_verdicts)
+    blanks_around_id = 2
+    verdict_cells = cells - display_width(item_id) - blanks_around_id
+    verdict_part = _fit_header_verdicts(
+        detail,
+        _format_position(item_index, n_items),
+        verdict_cells,
+        hide_verdicts=hide_verdicts,
+        follows_id=show_id,
+    )
 
-    candidates = []
-    for layout in HEADER_LAYOUTS:
-        start = layout.gap + position if show_id else position
-        candidates.append(layout.build(start, verdicts, is_stale=detail.row.stale))
-    room = cells - display_width(item_id) - 2
-    fitting = [line for line in candidates if line_width(line) <= room]
-    verdicts_part = fitting[0] if fitting else candidates[-1]
-
-    id_cells = cells - line_width(verdicts_part) - 1
-    left: Line = ((" " + truncate_middle(item_id, id_cells), "strong"), *verdicts_part)
-    facts = _format_header_facts(detail, cells - line_width(left) - 3)
+    id_cells = cells - line_width(verdict_part) - 1
+    left: Line = ((f" {truncate_middle(item_id, id_cells)}", "strong"), *verdict_part)
+    facts_cells = cells - line_width(left) - MIN_HEADER_BLANKS
+    facts = _format_header_facts(detail, facts_cells)
     if not facts:
         return fit_line(left, cells)
     return justify_line(left, make_line(f"{facts} ", "dim"), cells)
+
+
+def _fit_header_verdicts(
+    detail: ItemDetail, position: str, cells: int, *, hide_verdicts: bool, follows_id: bool
+) -> Line:
+    """Return position and verdicts in the widest layout that fits into `cells`, or else in the
+    narrowest one.
+    """
+    verdicts = _list_header_verdicts(detail, hide_verdicts=hide_verdicts)
+    too_wide_lines = []
+    for layout in HEADER_LAYOUTS:
+        gap = layout.gap if follows_id else ""
+        line = layout.build(gap + position, verdicts, is_stale=detail.row.stale)
+        if line_width(line) <= cells:
+            return line
+        too_wide_lines.append(line)
+    return too_wide_lines[-1]
 
 
 def _format_position(item_index: int | None, n_items: int) -> str:
@@ -414,7 +435,8 @@ def _format_position(item_index: int | None, n_items: int) -> str:
 
 def _list_header_verdicts(detail: ItemDetail, *, hide_verdicts: bool) -> list[_HeaderVerdict]:
     row = detail.row
-    has_judge = row.judge is not None or any(v.source == "judge" for v in detail.item.verdicts)
+    is_judged = any(verdict.source == "judge" for verdict in detail.item.verdicts)
+    has_judge = row.judge is not None or is_judged
     verdicts = [
         _automatic_header_verdict("official", row.official, is_hidden=hide_verdicts),
         _automatic_header_verdict(
@@ -439,10 +461,12 @@ def _automatic_header_verdict(
     is_hidden: bool = False,
     is_of_missing_judge: bool = False,
 ) -> _HeaderVerdict:
-    badge = verdict_badge(value)
-    symbol: StyledText = (symbols().verdict_symbol(value), get_verdict_style(value))
     if is_hidden:
-        badge = symbol = (HIDDEN, "dim")
+        badge: StyledText = (HIDDEN, "dim")
+        symbol: StyledText = (HIDDEN, "dim")
+    else:
+        badge = verdict_badge(value)
+        symbol = (symbols().verdict_symbol(value), get_verdict_style(value))
     return _HeaderVerdict(
         title,
         narrow_title or title,
@@ -453,15 +477,18 @@ def _automatic_header_verdict(
 
 
 def _own_header_verdict(row: QueueRow, *, hide_verdicts: bool) -> _HeaderVerdict:
+    """Return the annotator's own verdict on the item or, without one, on its parts."""
+    if row.is_own_verdict_contradicted and not hide_verdicts:
+        # A verdict in parentheses does not count.
+        contradicted: StyledText = (f"({symbols().verdict_symbol(row.you)})", "dim")
+        return _HeaderVerdict("you", "you", badge=contradicted, symbol=contradicted)
+
     symbol: StyledText = (
         symbols().annotator_symbol(row.you, row.your_parts),
         get_verdict_style(row.you),
     )
     has_only_part_verdicts = row.you is None and row.your_parts > 0
     badge = symbol if has_only_part_verdicts else verdict_badge(row.you)
-    if row.is_own_verdict_contradicted and not hide_verdicts:
-        # A verdict in parentheses does not count.
-        badge = symbol = (f"({symbols().verdict_symbol(row.you)})", "dim")
     return _HeaderVerdict("you", "you", badge=badge, symbol=symbol)
 
 
@@ -485,13 +512,16 @@ def _format_header_facts(detail: ItemDetail, cells: int) -> str:
 def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
     """Return one line with category, conversation, turns, tokens, latency, model and benchmark."""
     item = detail.item
-    first_facts = [sanitize(item.category)]
-    other_facts = [*_list_size_facts(item), detail.row.run_name, detail.run.full_title]
+    facts = [item.category]
+    facts += _list_size_facts(item)
+    facts += [detail.row.run_name, detail.run.full_title]
     if item.group:
-        without_name = " · ".join([*first_facts, "group ", *other_facts])
-        room = max(cells - display_width(sanitize(without_name)), MIN_GROUP_CELLS)
-        first_facts.append(f"group {truncate_middle(sanitize(item.group), room, 1 / 2)}")
-    text = sanitize(" · ".join(first_facts + other_facts))
+        # The name of the conversation is shortened, so that the other facts are visible.
+        text_without_name = sanitize(" · ".join([*facts, "group "]))
+        name_cells = max(cells - display_width(text_without_name), MIN_GROUP_CELLS)
+        name = truncate_middle(sanitize(item.group), name_cells, 1 / 2)
+        facts.insert(1, f"group {name}")
+    text = sanitize(" · ".join(facts))
     return [make_line(clip(text, cells), "dim")]
 
 
@@ -529,15 +559,7 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
 def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptions) -> list[Block]:
     """Return the blocks of all sections, without frames and marks."""
     item = detail.item
-    is_only_judged = _is_only_judged(indexed)
-    verdicts_first = (indexed.is_trajectory or is_only_judged) and not indexed.only_last_turn_judged
-    reason_rows = TRAJECTORY_REASON_ROWS if verdicts_first else RATIONALE_ROWS
-    verdicts = verdict_reason_blocks(indexed, reason_rows, options)
-    judge_verdicts = judge_blocks(indexed, max_rows=reason_rows)
-    if is_only_judged:
-        # The cursor starts at the first heading.
-        for block in judge_verdicts:
-            block.is_heading = True
+    verdicts = _divide_verdict_blocks(indexed, options)
 
     blocks = incident_blocks(item)
     if not options.frames:
@@ -546,19 +568,13 @@ def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptio
         blocks += suspicion_blocks(options.suspicion, has_heading=options.panels)
     blocks += conversation_items_blocks(detail.siblings, detail.row.item, options.group_keys)
     blocks += turn_overview_blocks(indexed)
-    if verdicts_first:
-        blocks += verdicts
-    if is_only_judged:
-        blocks += judge_verdicts
+    blocks += verdicts.above_task
 
     blocks += task_blocks(item, options)
     blocks += dialogue_blocks(indexed, options)
     blocks += final_answer_blocks(item, options)
     blocks += erratum_blocks(item.extra.erratum, options)
-    if not verdicts_first:
-        blocks += verdicts
-    if not is_only_judged:
-        blocks += judge_verdicts
+    blocks += verdicts.below_answer
 
     blocks += available_function_blocks(indexed, options)
     blocks += review_blocks(indexed)
@@ -566,6 +582,42 @@ def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptio
     blocks += metadata_blocks(detail, options)
     blocks.append(Block("end", lambda _: [BLANK_LINE]))
     return blocks
+
+
+class _VerdictBlocks(NamedTuple):
+    """Blocks with the reasons of verdicts and the comments of judges, by their place."""
+
+    above_task: list[Block]
+    below_answer: list[Block]
+
+
+def _divide_verdict_blocks(indexed: IndexedItem, options: DisplayOptions) -> _VerdictBlocks:
+    """Return the blocks of the verdicts by their place in the document.
+
+    Reasons of verdicts stand above the task in a trajectory, which is too long to find them at its
+    end, and if all verdicts are from judges. Only then, the comments of judges stand there too.
+    """
+    is_only_judged = _is_only_judged(indexed)
+    is_summary_useful = indexed.is_trajectory or is_only_judged
+    has_reasons_above = is_summary_useful and not indexed.only_last_turn_judged
+    max_rows = TRAJECTORY_REASON_ROWS if has_reasons_above else RATIONALE_ROWS
+    reasons = verdict_reason_blocks(indexed, max_rows, options)
+    judges = judge_blocks(indexed, max_rows=max_rows)
+
+    above: list[Block] = []
+    below: list[Block] = []
+    if has_reasons_above:
+        above += reasons
+    else:
+        below += reasons
+    if is_only_judged:
+        # The cursor starts at the first heading.
+        for block in judges:
+            block.is_heading = True
+        above += judges
+    else:
+        below += judges
+    return _VerdictBlocks(above, below)
 
 
 def _is_only_judged(indexed: IndexedItem) -> bool:

@@ -112,10 +112,14 @@ def function_docs_sections(
 ) -> list[DocsSection]:
     """Render the docs of a function.
 
-    Args: name: Name as in the call. function: `{name, description, parameters: {properties,
-        required}}`, or None if the function is not available. Other forms of `parameters` are shown
-        as JSON. marked_parameter: Parameter to mark. cells: Width in cells. available_names: Names
-        of the available functions, one of which is suggested if `function` is None.
+    Args:
+        name: Name as in the call.
+        function: `{name, description, parameters: {properties, required}}`, or None if the function
+            is not available. Other forms of `parameters` are shown as JSON.
+        marked_parameter: Parameter to mark.
+        cells: Width in cells.
+        available_names: Names of the available functions, one of which is suggested if `function`
+            is None.
     """
     if function is None:
         warning = f"  not an available function{_closest_name_hint(name, available_names)}"
@@ -125,14 +129,15 @@ def function_docs_sections(
     properties = read_declared_parameters(function).properties
     if properties is None:
         parameters = _json_text(function.get("parameters"), indent=2)
-        return [DocsSection(None, head_lines + _description_lines("  ", parameters, cells))]
+        head_lines += _description_lines("  ", parameters, cells)
+        return [DocsSection(None, head_lines)]
     if not properties:
         head_lines.append(make_line("  no parameters", "dim"))
 
     sections = [DocsSection(None, head_lines)]
+    shown_properties = _choose_shown_parameters(properties, marked_parameter)
     required, _ = required_and_optional_parameters(function)
-    shown = _choose_shown_parameters(properties, marked_parameter)
-    for parameter, schema in shown.items():
+    for parameter, schema in shown_properties.items():
         lines = _parameter_lines(
             parameter,
             schema,
@@ -142,10 +147,10 @@ def function_docs_sections(
         )
         sections.append(DocsSection(parameter, lines))
 
-    n_hidden = len(properties) - len(shown)
+    n_hidden = len(properties) - len(shown_properties)
     if n_hidden > 0:
-        more = f"  {symbols().ellipsis} {n_hidden:,} more parameters"
-        sections.append(DocsSection(None, [make_line(more, "dim")]))
+        note = f"  {symbols().ellipsis} {n_hidden:,} more parameters"
+        sections.append(DocsSection(None, [make_line(note, "dim")]))
     return sections
 
 
@@ -171,21 +176,20 @@ def _json_text(value: Any, indent: int | None = None) -> str:
 def _parameter_lines(
     name: str, schema: Any, cells: int, *, is_required: bool, is_marked: bool
 ) -> list[Line]:
-    mark = symbols().arrow if is_marked else " "
-    name_part: Line = (
-        (f"  {mark} ", "strong"),
-        (sanitize(name), "strong" if is_marked else ""),
-    )
-    kind = sanitize(type_name(schema))
+    """Render the name, type and description of a parameter. A long type has its own line."""
+    name_part = LineBuilder()
+    name_part.add(f"  {symbols().arrow if is_marked else ' '} ", "strong")
+    name_part.add(sanitize(name), "strong" if is_marked else "")
+    type_text = sanitize(type_name(schema))
     if is_required:
-        kind += ", required"
-    kind_part: Line = ((f"  {kind}", "dim"),)
+        type_text += ", required"
+    type_part = make_line(f"  {type_text}", "dim")
 
-    if line_width((*name_part, *kind_part)) <= cells:
-        lines = [(*name_part, *kind_part)]
+    if name_part.width + line_width(type_part) <= cells:
+        lines = [(*name_part.build(), *type_part)]
     else:
-        indented_kind = (("      ", ""), *kind_part)
-        lines = [fit_line(name_part, cells), fit_line(indented_kind, cells)]
+        indented_type = (("      ", ""), *type_part)
+        lines = [fit_line(name_part.build(), cells), fit_line(indented_type, cells)]
     for text in describe_parameter(schema):
         lines += _description_lines("        ", text, cells)
     return lines
@@ -268,10 +272,13 @@ def functions_at_block(indexed: IndexedItem, block_key: str) -> RelevantFunction
     if part.call < len(pairs):
         return _functions_of_pair(indexed, pairs[part.call], part.argument)
 
+    # The benchmark compares the calls of this turn with nothing, so they have no pairs.
     calls = indexed.calls_of_unpaired_turn(part.turn)
-    if part.call >= len(calls) or not calls[part.call].name:
+    if part.call >= len(calls):
         return NO_FUNCTIONS
     name = calls[part.call].name
+    if not name:
+        return NO_FUNCTIONS
     return RelevantFunctions((name,), _top_level_parameter(part.argument))
 
 
@@ -442,17 +449,23 @@ def _find_pair(indexed: IndexedItem, call_address: str | None) -> CallPair | Non
     if part is None or part.call is None:
         return None
     pairs = indexed.pairs.get(part.turn, [])
-    return pairs[part.call] if part.call < len(pairs) else None
+    if part.call >= len(pairs):
+        return None
+    return pairs[part.call]
 
 
 def next_docs_choice(choices: Sequence[DocsChoice], current: DocsChoice) -> DocsChoice:
     """Return the choice after `current`. The empty choice (no docs) is before the first choice and
     after the last. If `current` is not available, return the last choice.
     """
-    if current in choices:
-        next_index = choices.index(current) + 1
-        return choices[next_index] if next_index < len(choices) else ""
-    return choices[-1] if current in DOCS_CHOICES else choices[0]
+    if current == "":
+        return choices[0]
+    if current not in choices:
+        return choices[-1]
+    next_index = choices.index(current) + 1
+    if next_index == len(choices):
+        return ""
+    return choices[next_index]
 
 
 FOOTER_DESCRIPTION_ROWS = 2
@@ -581,22 +594,34 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     # unfolds it.
     is_long = len(functions) > MAX_LISTED_FUNCTIONS and not shows_docs
     are_others_folded = is_long and options.is_folded(OTHER_FUNCTIONS_KEY, True)
-    shown = functions
+    shown_functions = functions
     if are_others_folded:
-        shown = [function for function in functions if function.call_state is not None]
+        shown_functions = [function for function in functions if function.call_state is not None]
 
-    blocks = []
-    for index, function in enumerate(shown):
-        key = f"{FUNCTIONS_KEY}/{index}"
-        blocks.append(_signature_block(key, function))
-        if shows_docs:
-            blocks.append(_docs_block(indexed, f"{key}/document", function.name, options))
+    blocks = _function_blocks(indexed, shown_functions, options, shows_docs=shows_docs)
     if is_long:
-        hidden_names = [function.name for function in functions[len(shown) :]]
+        hidden_names = [function.name for function in functions[len(shown_functions) :]]
         blocks.append(_other_functions_block(hidden_names, options, folded=are_others_folded))
     if options.frames:
         set_parent_block(blocks, FUNCTIONS_KEY)
     return [heading, *blocks]
+
+
+def _function_blocks(
+    indexed: IndexedItem,
+    functions: Sequence[_AvailableFunction],
+    options: DisplayOptions,
+    *,
+    shows_docs: bool,
+) -> list[Block]:
+    """Return the signature of each function and, with `shows_docs`, its docs."""
+    blocks = []
+    for index, function in enumerate(functions):
+        key = f"{FUNCTIONS_KEY}/{index}"
+        blocks.append(_signature_block(key, function))
+        if shows_docs:
+            blocks.append(_docs_block(indexed, f"{key}/document", function.name, options))
+    return blocks
 
 
 def _list_called_functions_first(indexed: IndexedItem) -> list[_AvailableFunction]:
@@ -709,13 +734,6 @@ def _signature_block(key: str, function: _AvailableFunction) -> Block:
 
 def _signature_line(function: _AvailableFunction, cells: int) -> Line:
     """Return `= get_weather(city, [days])  golden, predicted`. The callers are never cut."""
-    required, optional = required_and_optional_parameters(function.docs)
-    parameters = []
-    if required:
-        parameters.append(", ".join(required))
-    if optional:
-        parameters.append(f"[{', '.join(optional)}]")
-
     signature = LineBuilder()
     callers = ""
     if function.call_state is None:
@@ -726,10 +744,21 @@ def _signature_line(function: _AvailableFunction, cells: int) -> Line:
         signature.add(f"{symbol} ", STATE_STYLES[symbol])
         signature.add(sanitize(function.name), function.call_state.style)
         callers = f"  {function.call_state.callers}"
-    signature.add(sanitize(f"({', '.join(parameters)})"), "dim")
+    signature.add(f"({_format_parameter_names(function.docs)})", "dim")
 
-    room = max(cells - len(callers), MIN_SIGNATURE_CELLS)
-    return (*fit_line(signature.build(), room), (callers, "dim"))
+    signature_cells = max(cells - len(callers), MIN_SIGNATURE_CELLS)
+    return (*fit_line(signature.build(), signature_cells), (callers, "dim"))
+
+
+def _format_parameter_names(function: dict[str, Any]) -> str:
+    """Return `city, [days, unit]`, with the optional parameters in brackets. Sanitized."""
+    required, optional = required_and_optional_parameters(function)
+    parts = []
+    if required:
+        parts.append(", ".join(required))
+    if optional:
+        parts.append(f"[{', '.join(optional)}]")
+    return sanitize(", ".join(parts))
 
 
 def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
@@ -748,10 +777,12 @@ def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, fol
 def _function_names_lines(names: Sequence[str], cells: int) -> list[Line]:
     joined_names = ", ".join(sanitize(name) for name in names)
     text = f"{len(names)} more functions: {joined_names}"
-    rows = wrap_sanitized(text, cells - 2, NAME_ROWS + 1)
+    text_cells = cells - 2  # without the indentation
+    rows = wrap_sanitized(text, text_cells, NAME_ROWS + 1)
     if len(rows) > NAME_ROWS:
-        last_row = rows[NAME_ROWS - 1][: cells - 4].rstrip() + " …"
-        rows = [*rows[: NAME_ROWS - 1], last_row]
+        ending = " …"
+        last_row = rows[NAME_ROWS - 1][: text_cells - len(ending)].rstrip()
+        rows = [*rows[: NAME_ROWS - 1], last_row + ending]
     return [(("  ", ""), (row, "dim")) for row in rows]
 
 
@@ -771,9 +802,9 @@ def docs_panel_lines(
         function = find_function(functions, name)
         if function is None:
             continue
-        room = free_rows - len(lines)
-        panel = _function_panel_lines(function, relevant.argument, cells, free_rows=room)
-        if len(panel) <= room:
+        n_free = free_rows - len(lines)
+        panel = _function_panel_lines(function, relevant.argument, cells, free_rows=n_free)
+        if len(panel) <= n_free:
             lines += panel
     return lines
 
@@ -796,27 +827,39 @@ def _function_panel_lines(
     if not properties:
         return box_lines(title, description or [make_line("no parameters", "dim")], cells)
 
-    columns = _PanelColumns.fit_to_parameters(properties)
-    required, _ = required_and_optional_parameters(function)
-    parameters = [
-        _panel_parameter_lines(
-            str(name),
-            schema,
-            columns,
-            inner_cells,
-            is_required=name in required,
-            is_marked=str(name) == argument,
-        )
-        for name, schema in properties.items()
-    ]
-    all_lines = description + [line for lines in parameters for line in lines]
+    all_lines = list(description)
+    first_lines = []
+    for lines in _panel_parameters(function, properties, argument, inner_cells):
+        all_lines += lines
+        first_lines.append(_first_parameter_line(lines, inner_cells))
+
+    # If not all lines fit, first the further lines of parameters go, then the description.
     if len(all_lines) <= max_lines:
         return box_lines(title, all_lines, cells)
-
-    first_lines = [_first_parameter_line(lines, inner_cells) for lines in parameters]
     if len(description) + len(first_lines) <= max_lines:
-        first_lines = description + first_lines
+        return box_lines(title, description + first_lines, cells)
     return box_lines(title, first_lines, cells)
+
+
+def _panel_parameters(
+    function: dict[str, Any], properties: Mapping[Any, Any], argument: str | None, cells: int
+) -> list[list[Line]]:
+    """Return the lines of each parameter. The parameter `argument` is marked."""
+    columns = _PanelColumns.fit_to_parameters(properties)
+    required, _ = required_and_optional_parameters(function)
+    parameters = []
+    for key, schema in properties.items():
+        name = str(key)
+        lines = _panel_parameter_lines(
+            name,
+            schema,
+            columns,
+            cells,
+            is_required=name in required,
+            is_marked=name == argument,
+        )
+        parameters.append(lines)
+    return parameters
 
 
 BORDER_ROWS = 2
@@ -824,9 +867,10 @@ BORDER_ROWS = 2
 
 def _panel_title(function: dict[str, Any]) -> str:
     """Return the signature of a function: `get_weather(city, days?)`."""
+    name = sanitize(str(function.get("name")))
     required, optional = required_and_optional_parameters(function)
-    parameters = required + [f"{name}?" for name in optional]
-    return f"{sanitize(str(function.get('name')))}({sanitize(', '.join(parameters))})"
+    parameters = required + [f"{parameter}?" for parameter in optional]
+    return f"{name}({sanitize(', '.join(parameters))})"
 
 
 def _panel_description_lines(function: dict[str, Any], cells: int) -> list[Line]:
@@ -883,10 +927,10 @@ def _panel_parameter_lines(
     head.add(REQUIRED_TEXT if is_required else OPTIONAL_TEXT, "dim")
 
     description = "  ".join(describe_parameter(schema))
-    room = max(cells - columns.before_description, MIN_PANEL_TEXT_CELLS)
-    first_row, *other_rows = sanitize_and_wrap(description, room, SUMMARY_ROWS)
-    indent = " " * columns.before_description
+    description_cells = max(cells - columns.before_description, MIN_PANEL_TEXT_CELLS)
+    first_row, *other_rows = sanitize_and_wrap(description, description_cells, SUMMARY_ROWS)
     lines: list[Line] = [(*head.build(), (first_row.rstrip(), "dim"))]
+    indent = " " * columns.before_description
     for row in other_rows:
         lines.append(((indent, ""), (row.rstrip(), "dim")))
     return lines

@@ -19,7 +19,7 @@ from html import escape
 
 from fcreview.exporters.report_sections import Card, Paragraph, ReportPage, Section
 from fcreview.model.sanitize import sanitize, sanitize_lines
-from fcreview.tables.table import Bar, Cell, Row, Table, Whisker
+from fcreview.tables.table import Bar, Cell, Column, Row, Table, Whisker
 
 HEAT_COLORS = (
     "#c44d45",
@@ -308,24 +308,28 @@ def _list_table_classes(table: Table) -> list[str]:
 
 
 def _render_headings(table: Table) -> Iterator[str]:
-    for index, column in enumerate(table.columns):
-        if table.graphic_at and index == table.graphic_at:
-            yield '<th scope="col" data-graphic></th>'
+    headings = []
+    for column in table.columns:
         # A long name may break after `_`.
         text = _escape_html(column.title).replace("_", "_<wbr>")
-        yield f'<th scope="col"{_format_class_attribute(table, index)}>{text}</th>'
+        headings.append(f'<th scope="col"{_format_class_attribute(column)}>{text}</th>')
+    if table.graphic_at is not None:
+        headings.insert(table.graphic_at, '<th scope="col" data-graphic></th>')
+    yield from headings
 
 
 def _render_row_cells(table: Table, row: Row) -> Iterator[str]:
+    cells = []
     for index, cell in enumerate(row.cells):
-        if table.graphic_at and index == table.graphic_at:
-            yield f'<td class="graphic">{_render_graphic(row.graphic)}</td>'
-
         is_name = index == 0 and not table.columns[index].align_right
         if is_name:
-            yield _render_name_cell(cell, row.level)
+            cells.append(_render_name_cell(cell, row.level))
         else:
-            yield _render_cell(table, index, cell)
+            cells.append(_render_cell(table, index, cell))
+    if table.graphic_at is not None:
+        graphic = _render_graphic(row.graphic, table.scale_ends)
+        cells.insert(table.graphic_at, f'<td class="graphic">{graphic}</td>')
+    yield from cells
 
 
 def _render_name_cell(cell: Cell, level: int) -> str:
@@ -344,7 +348,7 @@ def _render_cell(table: Table, index: int, cell: Cell) -> str:
         text = f'<span class="chip h{_find_heat_level(cell.value)}">{text}</span>'
     # The zero-width space allows a line break.
     head = _escape_html(column.title).replace("_", "_&#8203;")
-    return f'<td{_format_class_attribute(table, index)} data-head="{head}">{text}</td>'
+    return f'<td{_format_class_attribute(column)} data-head="{head}">{text}</td>'
 
 
 def _find_heat_level(rate: float) -> int:
@@ -352,7 +356,7 @@ def _find_heat_level(rate: float) -> int:
     return min(max(int(10 * rate), 0), 10)
 
 
-def _render_graphic(graphic: Bar | Whisker | None) -> str:
+def _render_graphic(graphic: Bar | Whisker | None, scale_ends: tuple[float, float]) -> str:
     """Return an `svg` element. Screen readers skip it, because the table has the same numbers."""
     if graphic is None:
         return ""
@@ -362,20 +366,25 @@ def _render_graphic(graphic: Bar | Whisker | None) -> str:
             '<rect class="bar" y="2" height="6" rx="1"'
             f' width="{100 * graphic.share:.2f}"/></svg>'
         )
-    return _render_whisker(graphic)
+    return _render_whisker(graphic, scale_ends)
 
 
 WHISKER_WIDTH = 200
-"""Width of the scale from 0 to 1 in a graphic of an interval."""
+"""Width of the scale in a graphic of an interval."""
 
 
-def _render_whisker(whisker: Whisker) -> str:
-    low = WHISKER_WIDTH * whisker.low
-    high = WHISKER_WIDTH * whisker.high
-    dot = WHISKER_WIDTH * whisker.value - 4
+def _render_whisker(whisker: Whisker, scale_ends: tuple[float, float]) -> str:
+    lowest, highest = scale_ends
+
+    def find_position(value: float) -> float:
+        return WHISKER_WIDTH * (value - lowest) / (highest - lowest or 1)
+
+    low = find_position(whisker.low)
+    high = find_position(whisker.high)
+    dot = find_position(whisker.value) - 4
     mark = ""
     if whisker.official is not None:
-        official = WHISKER_WIDTH * whisker.official - 1
+        official = find_position(whisker.official) - 1
         mark = f'<rect class="mark" x="{official:.2f}" y="0" width="2" height="14"/>'
     return (
         '<svg viewBox="-4 0 208 14" aria-hidden="true">'
@@ -397,11 +406,10 @@ def _render_number(text: str) -> str:
     return breakable.replace("–\u00a0", "–\u2060\u00a0")
 
 
-def _format_class_attribute(table: Table, index: int) -> str:
-    if table.columns[index].align_right:
+def _format_class_attribute(column: Column) -> str:
+    if column.align_right:
         return ' class="right"'
-    is_code = table.graphic_at > 0 and index == len(table.columns) - 1
-    return ' class="code"' if is_code else ""
+    return ' class="code"' if column.is_code else ""
 
 
 TICKS = re.compile(r"`+")

@@ -383,7 +383,11 @@ def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
         text = format_count(len(rare_groups), "other error type")
         rows.append(make_row([f"{n_rare:,}", text, ""]))
     heading = f"{dataset.title}: {format_count(n_failing, 'failing item')} after reviews"
-    columns = [Column("items", align_right=True), Column(heading), Column("error type")]
+    columns = [
+        Column("items", align_right=True),
+        Column(heading),
+        Column("error type", is_code=True),
+    ]
     return Table(columns, rows, graphic_at=1)
 
 

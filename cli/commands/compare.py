@@ -24,15 +24,17 @@ from fcreview.cli.output import (
     emit_lines,
     format_cell,
     format_table,
+    print_figure,
     print_table,
 )
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import NO_VALUE, format_count, format_rate
+from fcreview.model.wording import NO_VALUE, format_count
 from fcreview.stats import run_comparison as stats
 from fcreview.stats.intervals import CONFIDENCE_LEVEL
-from fcreview.stats.paired_difference import INTERVAL_DESCRIPTION, INTERVAL_METHOD, RateDifference
+from fcreview.stats.paired_difference import INTERVAL_METHOD, RateDifference
+from fcreview.tables.comparison import RankedName, build_pass_rate_table, build_ranking_table
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -144,7 +146,6 @@ def _print_matrix_text(
 ) -> None:
     """Print what is compared, the ranking of the runs, the hardest items and the upsets."""
     emit_lines(_format_matrix_notes(sides, matrix))
-    emit()
     _print_ranking(sides, matrix.ranking)
     print_matrix_items(
         "items, hardest first (verdicts of the runs from best to weakest)", matrix.items, limit
@@ -183,53 +184,14 @@ def _format_matrix_notes(sides: Sequence[ComparisonSide], matrix: stats.RunMatri
         )
 
 
-TIE_MARK = "="
-
-
 def _print_ranking(sides: Sequence[ComparisonSide], ranking: Sequence[stats.RankedRun]) -> None:
     """Print the runs, best first, with intervals and the differences from the best run."""
-    shows_reviews = any(side.source == "effective" for side in sides)
-    headers = ["rank", "", "run", "name", "rate", "[95 %]", "passed", "of", "to best, points"]
-    right_aligned = [0, 2, 4, 6, 7]
-    if shows_reviews:
-        headers.append("reviewed")
-        right_aligned.append(9)
-    rows = []
+    runs = []
     for ranked in ranking:
-        row = _build_ranking_row(sides[ranked.run], ranked)
-        if shows_reviews:
-            row.append(f"{ranked.n_reviewed:,}")
-        rows.append(row)
-    print_table(headers, rows, right_aligned=right_aligned)
-    emit(
-        "",
-        f"[ ]: 95 % intervals, by cluster. to best: difference from the first run. {TIE_MARK}: its"
-        " interval contains 0,"
-        " not corrected for the number of runs.",
-    )
-
-
-def _build_ranking_row(side: ComparisonSide, ranked: stats.RankedRun) -> list[str]:
-    rate = ranked.clustered_rate
-    interval = NO_VALUE
-    if rate is not None:
-        interval = f"[{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
-
-    to_best = NO_VALUE
-    if ranked.to_best is not None:
-        to_best = stats.format_difference(ranked.to_best)
-
-    return [
-        str(ranked.rank),
-        TIE_MARK if ranked.is_tied else "",
-        str(side.row.run),
-        side.row.run_name,
-        format_rate(ranked.passed, ranked.known),
-        interval,
-        f"{ranked.passed:,}",
-        f"{ranked.known:,}",
-        to_best,
-    ]
+        row = sides[ranked.run].row
+        runs.append(RankedName(ranked, number=row.run, name=row.run_name))
+    shows_reviews = any(side.source == "effective" for side in sides)
+    print_figure(build_ranking_table(runs, shows_reviews=shows_reviews))
 
 
 def _describe_verdict_sources(sides: Sequence[ComparisonSide]) -> str:
@@ -411,90 +373,9 @@ def _print_comparison_text(
     emit(f"B  {b.sanitized_title}")
     for remark in stats.list_caveats(comparison, a.source, b.source):
         emit(sanitize(remark))
-    emit()
 
-    groups = stats.list_table_groups(comparison, a.source, b.source)
-    _print_groups(groups, a.source, b.source)
-    emit("", _explain_figures(groups))
+    print_figure(build_pass_rate_table(comparison, a.source, b.source), max_width=36)
     _print_flips(comparison.flips, limit)
-
-
-def _print_groups(
-    groups: Sequence[stats.ComparisonGroup],
-    source_a: stats.VerdictSource,
-    source_b: stats.VerdictSource,
-) -> None:
-    """Print a row for all items and, if there are several, for each category."""
-    headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B"]
-    headers += ["A - B, points", "p"]
-    # p values of several categories are also corrected for their number.
-    has_categories = len(groups) > 1
-    if has_categories:
-        headers.append("p (Holm)")
-
-    rows = []
-    for group in groups:
-        rates_shown = group.is_comparable(source_a, source_b)
-        row = _build_group_row(group, show_rates=rates_shown)
-        if has_categories:
-            row.append(stats.format_p_value(group.p_holm) if rates_shown else NO_VALUE)
-        rows.append(row)
-    print_table(headers, rows, right_aligned=range(1, 8), max_width=36)
-
-
-def _explain_figures(groups: Sequence[stats.ComparisonGroup]) -> str:
-    """Name the interval and the tests of the table."""
-    sentences = [f"[ ]: {INTERVAL_DESCRIPTION}."]
-    tests = stats.describe_test(groups)
-    if tests:
-        sentences.append(f"p: {tests}, two-sided.")
-    if any(map(stats.is_clustered, groups)):
-        sentences.append(f"{CLUSTER_MARK}: test and interval by cluster.")
-    if len(groups) > 1:
-        sentences.append("p (Holm): corrected for the number of categories (Holm 1979).")
-    return " ".join(sentences)
-
-
-CLUSTER_MARK = "c"
-
-
-def _build_group_row(group: stats.ComparisonGroup, *, show_rates: bool) -> list[str]:
-    """Build the cells of all items or of a category. Without `show_rates`, only counts are known:
-    the rates, their difference and the test would be of items that are no random sample.
-    """
-    name = "all items" if group.category is None else sanitize(group.category)
-    rate_a = rate_b = difference = p_value = NO_VALUE
-    if show_rates:
-        rate_a = _format_pass_rate(group.rate_a)
-        rate_b = _format_pass_rate(group.rate_b)
-        difference = stats.format_difference(group.difference)
-        p_value = _format_p_value_and_mark(group)
-
-    counts = group.counts
-    return [
-        name,
-        f"{counts.n:,}",
-        rate_a,
-        rate_b,
-        f"{counts.both_pass:,}",
-        f"{counts.both_fail:,}",
-        f"{counts.only_a:,}",
-        f"{counts.only_b:,}",
-        difference,
-        p_value,
-    ]
-
-
-def _format_pass_rate(rate: float | None) -> str:
-    return NO_VALUE if rate is None else f"{100 * rate:.1f} %"
-
-
-def _format_p_value_and_mark(group: stats.ComparisonGroup) -> str:
-    """Format a p value. A mark says that the test is by cluster."""
-    text = stats.format_p_value(group.difference.p)
-    if group.difference.p is not None and stats.is_clustered(group):
-        return f"{text} {CLUSTER_MARK}"
-    return text
 
 
 def _print_flips(flips: Sequence[stats.Flip], limit: int) -> None:

@@ -109,7 +109,7 @@ def build_agreement_table(
             is_of_all = _is_of_all_annotators(statistic.coefficient, all_annotators)
             if is_of_all or shows_pairs:
                 rows.append(_build_measure_row(statistic, is_of_all=is_of_all))
-    return Table(columns, rows, title=f"agreement {SCOPE_HEADINGS[scope]}")
+    return Table(columns, rows, title=f"agreement {SCOPE_HEADINGS[scope]}", graphic_at=len(columns))
 
 
 def group_statistics(

@@ -113,7 +113,7 @@ def build_calibration_table(
         rows.extend(_build_cell_rows(group.calibration, max_cells))
         rows.extend(_build_measure_rows(group))
 
-    table = Table(columns, rows, title=f"calibration {_name_scope(scope)}")
+    table = Table(columns, rows, title=f"calibration {_name_scope(scope)}", graphic_at=len(columns))
     if build_filter is None:
         return table
     return _add_filters(table, _list_cell_filters(groups, build_filter))
@@ -400,7 +400,7 @@ def build_error_table(
             filters.append("")
             filters += [build_filter(kind) or "" for kind in shown_kinds]
 
-    table = Table(columns, rows, title="calibration errors", notes=notes)
+    table = Table(columns, rows, title="calibration errors", notes=notes, graphic_at=len(columns))
     return table if build_filter is None else _add_filters(table, filters)
 
 

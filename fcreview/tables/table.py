@@ -12,6 +12,10 @@ from typing import Literal
 SEPARATOR = " · "
 """Separates names in a cell. A terminal without this sign shows another."""
 CellStyle = Literal["", "strong", "dim", "warn", "fail"]
+Scale = Literal["share", "difference"]
+"""Scale of the intervals of a table: to 1 from 0, or from a lower value if one is negative; or of
+differences, which contains 0.
+"""
 Cut = Literal["end", "middle"]
 """Part of a long text that a narrow table omits. Names mostly differ at their ends, so the middle
 of a name is cut.
@@ -30,6 +34,8 @@ class Column:
     """Width, in terminal cells, below which the column shrinks only if no other column can."""
     priority: int = ALWAYS_SHOWN
     """A table without room omits the column with the lowest priority first."""
+    is_code: bool = False
+    """Whether the texts are identifiers, which HTML sets in a monospaced font."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +110,11 @@ class Table:
     """Title in lower case. Empty if the place where the table stands names it."""
     notes: Sequence[str] = ()
     """Sentences that explain the table."""
-    graphic_at: int = 0
-    """Index of the column before which HTML draws the graphics of the rows. 0 for none."""
+    graphic_at: int | None = None
+    """Index of the column before which the graphics of the rows are drawn, if there is room. The
+    number of columns stands for the right end, None for no graphics.
+    """
+    scale: Scale = "share"
     heat_from: int = 0
     """Index of the first column whose cells have a background by their value. 0 for none."""
 
@@ -118,11 +127,31 @@ class Table:
         """Indexes of the columns that are aligned to the right."""
         return [index for index, column in enumerate(self.columns) if column.align_right]
 
+    @property
+    def scale_ends(self) -> tuple[float, float]:
+        """Lowest and highest value of the common scale of the intervals."""
+        whiskers = self.whiskers
+        lowest = min([0.0, *(whisker.low for whisker in whiskers)])
+        if self.scale == "share":
+            return lowest, 1.0
+        return lowest, max([0.0, *(whisker.high for whisker in whiskers)])
+
+    @property
+    def whiskers(self) -> list[Whisker]:
+        return [row.graphic for row in self.rows if isinstance(row.graphic, Whisker)]
+
     def without(self, titles: Collection[str]) -> Table:
         """Return the table without the columns that have one of these titles."""
         kept = [index for index, title in enumerate(self.titles) if title not in titles]
-        rows = [replace(row, cells=[row.cells[index] for index in kept]) for row in self.rows]
-        return replace(self, columns=[self.columns[index] for index in kept], rows=rows)
+        graphic_at = self.graphic_at
+        if graphic_at is not None:
+            graphic_at = sum(index < graphic_at for index in kept)
+        return replace(
+            self,
+            columns=[self.columns[index] for index in kept],
+            rows=[replace(row, cells=[row.cells[index] for index in kept]) for row in self.rows],
+            graphic_at=graphic_at,
+        )
 
 
 def make_row(texts: Iterable[str], *, level: int = 0, graphic: Bar | Whisker | None = None) -> Row:

@@ -18,7 +18,7 @@ from fcreview.tables.table import (
     make_table,
 )
 from fcreview.tui.text.lines import plain_text
-from fcreview.tui.text.tables import lay_out_figure, make_figure_table, omit_columns
+from fcreview.tui.text.tables import lay_out_figure, make_figure_table, omit_parts
 from tests.exporters.page_reader import read_page
 
 TABLE = Table(
@@ -73,16 +73,17 @@ def test_narrow_screen_omits_the_least_important_column_before_it_cuts_texts() -
         Column("always"),
     ]
     table = Table(columns, [make_row(["live_simple_0", "12345", "12345", "12345678"])])
-    assert omit_columns(table, 100).titles == ["name", "a", "b", "always"]
-    assert omit_columns(table, 32).titles == ["name", "a", "always"]
-    assert omit_columns(table, 25).titles == ["name", "always"]
+    assert omit_parts(table, 100).titles == ["name", "a", "b", "always"]
+    assert omit_parts(table, 32).titles == ["name", "a", "always"]
+    assert omit_parts(table, 25).titles == ["name", "always"]
     narrow = lay_out_figure(table, 20)
     assert plain_text(narrow.rows[0]) == "liv…simple_0  12345…"
 
 
 def test_column_is_omitted_to_make_room_for_intervals() -> None:
     rows = [TABLE.rows[0], replace(TABLE.rows[1], graphic=Whisker(0.2, 0.5, 0.9))]
-    figure = make_figure_table(replace(TABLE, rows=rows), [(), (1,)], noun="measure")
+    table = replace(TABLE, rows=rows, graphic_at=3)
+    figure = make_figure_table(table, [(), (1,)], noun="measure")
     wide = figure.lines(100)
     assert plain_text(wide.heading).split() == [
         *("criterion", "and", "measure", "value", "labels"),
@@ -96,8 +97,29 @@ def test_column_is_omitted_to_make_room_for_intervals() -> None:
     assert "●" not in plain_text(tiny.rows[1])
 
 
+def test_intervals_of_differences_have_a_common_scale_with_a_mark_at_zero() -> None:
+    rows = [
+        replace(make_row(["a", "x"]), graphic=Whisker(-0.2, -0.1, 0.0)),
+        replace(make_row(["b", "y"]), graphic=Whisker(-0.1, 0.1, 0.2)),
+        make_row(["c", "z"]),
+    ]
+    columns = [Column("name"), Column("right")]
+    table = Table(columns, rows, graphic_at=1, scale="difference")
+    assert table.scale_ends == (-0.2, 0.2)
+    laid_out = lay_out_figure(table, 34)
+    lines = [plain_text(line) for line in (laid_out.heading, *laid_out.rows)]
+    assert lines == [
+        "name            0            right",
+        "a     ━━━━━●━━━━┃──────────  x    ",
+        "b     ─────━━━━━┃━━━━●━━━━━  y    ",
+        "c                            z    ",
+    ]
+
+
 def test_tables_are_found_by_the_titles_of_their_columns() -> None:
     table = make_table(["a", "b", "c"], [["1", "2", "3"]], right_aligned=(2,))
     assert table.right_columns == [2]
     shown = table.without(["b"])
-    assert (shown.titles, shown.rows[0].texts, shown.right_columns) == (["a", "c"], ["1", "3"], [1])
+    assert (shown.titles, shown.rows[0].texts) == (["a", "c"], ["1", "3"])
+    assert shown.right_columns == [1]
+    assert replace(table, graphic_at=2).without(["b"]).graphic_at == 1

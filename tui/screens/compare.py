@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 
 from fcreview.model.item import Item
-from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count
 from fcreview.stats.run_comparison import (
     VERDICT_SOURCES,
@@ -23,13 +22,12 @@ from fcreview.stats.run_comparison import (
     VerdictSource,
     choose_verdict_source,
     compare_runs,
-    format_difference,
     format_p_value,
     is_clustered,
     list_caveats,
-    list_table_groups,
 )
 from fcreview.store.rows import QueueRow, RunRow
+from fcreview.tables.comparison import build_pass_rate_table, format_item_count
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
@@ -38,23 +36,19 @@ from fcreview.tui.review.other_runs import flip_detail_lines, read_outcomes
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.graphics import interval_bar, verdict_badge
+from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import (
     Line,
     LineBuilder,
-    StyledText,
     TableLines,
-    TextColumn,
     fit_line,
-    join_lines,
-    lay_out_table,
-    line_width,
     make_line,
     replace_missing_value_sign,
     truncate_middle,
 )
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
+from fcreview.tui.text.tables import lay_out_figure
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import LinkedList, TextList
@@ -66,32 +60,6 @@ SOURCE_NAMES: dict[VerdictSource, str] = {
 }
 
 
-HOLM_TITLE = "p (Holm)"
-"""Title of the column with p values that are corrected for the number of categories."""
-
-
-@dataclass(frozen=True, slots=True)
-class _RateTableLayout:
-    """Parts of the table of pass rates that need room."""
-
-    count_titles: tuple[str, ...]
-    """Titles of the columns to the right of the intervals."""
-    draws_intervals: bool = True
-
-
-LAYOUTS = (
-    _RateTableLayout(("both pass", "both fail", "only A", "only B", "p", HOLM_TITLE)),
-    _RateTableLayout(("only A", "only B", "p", HOLM_TITLE)),
-    _RateTableLayout(("both pass", "both fail", "only A", "only B", "p")),
-    _RateTableLayout(("only A", "only B", "p")),
-    _RateTableLayout(("only A", "only B")),
-    _RateTableLayout(("only A", "only B"), draws_intervals=False),
-    _RateTableLayout((), draws_intervals=False),
-)
-"""Layouts of the table, from the widest to the narrowest. The first layout that fits is used."""
-WHISKER_CELLS = (12, 50)
-"""Smallest and largest width of the drawn intervals, in cells."""
-GAP = 2
 FLIP_VERDICT_CELLS = 18
 """Width of the verdicts of both runs in the list of flips, with blanks, in cells."""
 MIN_ID_CELLS = 14
@@ -114,7 +82,7 @@ def summarize_comparison(comparison: RunComparison, width: int) -> str:
     noun = "item" if counts.n == 1 else "items"
     p_value = replace_missing_value_sign(format_p_value(overall.difference.p))
     parts = [
-        f"{_format_item_count(overall)} {noun}",
+        f"{format_item_count(overall)} {noun}",
         f"{_name_test(overall)} p {p_value}",
         f"only A {counts.only_a:,}, only B {counts.only_b:,}",
         f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
@@ -129,199 +97,6 @@ def summarize_comparison(comparison: RunComparison, width: int) -> str:
 
 def _name_test(group: ComparisonGroup) -> str:
     return "McNemar by cluster," if is_clustered(group) else "McNemar"
-
-
-@dataclass(frozen=True, slots=True)
-class _RateRow:
-    """Row of the table of pass rates."""
-
-    group: ComparisonGroup
-    is_comparable: bool
-    """Whether both runs have verdicts from the same source on some of its items."""
-
-
-def build_pass_rate_table(
-    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource, width: int
-) -> TableLines:
-    """Return the table of pass rates: all items, each category, then warnings about the
-    comparison.
-    """
-    rows = []
-    for group in list_table_groups(comparison, source_a, source_b):
-        is_comparable = group.is_comparable(source_a, source_b) and group.counts.n > 0
-        rows.append(_RateRow(group, is_comparable))
-
-    rate_columns = _rate_columns(rows)
-    rate_rows = [_rate_cells(row) for row in rows]
-    natural_rate_cells = line_width(lay_out_table(rate_columns, rate_rows, width).heading)
-
-    layout = _choose_layout(rows, natural_rate_cells, width)
-    counts = _lay_out_counts(rows, layout, width)
-    left_cells = width
-    if layout.count_titles:
-        left_cells -= line_width(counts.heading) + GAP
-    rates = lay_out_table(rate_columns, rate_rows, left_cells)
-    interval_cells = min(left_cells - line_width(rates.heading) - GAP, WHISKER_CELLS[1])
-    intervals = _interval_lines(rows, interval_cells)
-
-    heading = _join_with_gaps(rates.heading, intervals.heading, counts.heading)
-    lines = [
-        _join_with_gaps(*parts)
-        for parts in zip(rates.rows, intervals.rows, counts.rows, strict=True)
-    ]
-    for caveat in list_caveats(comparison, source_a, source_b):
-        lines.append(make_line(sanitize(caveat), "warn"))
-    return TableLines(heading, lines)
-
-
-def _rate_columns(rows: Sequence[_RateRow]) -> list[TextColumn]:
-    difference_cells = max(display_width(_format_group_difference(row)) for row in rows)
-    return [
-        TextColumn("category", truncate=truncate_middle, min_width=10),
-        TextColumn("items", align_right=True, min_width=5),
-        TextColumn("A", align_right=True, min_width=5),
-        TextColumn("B", align_right=True, min_width=5),
-        TextColumn("A - B, 95 % CI", min_width=difference_cells),
-    ]
-
-
-def _choose_layout(rows: Sequence[_RateRow], rate_cells: int, width: int) -> _RateTableLayout:
-    """Return the first layout that fits beside pass rates of `rate_cells`, or the narrowest."""
-    has_categories = len(rows) > 1
-    for layout in LAYOUTS:
-        if HOLM_TITLE in layout.count_titles and not has_categories:
-            continue
-        cells = rate_cells + GAP + line_width(_lay_out_counts(rows, layout, width).heading)
-        if layout.draws_intervals:
-            cells += WHISKER_CELLS[0] + GAP
-        if cells <= width:
-            return layout
-    return LAYOUTS[-1]
-
-
-def _lay_out_counts(rows: Sequence[_RateRow], layout: _RateTableLayout, width: int) -> TableLines:
-    columns = [TextColumn(title, align_right=True) for title in layout.count_titles]
-    cells = [_count_cells(row, layout.count_titles) for row in rows]
-    return lay_out_table(columns, cells, width)
-
-
-def _join_with_gaps(*parts: Line) -> Line:
-    return join_lines(parts, (" " * GAP, ""))
-
-
-def _rate_cells(row: _RateRow) -> list[StyledText]:
-    group = row.group
-    name = ("all items", "strong") if group.category is None else (sanitize(group.category), "")
-    n_items = (_format_item_count(group), "")
-    difference_style = "strong" if row.is_comparable else "dim"
-    return [
-        name,
-        n_items,
-        _rate_cell(group.rate_a, is_comparable=row.is_comparable),
-        _rate_cell(group.rate_b, is_comparable=row.is_comparable),
-        (_format_group_difference(row), difference_style),
-    ]
-
-
-def _rate_cell(rate: float | None, *, is_comparable: bool) -> StyledText:
-    if rate is None or not is_comparable:
-        return symbols().none, "dim"
-    return f"{100 * rate:.1f}", ""
-
-
-def _format_group_difference(row: _RateRow) -> str:
-    if not row.is_comparable:
-        return symbols().none
-    return replace_missing_value_sign(format_difference(row.group.difference))
-
-
-def _format_item_count(group: ComparisonGroup) -> str:
-    """Return the number of compared items: `3`, or `2 of 3` if one of three items lacks a
-    verdict in run A or B.
-    """
-    if group.counts.n < group.n_pairs:
-        return f"{group.counts.n:,} of {group.n_pairs:,}"
-    return f"{group.counts.n:,}"
-
-
-def _count_cells(row: _RateRow, titles: Sequence[str]) -> list[StyledText]:
-    """Return the cells of the columns `titles`: numbers of items, and p values."""
-    counts = row.group.counts
-    cell_by_title: dict[str, StyledText] = {
-        "both pass": (f"{counts.both_pass:,}", ""),
-        "both fail": (f"{counts.both_fail:,}", ""),
-        "only A": (f"{counts.only_a:,}", ""),
-        "only B": (f"{counts.only_b:,}", ""),
-        "p": _p_value_cell(row, row.group.difference.p),
-        HOLM_TITLE: _p_value_cell(row, row.group.p_holm),
-    }
-    return [cell_by_title[title] for title in titles]
-
-
-def _p_value_cell(row: _RateRow, p_value: float | None) -> StyledText:
-    if not row.is_comparable:
-        return symbols().none, "dim"
-    return replace_missing_value_sign(format_p_value(p_value)), "dim"
-
-
-@dataclass(frozen=True, slots=True)
-class _Interval:
-    """Difference of the pass rates with its confidence interval."""
-
-    low: float
-    value: float
-    high: float
-
-
-def _interval_lines(rows: Sequence[_RateRow], width: int) -> TableLines:
-    """Draw the confidence interval of each group's difference, on a common scale with a mark at 0.
-    The lines are empty if `width` is too small.
-    """
-    if width < WHISKER_CELLS[0]:
-        return TableLines((), [()] * len(rows))
-
-    intervals = [_find_interval(row) for row in rows]
-    lowest, highest = _find_scale(rows)
-    lines: list[Line] = []
-    for interval in intervals:
-        if interval is None:
-            lines.append(make_line(" " * width))
-            continue
-        bar = interval_bar(
-            interval.low,
-            interval.value,
-            interval.high,
-            (lowest, highest),
-            width,
-            marked_value=0.0,
-        )
-        lines.append(bar)
-
-    scale_length = (highest - lowest) or 1
-    zero_cells = round(-lowest / scale_length * (width - 1))
-    heading = make_line(pad(" " * zero_cells + "0", width), "dim")
-    return TableLines(heading, lines)
-
-
-def _find_interval(row: _RateRow) -> _Interval | None:
-    difference = row.group.difference
-    if not row.is_comparable:
-        return None
-    if difference.value is None or difference.low is None or difference.high is None:
-        return None
-    return _Interval(difference.low, difference.value, difference.high)
-
-
-def _find_scale(rows: Sequence[_RateRow]) -> tuple[float, float]:
-    """Return the smallest and largest end of all intervals. The scale contains 0."""
-    ends = [0.0]
-    for row in rows:
-        if not row.is_comparable:
-            continue
-        for end in (row.group.difference.low, row.group.difference.high):
-            if end is not None:
-                ends.append(end)
-    return min(ends), max(ends)
 
 
 def build_flip_table(
@@ -593,7 +368,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         border_cells = 2 if is_small_screen(self.size) else 6
         cells = self.size.width - border_cells
         source_a, source_b = self._sources
-        heading, lines = build_pass_rate_table(comparison, source_a, source_b, cells)
+        table = build_pass_rate_table(comparison, source_a, source_b)
+        heading, lines = lay_out_figure(table, cells)
+        for caveat in list_caveats(comparison, source_a, source_b):
+            lines.append(make_line(sanitize(caveat), "warn"))
 
         rates = self.query_one("#rates", TextList)
         # The lower half of the screen is for the flips.

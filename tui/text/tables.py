@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from fcreview.model.sanitize import pad
 from fcreview.model.wording import COLUMN_GAP, compute_column_widths
 from fcreview.tables.table import ALWAYS_SHOWN, SEPARATOR, Cell, Column, Cut, Row, Table, Whisker
 from fcreview.tui.text.graphics import interval_bar
 from fcreview.tui.text.lines import (
     ChoiceTable,
     Line,
-    LineBuilder,
     StyledText,
     TableLines,
     TextColumn,
     fit_line,
     lay_out_table,
-    line_width,
+    make_line,
     replace_missing_value_sign,
     truncate,
     truncate_middle,
@@ -31,7 +31,8 @@ INDENT = "  "
 MIN_INTERVAL_CELLS = 12
 MAX_INTERVAL_CELLS = 60
 """Minimum and maximum width, in cells, of the drawn intervals."""
-INTERVAL_GAP = 2
+GRAPHIC_PRIORITY = 20
+"""Priority of the drawn intervals, on the scale of `Column.priority`."""
 _CUTTERS: dict[Cut, Callable[[str, int], str]] = {"end": truncate, "middle": truncate_middle}
 
 
@@ -46,13 +47,21 @@ def make_styled_text(cell: Cell) -> StyledText:
 
 
 def lay_out_figure(table: Table, cells: int) -> TableLines:
-    """Lay out a table in `cells`. It omits columns with a low priority before it shortens texts."""
-    shown = omit_columns(table, cells)
+    """Lay out a table in `cells`. It omits parts with a low priority before it shortens texts."""
+    shown = omit_parts(table, cells)
+    graphic_cells = 0
+    if shown.graphic_at is not None:
+        free_cells = cells - _measure_natural_width(shown) - COLUMN_GAP
+        graphic_cells = min(free_cells, MAX_INTERVAL_CELLS)
+
     rows_in_columns = [row for row in shown.rows if not row.is_heading]
     laid_out = lay_out_table(
         [_make_text_column(column) for column in shown.columns],
         [_make_styled_texts(row) for row in rows_in_columns],
         cells,
+    )
+    heading = _insert_graphic(
+        laid_out.heading, shown, _format_scale(shown, graphic_cells) if graphic_cells else ()
     )
 
     lines_in_columns = iter(laid_out.rows)
@@ -61,22 +70,38 @@ def lay_out_figure(table: Table, cells: int) -> TableLines:
         if row.is_heading:
             # The other cells of the row are empty, so that a heading may be wider than its column.
             lines.append(fit_line((make_styled_text(row.cells[0]),), cells))
-        else:
-            lines.append(next(lines_in_columns))
-    return TableLines(laid_out.heading, lines)
+            continue
+        graphic = _draw_graphic(row, shown, graphic_cells) if graphic_cells else ()
+        lines.append(_insert_graphic(next(lines_in_columns), shown, graphic))
+    return TableLines(heading, lines)
 
 
-def omit_columns(table: Table, cells: int) -> Table:
-    """Omit the columns with the lowest priority until the texts of the others fit into `cells`, or
-    all others are always shown.
+def omit_parts(table: Table, cells: int) -> Table:
+    """Omit the columns with the lowest priority, and the drawn intervals, until the texts of the
+    others fit into `cells`, or all others are always shown.
     """
     shown = table
-    while _measure_natural_width(shown) > cells:
+    if not table.whiskers:
+        shown = replace(shown, graphic_at=None)
+
+    while _measure_smallest_width(shown) > cells:
         least_important = min(shown.columns, key=lambda column: column.priority)
-        if least_important.priority >= ALWAYS_SHOWN:
+        is_graphic_drawn = shown.graphic_at is not None
+        if is_graphic_drawn and least_important.priority > GRAPHIC_PRIORITY:
+            shown = replace(shown, graphic_at=None)
+        elif least_important.priority < ALWAYS_SHOWN:
+            shown = shown.without([least_important.title])
+        else:
             break
-        shown = shown.without([least_important.title])
     return shown
+
+
+def _measure_smallest_width(table: Table) -> int:
+    """Return the width, in cells, at which no text is cut and intervals can be drawn."""
+    width = _measure_natural_width(table)
+    if table.graphic_at is not None:
+        width += COLUMN_GAP + MIN_INTERVAL_CELLS
+    return width
 
 
 def _measure_natural_width(table: Table) -> int:
@@ -105,28 +130,54 @@ def _make_styled_texts(row: Row) -> list[StyledText]:
     return texts
 
 
+def _insert_graphic(line: Line, table: Table, graphic: Line) -> Line:
+    """Insert a graphic before the column to the left of which the table draws it. The line has a
+    part for each column.
+    """
+    if table.graphic_at is None or not graphic:
+        return line
+    gap: StyledText = (" " * COLUMN_GAP, "")
+    return (*line[: table.graphic_at], gap, *graphic, *line[table.graphic_at :])
+
+
+def _format_scale(table: Table, cells: int) -> Line:
+    """Return the ends of the scale, such as `-0.2` and `1`, `cells` apart. On the scale of
+    differences, return the mark of 0.
+    """
+    lowest, highest = table.scale_ends
+    if table.scale == "difference":
+        zero_position = round(-lowest / ((highest - lowest) or 1) * (cells - 1))
+        return make_line(pad(" " * zero_position + "0", cells), "dim")
+    lowest_text = f"{lowest:.1f}".rstrip("0").rstrip(".")
+    return make_line(lowest_text + "1".rjust(cells - len(lowest_text)), "dim")
+
+
+def _draw_graphic(row: Row, table: Table, cells: int) -> Line:
+    """Draw the interval of a row, with a mark at the official rate or at a difference of 0."""
+    whisker = row.graphic
+    if not isinstance(whisker, Whisker):
+        return make_line(" " * cells)
+    marked_value = 0.0 if table.scale == "difference" else whisker.official
+    return interval_bar(
+        whisker.low,
+        whisker.value,
+        whisker.high,
+        scale=table.scale_ends,
+        cells=cells,
+        marked_value=marked_value,
+    )
+
+
 @dataclass(slots=True)
 class FigureTable(ChoiceTable[T]):
-    """Table of a figure in which the user chooses a row.
-
-    If there is room, intervals are drawn at the right, on a common scale up to 1.
-    """
+    """Table of a figure in which the user chooses a row."""
 
     figure: Table = field(kw_only=True)
 
     def lines(self, cells: int) -> TableLines:
-        table_cells = cells - 3
-        whiskers = [_find_whisker(row) for row in self.figure.rows]
-        known_whiskers = [whisker for whisker in whiskers if whisker is not None]
-        figure = self.figure
-        if known_whiskers:
-            figure = omit_columns(figure, table_cells - MIN_INTERVAL_CELLS - INTERVAL_GAP)
-
-        laid_out = lay_out_figure(figure, table_cells)
-        table = TableLines(
-            (("  ", ""), *laid_out.heading), [((" ", ""), *line) for line in laid_out.rows]
-        )
-        return _add_intervals(table, whiskers, known_whiskers, cells)
+        laid_out = lay_out_figure(self.figure, cells - 3)
+        rows: list[Line] = [((" ", ""), *line) for line in laid_out.rows]
+        return TableLines((("  ", ""), *laid_out.heading), rows)
 
 
 def make_figure_table(
@@ -142,46 +193,3 @@ def make_figure_table(
         figure=figure,
         **fields,
     )
-
-
-def _find_whisker(row: Row) -> Whisker | None:
-    return row.graphic if isinstance(row.graphic, Whisker) else None
-
-
-def _add_intervals(
-    table: TableLines,
-    whiskers: Sequence[Whisker | None],
-    known_whiskers: Sequence[Whisker],
-    cells: int,
-) -> TableLines:
-    """Draw the interval of each row to the right of the table, if there is room."""
-    interval_start = line_width(table.heading) + INTERVAL_GAP
-    interval_cells = min(cells - interval_start - 1, MAX_INTERVAL_CELLS)
-    if not known_whiskers or interval_cells < MIN_INTERVAL_CELLS:
-        return table
-
-    lowest = min(0.0, *(whisker.low for whisker in known_whiskers))
-    heading = LineBuilder()
-    heading.add_line(table.heading)
-    heading.pad_to(interval_start)
-    heading.add(_format_scale(lowest, interval_cells), "dim")
-
-    rows = []
-    for row, whisker in zip(table.rows, whiskers, strict=True):
-        line = LineBuilder()
-        line.add_line(row)
-        if whisker is not None:
-            line.pad_to(interval_start - 1)
-            line.add_line(_draw_interval(whisker, lowest, interval_cells))
-        rows.append(line.build())
-    return TableLines(heading.build(), rows)
-
-
-def _format_scale(lowest: float, cells: int) -> str:
-    """Return the ends of the scale, such as `-0.2` and `1`, `cells` apart."""
-    lowest_text = f"{lowest:.1f}".rstrip("0").rstrip(".")
-    return lowest_text + "1".rjust(cells - len(lowest_text))
-
-
-def _draw_interval(whisker: Whisker, lowest: float, cells: int) -> Line:
-    return interval_bar(whisker.low, whisker.value, whisker.high, scale=(lowest, 1.0), cells=cells)

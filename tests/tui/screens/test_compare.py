@@ -12,11 +12,11 @@ import pytest
 
 from fcreview.stats.run_comparison import compare_runs
 from fcreview.store.workspace import Workspace
+from fcreview.tables.comparison import build_pass_rate_table
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.compare import CompareScreen, FlipScreen, build_pass_rate_table
+from fcreview.tui.screens.compare import CompareScreen, FlipScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import plain_text
 from tests.stats.comparison_cases import make_outcomes
 from tests.store.factory import Imported
 from tests.tui import idle
@@ -49,15 +49,13 @@ def test_table_has_p_values_corrected_for_the_number_of_categories() -> None:
     adjusted = [group.p_holm for group in comparison.categories]
     assert adjusted == [2 / 2**8, 1 / 2**6]
 
-    for width in (160, 100):
-        table = build_pass_rate_table(comparison, "official", "official", width)
-        assert plain_text(table.heading).rstrip().endswith("p  p (Holm)")
-        _, *categories = map(plain_text, table.rows)
-        for line, p in zip(categories, adjusted, strict=True):
-            assert line.rstrip().endswith(f"{p:.3f}")
+    table = build_pass_rate_table(comparison, "official", "official")
+    assert table.titles[-2:] == ["p", "p (Holm)"]
+    _, *categories = table.rows
+    assert [row.texts[-1] for row in categories] == [f"{p:.3f}" for p in adjusted]
     one_category = compare_runs(make_outcomes("PPP"), make_outcomes("PFF"))
-    table = build_pass_rate_table(one_category, "official", "official", 160)
-    assert "Holm" not in plain_text(table.heading)
+    table = build_pass_rate_table(one_category, "official", "official")
+    assert "p (Holm)" not in table.titles
 
 
 @asynccontextmanager
@@ -89,13 +87,16 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         assert isinstance(person.app.screen, CompareScreen)
         assert lines[0].endswith("A maple   B birch")
         assert "Pass rates · official verdicts" in lines[1]
-        heading, whole = lines[find_line(lines, "95 % CI")], lines[find_line(lines, "all items")]
+        heading, whole = (
+            lines[find_line(lines, "95 % interval")],
+            lines[find_line(lines, "all items")],
+        )
         titles = [
             "category",
             "items",
-            "A",
-            "B",
-            "A - B, 95 % CI",
+            "A, %",
+            "B, %",
+            "A - B, 95 % interval",
             "0",
             "both pass",
             "both fail",

@@ -1,0 +1,216 @@
+"""Tables of a comparison: the pass rates of two runs, and the ranking of many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import NO_VALUE, format_rate
+from fcreview.stats.paired_difference import INTERVAL_DESCRIPTION
+from fcreview.stats.run_comparison import (
+    ComparisonGroup,
+    RankedRun,
+    RunComparison,
+    VerdictSource,
+    describe_test,
+    format_difference,
+    format_p_value,
+    is_clustered,
+    list_table_groups,
+)
+from fcreview.tables.table import Cell, Column, Row, Table, Whisker, make_row, make_whisker
+
+CLUSTER_MARK = "c"
+HOLM_TITLE = "p (Holm)"
+"""Title of the column with p values that are corrected for the number of categories."""
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupRow:
+    """Items of a row of the table of pass rates."""
+
+    group: ComparisonGroup
+    is_comparable: bool
+    """Whether both runs have verdicts from the same source on some of the items.
+
+    Otherwise only counts are known: the items with a verdict would be no random sample.
+    """
+
+
+def build_pass_rate_table(
+    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
+) -> Table:
+    """Return the pass rates of two runs, their difference and its test: for all items, and for
+    each category if there are several.
+    """
+    rows = []
+    for group in list_table_groups(comparison, source_a, source_b):
+        is_comparable = group.is_comparable(source_a, source_b) and group.counts.n > 0
+        rows.append(_GroupRow(group, is_comparable))
+
+    columns = [
+        Column("category", cut="middle", min_cells=10),
+        Column("items", align_right=True, min_cells=5),
+        Column("A, %", align_right=True, min_cells=5),
+        Column("B, %", align_right=True, min_cells=5),
+        Column("A - B, 95 % interval", min_cells=_measure_differences(rows)),
+        Column("both pass", align_right=True, priority=1),
+        Column("both fail", align_right=True, priority=1),
+        Column("only A", align_right=True, priority=30),
+        Column("only B", align_right=True, priority=30),
+        Column("p", align_right=True, priority=3),
+    ]
+    # p values of several categories are also corrected for their number.
+    has_categories = len(rows) > 1
+    if has_categories:
+        columns.append(Column(HOLM_TITLE, align_right=True, priority=2))
+    return Table(
+        columns,
+        [_build_group_row(row, has_holm=has_categories) for row in rows],
+        notes=[_explain_figures([row.group for row in rows])],
+        graphic_at=5,
+        scale="difference",
+    )
+
+
+def _measure_differences(rows: Sequence[_GroupRow]) -> int:
+    """Return the width, in cells, of the longest difference, which is never cut."""
+    return max(len(_format_difference(row)) for row in rows)
+
+
+def _build_group_row(row: _GroupRow, *, has_holm: bool) -> Row:
+    group = row.group
+    counts = group.counts
+    name = Cell("all items", "strong")
+    if group.category is not None:
+        name = Cell(sanitize(group.category))
+
+    cells = [
+        name,
+        Cell(format_item_count(group)),
+        _make_rate_cell(row, group.rate_a),
+        _make_rate_cell(row, group.rate_b),
+        Cell(_format_difference(row), "strong" if row.is_comparable else "dim"),
+        Cell(f"{counts.both_pass:,}"),
+        Cell(f"{counts.both_fail:,}"),
+        Cell(f"{counts.only_a:,}"),
+        Cell(f"{counts.only_b:,}"),
+        Cell(_format_p_value_and_mark(row), "dim"),
+    ]
+    if has_holm:
+        holm = format_p_value(group.p_holm) if row.is_comparable else NO_VALUE
+        cells.append(Cell(holm, "dim"))
+    return Row(cells, graphic=_find_whisker(row))
+
+
+def format_item_count(group: ComparisonGroup) -> str:
+    """Return the number of compared items: `3`, or `2 of 3` if one of three items lacks a
+    verdict in run A or B.
+    """
+    if group.counts.n < group.n_pairs:
+        return f"{group.counts.n:,} of {group.n_pairs:,}"
+    return f"{group.counts.n:,}"
+
+
+def _make_rate_cell(row: _GroupRow, rate: float | None) -> Cell:
+    if rate is None or not row.is_comparable:
+        return Cell(NO_VALUE, "dim")
+    return Cell(f"{100 * rate:.1f}")
+
+
+def _format_difference(row: _GroupRow) -> str:
+    return format_difference(row.group.difference) if row.is_comparable else NO_VALUE
+
+
+def _format_p_value_and_mark(row: _GroupRow) -> str:
+    """Format a p value. A mark says that the test is by cluster."""
+    p_value = row.group.difference.p
+    if not row.is_comparable:
+        return NO_VALUE
+    text = format_p_value(p_value)
+    if p_value is not None and is_clustered(row.group):
+        return f"{text} {CLUSTER_MARK}"
+    return text
+
+
+def _find_whisker(row: _GroupRow) -> Whisker | None:
+    if not row.is_comparable:
+        return None
+    difference = row.group.difference
+    return make_whisker(difference.low, difference.value, difference.high)
+
+
+def _explain_figures(groups: Sequence[ComparisonGroup]) -> str:
+    """Name the interval and the tests of the table."""
+    sentences = [f"[ ]: {INTERVAL_DESCRIPTION}."]
+    tests = describe_test(groups)
+    if tests:
+        sentences.append(f"p: {tests}, two-sided.")
+    if any(is_clustered(group) for group in groups):
+        sentences.append(f"{CLUSTER_MARK}: test and interval by cluster.")
+    if len(groups) > 1:
+        sentences.append(f"{HOLM_TITLE}: corrected for the number of categories (Holm 1979).")
+    return " ".join(sentences)
+
+
+TIE_MARK = "="
+"""Marks a run that may be as good as the best run."""
+RANKING_NOTE = (
+    "[ ]: 95 % intervals, by cluster. to best: difference from the first run."
+    f" {TIE_MARK}: its interval contains 0, not corrected for the number of runs."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedName:
+    """Run of a ranking with its number and name."""
+
+    ranked: RankedRun
+    number: int
+    name: str
+
+
+def build_ranking_table(runs: Sequence[RankedName], *, shows_reviews: bool) -> Table:
+    """Return the runs, best first, with intervals and the differences from the best run."""
+    columns = [
+        Column("rank", align_right=True),
+        Column(""),
+        Column("run", align_right=True),
+        Column("name"),
+        Column("pass rate", align_right=True),
+        Column("95 % interval"),
+        Column("passed", align_right=True),
+        Column("of", align_right=True),
+        Column("to best, points"),
+    ]
+    if shows_reviews:
+        columns.append(Column("reviewed", align_right=True))
+    rows = [_build_ranking_row(run, shows_reviews=shows_reviews) for run in runs]
+    return Table(columns, rows, notes=[RANKING_NOTE])
+
+
+def _build_ranking_row(run: RankedName, *, shows_reviews: bool) -> Row:
+    ranked = run.ranked
+    rate = ranked.clustered_rate
+    interval = NO_VALUE
+    if rate is not None:
+        interval = f"[{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    to_best = NO_VALUE
+    if ranked.to_best is not None:
+        to_best = format_difference(ranked.to_best)
+
+    texts = [
+        str(ranked.rank),
+        TIE_MARK if ranked.is_tied else "",
+        str(run.number),
+        sanitize(run.name),
+        format_rate(ranked.passed, ranked.known),
+        interval,
+        f"{ranked.passed:,}",
+        f"{ranked.known:,}",
+        to_best,
+    ]
+    if shows_reviews:
+        texts.append(f"{ranked.n_reviewed:,}")
+    return make_row(texts)

@@ -32,6 +32,7 @@ DEFAULT_OPTION_VALUES: dict[ImportOption, str] = {
 """Values that restore the default of an import option, which depends on the files."""
 EVALUATORS = ("2025-08", "2025-10")
 NO_SCORES = "none"  # value of --score that forgets the score folders of the runs
+NO_MAPPING = "none"  # value of --map that forgets the mapping files of the workspace
 NO_ERRATA = "none"  # value of --errata that removes the errata from the workspace
 
 
@@ -53,6 +54,7 @@ class WorkspaceOptions:
     verdict_from: str | None = None  # SCORER[.KEY] of an Inspect log
     score: Sequence[Path] | None = None  # score folders that do not stand beside their results
     language: str | None = None  # language of the dataset, such as `zh`
+    mapping: str | None = None  # mapping file, or the name of one that fcreview has
     name: str | None = None  # name of the only run at the paths, empty to forget it
     errata: str | None = None  # path of the errata file, `NO_ERRATA` to remove errata, or None
 
@@ -165,6 +167,10 @@ LANGUAGE_HELP = (
     " run; `auto`"
     " restores the default."
 )
+MAP_HELP = (
+    "Mapping file that says where everything is in the files (docs/mapping.md). fcreview remembers"
+    " it; `none` forgets it."
+)
 POLICY_HELP = f"Rule for items on which annotators disagree: {', '.join(POLICIES)}."
 DATA_HELP = "Dataset folder. fcreview remembers it for the run. You can repeat the option."
 WORKSPACE_HELP = "Store .fcreview/ in DIR instead of next to the run."
@@ -188,8 +194,9 @@ SHARED_OPTIONS: dict[str, ParameterSpec] = {
     ),
     "score": (Annotated[list[Path] | None, option("--score DIR", SCORE_HELP)], None),
     "language": (Annotated[str | None, option("--language CODE", LANGUAGE_HELP)], None),
+    "mapping": (Annotated[str | None, option("--map FILE", MAP_HELP)], None),
 }
-IMPORT_OPTIONS = ("format", "decoder", "evaluator", "verdict_from", "score", "language")
+IMPORT_OPTIONS = ("format", "decoder", "evaluator", "verdict_from", "score", "language", "mapping")
 """Options in `SHARED_OPTIONS` that change how runs are found and read."""
 COMMON_OPTIONS = ("data", "errata", "workspace")
 

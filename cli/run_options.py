@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fcreview.cli.options import DEFAULT_OPTION_VALUES, WorkspaceOptions
+from fcreview.cli.options import DEFAULT_OPTION_VALUES, NO_MAPPING, WorkspaceOptions
 from fcreview.cli.workspace import set_and_save_errata
 from fcreview.errors import UsageError
 from fcreview.model.sanitize import sanitize
@@ -220,3 +220,48 @@ class SavedLanguages:
             return
         with suppress(OSError):
             self._workspace.files.write_json(self._file, self._languages)
+
+
+def remember_mapping(
+    options: WorkspaceOptions, mapping_file: Path | None, workspace: Workspace
+) -> None:
+    """Remember the mapping file of --map. `--map none` forgets all of them."""
+    if options.mapping is None:
+        return
+    mappings = SavedMappings(workspace)
+    if mapping_file is not None:
+        mappings.add_file(mapping_file)
+    elif options.mapping == NO_MAPPING:
+        mappings.forget_files()
+    mappings.save()
+
+
+class SavedMappings:
+    """The mapping files of --map, in `.fcreview/mappings.json`, in the form `{path: true}`.
+
+    Later commands need them to find the runs again.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._file = workspace.root / "mappings.json"
+        self._paths = list(workspace.files.read_json_object(self._file))
+        self._before = list(self._paths)
+
+    def get_files(self) -> tuple[Path, ...]:
+        return tuple(self._workspace.to_absolute_path(path) for path in self._paths)
+
+    def add_file(self, path: Path) -> None:
+        stored_path = self._workspace.to_stored_path(path)
+        if stored_path not in self._paths:
+            self._paths.append(stored_path)
+
+    def forget_files(self) -> None:
+        self._paths.clear()
+
+    def save(self) -> None:
+        """Write the file if a path changed. A place that cannot be written is ignored."""
+        if self._paths == self._before:
+            return
+        with suppress(OSError):
+            self._workspace.files.write_json(self._file, dict.fromkeys(self._paths, True))

@@ -68,6 +68,7 @@ def _raise_for_import_options(options: WorkspaceOptions) -> None:
         "format": options.format,
         "score": options.score,
         "language": options.language,
+        "map": options.mapping,
         **options.import_options,
     }
     for name, value in values.items():

@@ -28,9 +28,15 @@ import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.dataset_choice import DatasetSources, set_dataset_facts
-from fcreview.cli.options import NO_SCORES, WorkspaceOptions
+from fcreview.cli.options import NO_MAPPING, NO_SCORES, WorkspaceOptions
 from fcreview.cli.output import Progress, check_choice, print_limited_messages, print_message
-from fcreview.cli.run_options import SavedLanguages, remember_languages, set_options_and_errata
+from fcreview.cli.run_options import (
+    SavedLanguages,
+    SavedMappings,
+    remember_languages,
+    remember_mapping,
+    set_options_and_errata,
+)
 from fcreview.cli.workspace import (
     MAX_MESSAGES,
     RunNumbers,
@@ -141,6 +147,7 @@ def _create_import_cache(options: WorkspaceOptions, config: Config) -> ImportCac
         options.language,
         options.score,
         options.import_options,
+        options.mapping,
         config.decoders,
         config.run_names,
     )
@@ -319,6 +326,8 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
         options.language or "",
         remembered_scores=load_remembered_scores(options),
         remembered_languages=load_remembered_languages(options),
+        mapping_file=resolve_mapping_option(options),
+        remembered_mappings=load_remembered_mappings(options),
     )
     # These folders are searched after the folders of --data or of earlier commands.
     permanent_folders = list_data_folders(replace(options, data=None), config)
@@ -352,6 +361,52 @@ def load_remembered_languages(options: WorkspaceOptions) -> dict[Path, str]:
         return SavedLanguages(locate_workspace(options, create=False)).get_languages()
     except WorkspaceError:
         return {}
+
+
+def resolve_mapping_option(options: WorkspaceOptions) -> Path | None:
+    """Return the path of the mapping file of --map.
+
+    Raises CommandError if it does not exist, and InvalidMapping if it has mistakes.
+    """
+    if options.mapping is None or options.mapping == NO_MAPPING:
+        return None
+    return resolve_mapping_file(options.mapping)
+
+
+def resolve_mapping_file(name: str) -> Path:
+    """Return the path of a mapping file, or of one that fcreview has.
+
+    Raises CommandError if it does not exist, and InvalidMapping if it has mistakes.
+    """
+    from fcreview.importers.mapping.check import find_sources_without_files
+    from fcreview.importers.mapping.discovery import list_shipped_mappings
+    from fcreview.importers.mapping.mapping_file import InvalidMapping, load_mapping
+
+    path = Path(os.path.abspath(name))  # noqa: PTH100 - keep symbolic links
+    if not path.exists():
+        shipped = list_shipped_mappings()
+        if name not in shipped:
+            raise CommandError(
+                f"the file of --map {name} does not exist. Pass a mapping file, or"
+                f" {' or '.join(shipped)}"
+            )
+        return shipped[name]
+    problems = find_sources_without_files(load_mapping(path), path.parent)
+    if problems:
+        raise InvalidMapping(path, problems)
+    return path
+
+
+def load_remembered_mappings(options: WorkspaceOptions) -> tuple[Path, ...]:
+    """Load the mapping files that earlier commands named."""
+    from fcreview.store.workspace import WorkspaceError
+
+    if options.mapping is not None:
+        return ()
+    try:
+        return SavedMappings(locate_workspace(options, create=False)).get_files()
+    except WorkspaceError:
+        return ()
 
 
 def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
@@ -546,11 +601,13 @@ def import_discovered_runs(
             workspace = locate_workspace(options, create=False)
         except WorkspaceError:
             raise CommandError(explain_no_runs(options, summary_without_runs)) from None
+        remember_mapping(options, resolve_mapping_option(options), workspace)
         return workspace, summary_without_runs
 
     workspace = locate_workspace(options)
     set_options_and_errata(discovered.plans, options, config, workspace)
     remember_languages(discovered.plans, options, workspace)
+    remember_mapping(options, resolve_mapping_option(options), workspace)
     remember_score_folders(discovered.plans, options, workspace)
     with Progress() as progress:
         progress.show_first_line()

@@ -42,6 +42,10 @@ class SearchOptions:
 
     They may no longer exist.
     """
+    mapping_file: Path | None = None
+    """File of --map, which says where everything is in the files. No other importer is used."""
+    remembered_mappings: tuple[Path, ...] = ()
+    """Files of --map in earlier commands."""
     remembered_languages: Mapping[Path, str] = field(default_factory=dict)
     """Folder of results -> language of --language in an earlier command."""
 

@@ -45,6 +45,7 @@ from fcreview.importers.generic_format.importer import GenericImporter
 from fcreview.importers.hammerbench.importer import HammerbenchImporter
 from fcreview.importers.importer import Importer
 from fcreview.importers.inspect.importer import InspectImporter
+from fcreview.importers.mapping.importer import MappingImporter
 from fcreview.importers.nemo_gym.importer import NemoGymImporter
 from fcreview.importers.tau.importer import TauImporter
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
@@ -71,7 +72,10 @@ if TYPE_CHECKING:
 
 GENERIC: Importer = GenericImporter()
 """Importer for files in the generic format, which can name any benchmark."""
+MAPPING: Importer = MappingImporter()
+"""Importer for files that a mapping file describes."""
 IMPORTERS: tuple[Importer, ...] = (
+    MAPPING,  # what the user says of files counts before what they look like
     BfclImporter(),
     AcebenchImporter(),
     HammerbenchImporter(),
@@ -142,6 +146,8 @@ def discover(
         search: what the user said about the files.
     """
     importers = IMPORTERS if format is None else (get_importer(format),)
+    if search.mapping_file is not None:
+        importers = (MAPPING,)
     gathered = gather_files(paths)
     copies = find_copies(gathered.files, paths)
     named_folders = _make_absolute([*data, *list_environment_folders()])

@@ -47,6 +47,7 @@ COMMAND_GROUPS = {
         "import-labels": "Import exported labels as reviews.",
         "merge": "Merge another workspace.",
         "team": "Exchange reviews with a team through a PostgreSQL server.",
+        "map": "Check and propose mapping files.",
         "schema": "Print the JSON Schema of the generic format.",
     },
     "Setup": {
@@ -64,6 +65,7 @@ is repeated here so that `fcreview --help` imports no command.
 # modules of the commands that have another name
 MODULES = {
     "import": "run_import",
+    "map": "mapping",
     "schema": "run_import",
 }
 COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]

@@ -19,20 +19,23 @@ from fcreview.cli.options import (
 )
 from fcreview.cli.output import emit, emit_json
 from fcreview.cli.workspace import WorkspaceSession
-from fcreview.cli.workspace_import import open_workspace
+from fcreview.cli.workspace_import import open_workspace, resolve_mapping_file
 from fcreview.errors import CommandError, UsageError
 from fcreview.exporters.base import FORMATS
 from fcreview.model.review import FAULTS, Annotation, Fault
 from fcreview.model.wording import format_count
+from fcreview.run_plan import SearchOptions
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.store.label_import import ImportedReview, InvalidRecord, LabelImportResult
 
+DEFAULT_SEARCH = SearchOptions()
 MAX_INPUT_BYTES = 1 << 30  # size limit of input files
 RUN_FORMAT = "inspect"  # format of files that contain a run with human reviews
 NOTES_FORMAT = "tau2-notes"  # format of notes on simulations of a run
-OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
+MAPPING_FORMAT = "mapping"  # mapping file that names the verdicts of people
+OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT, MAPPING_FORMAT)
 READERS = {each.name: each.read for each in FORMATS if each.read}
 # what error messages call a record of a format, if not `line`
 RECORD_UNITS = {
@@ -67,7 +70,7 @@ def import_labels(
     Records the reviews for --annotator (default: you). If a line is invalid, nothing is recorded.
     Reviews that the workspace already has are skipped. With --format inspect, FILE is an Inspect
     log whose score edits are imported. With --format tau2-notes, FILE is a note or a folder of
-    notes.
+    notes. With --format mapping, FILE is a mapping file with [[human]], and PATH has its runs.
 
     Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
     """
@@ -93,13 +96,13 @@ def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidR
 
 
 def _read_reviews_in_runs(
-    paths: Sequence[Path], benchmark: str
+    paths: Sequence[Path], benchmark: str, search: SearchOptions = DEFAULT_SEARCH
 ) -> list[ImportedReview | InvalidRecord]:
     """Read the reviews that the items of runs contain, such as score edits of an Inspect log."""
     from fcreview.importers.registry import discover, read_items
     from fcreview.model.item import Item
 
-    discovered = discover(paths, format=benchmark)
+    discovered = discover(paths, format=benchmark, search=search)
     if not discovered.plans:
         errors = [issue.what for issue in discovered.issues if issue.severity == "error"]
         raise CommandError("\n".join(errors))
@@ -213,7 +216,19 @@ def _read_reviews(
         # Notes name simulations of the runs, so the runs are read with them.
         paths = [Path(row.info.path) for row in session.runs if row.info.benchmark == "tau"]
         return _read_reviews_in_runs([*paths, file], "tau")
+    if format_name == MAPPING_FORMAT:
+        return _read_mapped_reviews(session, file)
     return _read_labels(file, format_name)
+
+
+def _read_mapped_reviews(
+    session: WorkspaceSession, file: Path
+) -> list[ImportedReview | InvalidRecord]:
+    """Read the verdicts of people that a mapping file names, from the files of the runs."""
+    mapping_file = resolve_mapping_file(str(file))
+    search = SearchOptions(mapping_file=mapping_file)
+    paths = [Path(row.info.path) for row in session.runs]
+    return _read_reviews_in_runs(paths, MAPPING_FORMAT, search)
 
 
 def read_limited_file(path: Path) -> bytes:

@@ -174,6 +174,7 @@ def build_open_arguments(
     values: dict[str, object] = {
         "format": options.format,
         "language": options.language,
+        "map": options.mapping,
         **options.import_options,
         "workspace": options.workspace,
         "queue": queue,

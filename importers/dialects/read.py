@@ -33,6 +33,7 @@ from fcreview.importers.dialects.detection import (
 )
 from fcreview.importers.dialects.pairing import pair_results
 from fcreview.importers.dialects.reading import collect_fragments
+from fcreview.importers.dialects.text_calls import read_text_calls
 from fcreview.importers.dialects.tools import find_listed_tools, read_tools
 
 MessageReader = Callable[[Sequence[Any]], Iterator[ParsedMessage | MessageIssue]]
@@ -70,11 +71,14 @@ class _WrittenConversation:
     """Why the reply is incomplete."""
 
 
-def read_conversation(written: Any, *, dialect: str | None = None) -> ParsedConversation:
+def read_conversation(
+    written: Any, *, dialect: str | None = None, call_style: str | None = None
+) -> ParsedConversation:
     """Read a conversation.
 
     `written` is a list of messages, or an object with such a list: a request, a response, or a
-    record of a log. Without `dialect`, the messages show which dialect it is.
+    record of a log. Without `dialect`, the messages show which dialect it is. With `call_style`, a
+    name in `text_calls.STYLES`, replies without calls may have calls in their text.
     """
     parts = _find_parts(written)
     dialects = [dialect] if dialect else _detect(parts)
@@ -88,11 +92,26 @@ def read_conversation(written: Any, *, dialect: str | None = None) -> ParsedConv
             conversation.issues.append(reading)
         else:
             conversation.messages.append(reading)
+    if call_style is not None:
+        _read_calls_in_texts(conversation, call_style)
     if not conversation.messages and not conversation.issues:
         conversation.issues.append(MessageIssue("no messages were found", path="messages"))
     conversation.issues.extend(pair_results(conversation.messages))
     _add_functions(conversation, parts)
     return conversation
+
+
+def _read_calls_in_texts(conversation: ParsedConversation, call_style: str) -> None:
+    """Take the calls out of the texts of replies that have no other calls."""
+    for message in conversation.messages:
+        if message.role != "assistant" or message.calls or not message.text:
+            continue
+        reply = read_text_calls(message.text, call_style, path=message.path)
+        message.text = reply.text
+        message.calls = reply.calls
+        if reply.reasoning:
+            message.reasoning = (message.reasoning or "") + reply.reasoning
+        conversation.issues.extend(reply.issues)
 
 
 def _detect(parts: _WrittenConversation) -> list[str]:

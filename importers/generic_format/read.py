@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from fcreview.importers.common.golden_comparison import compare_with_golden_calls
 from fcreview.importers.common.incidents import apply_incident, flag_judge_failure
 from fcreview.importers.common.jsonl import (
     JsonRecord,
@@ -40,12 +41,10 @@ from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.incidents import find_line_incident
 from fcreview.importers.generic_format.whole_conversation import read_whole_conversation
 from fcreview.matching.align import align_calls_by_turn
-from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ADDRESS_FORMS, ITEM
 from fcreview.model.item import (
     AcceptedValues,
     Call,
-    CallPair,
     ImportIssue,
     Item,
     Verdict,
@@ -399,9 +398,7 @@ def _compare_with_golden_calls(
     """Set the golden calls, the pairs, the first difference and the recomputed verdict."""
     item.golden = parse_golden_calls(golden_calls)
     _report_malformed_alternatives(item, golden_calls)
-    item.pairs = align_calls_by_turn(item.golden, item.predicted, keep_order=keep_order)
-    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    _recompute_verdict(item)
+    compare_with_golden_calls(item, keep_order=keep_order)
 
 
 def _list_answer_messages(source: _SourceRecord) -> list[Any]:
@@ -462,45 +459,6 @@ def _report_malformed_alternatives(item: Item, golden_calls: list[GoldenCall]) -
                     ' form {"any_of": [...], "optional": false}. It is compared as an object'
                 )
                 add_issue(item, what)
-
-
-def _recompute_verdict(item: Item) -> None:
-    """Set the recomputed verdict: pass if all calls equal the golden calls, else fail with the
-    first error's type.
-    """
-    differing = next((pair for pair in item.pairs if pair.state != "="), None)
-    item.rule = differing is None
-    if differing is not None:
-        item.rule_error_type = _choose_error_type(differing)
-
-    # A verdict that the record states counts instead.
-    has_stated_verdict = any(
-        verdict.source == "rule" and verdict.criterion == "correct" for verdict in item.verdicts
-    )
-    if not has_stated_verdict:
-        item.verdicts.append(
-            Verdict(
-                "rule",
-                item.rule,
-                error_type=item.rule_error_type,
-                rationale=item.first_difference,
-                by="exact comparison",
-            )
-        )
-
-
-def _choose_error_type(differing_pair: CallPair) -> str:
-    if differing_pair.state == "-":
-        return "missing_call"
-    if differing_pair.state == "+":
-        return "extra_call"
-    if not differing_pair.diff or not differing_pair.diff[0].path:
-        return "wrong_function"
-    return _ARGUMENT_ERRORS.get(differing_pair.diff[0].state, "wrong_value")
-
-
-_ARGUMENT_ERRORS = {"-": "missing_argument", "+": "extra_argument"}
-"""State of the first different argument -> error type."""
 
 
 def _set_verdict_fields(item: Item) -> None:

@@ -7,6 +7,7 @@ from tests.bombs import (
     conversation_bombs,
     generic_bombs,
     inspect_bombs,
+    mapping_bombs,
     nemo_gym_bombs,
     tau_bombs,
 )
@@ -22,6 +23,7 @@ BOMBS_BY_IMPORTER: dict[str, dict[str, Bomb]] = {
     "generic": generic_bombs.BOMBS,
     "hammerbench": conversation_bombs.HAMMERBENCH_BOMBS,
     "inspect": inspect_bombs.BOMBS,
+    "mapping": mapping_bombs.BOMBS,
     "nemo_gym": nemo_gym_bombs.BOMBS,
     "tau": tau_bombs.BOMBS,
 }

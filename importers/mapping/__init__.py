@@ -1,0 +1,1 @@
+"""Import results of any form with a mapping file, which says where everything is."""

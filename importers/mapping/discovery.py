@@ -1,0 +1,266 @@
+"""Find the mapping files for the opened files, and plan a run for each model in the mapped files.
+
+A mapping file is named by --map, is opened itself, was named by an earlier command, is called
+`fcreview-map.toml` and stands beside the data, or is one of those that fcreview has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fcreview.importers.common.faulty_files import make_failed_plan
+from fcreview.importers.common.jsonl import read_first_record
+from fcreview.importers.common.records import as_object
+from fcreview.importers.mapping.files import list_files
+from fcreview.importers.mapping.joins import list_join_files
+from fcreview.importers.mapping.mapping_file import (
+    InvalidMapping,
+    ItemMapping,
+    is_mapping_file,
+    load_mapping,
+)
+from fcreview.importers.mapping.read import MappedRun
+from fcreview.importers.mapping.runs import SourceFile, group_files_by_run
+from fcreview.model.item import ImportIssue, Run
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
+
+IMPORTER = "mapping"
+DEFAULT_NAME = "fcreview-map.toml"
+SUFFIX = ".toml"
+SHIPPED_FOLDER = Path(__file__).parent / "shipped"
+LIVEMCPBENCH = SHIPPED_FOLDER / "livemcpbench.toml"
+LIVEMCPBENCH_FIELDS = {"task_id", "Question", "Annotator Metadata", "messages"}
+LIVEMCPBENCH_FOLDERS = ("baseline", "output")
+MAX_LEVELS_UP = 4
+"""Number of folders above the opened files in which the files of a mapping of fcreview's own are
+looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ChosenMapping:
+    """A mapping file, and which of the files that it names may be read."""
+
+    path: Path
+    base: Path
+    """Folder to which the patterns of the mapping file are relative."""
+    opened_files: frozenset[Path] | None = None
+    """Files of sources that may be read; None for all."""
+    stays_in_folder: bool = False
+    """Whether nothing outside of `base` is read, because nobody named the mapping file."""
+    reason: str = ""
+
+
+def list_shipped_mappings() -> dict[str, Path]:
+    """Return the mapping files that fcreview has, by the name that --map accepts."""
+    return {path.stem: path for path in sorted(SHIPPED_FOLDER.glob(f"*{SUFFIX}"))}
+
+
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],  # noqa: ARG001 - mapped files have no dataset
+    search: SearchOptions,
+) -> DiscoveredRuns:
+    found = DiscoveredRuns()
+    for chosen in _choose_mappings(files, search):
+        _add_runs(found, chosen)
+    return found
+
+
+# -- which mapping files apply
+
+
+def _choose_mappings(files: Sequence[Path], search: SearchOptions) -> Iterator[_ChosenMapping]:
+    opened = frozenset(files)
+    if search.mapping_file is not None:
+        yield _choose_named_mapping(search.mapping_file, opened)
+        return
+    if _are_mapping_files(files):
+        for path in files:
+            yield _ChosenMapping(path, path.parent, reason="the mapping file was opened")
+        return
+
+    known: set[tuple[Path, Path]] = set()
+    for chosen in [
+        *_choose_remembered_mappings(search.remembered_mappings, opened),
+        *_choose_default_mappings(opened),
+        *_choose_livemcpbench(files),
+    ]:
+        if (chosen.path, chosen.base) not in known:
+            known.add((chosen.path, chosen.base))
+            yield chosen
+
+
+def _are_mapping_files(files: Sequence[Path]) -> bool:
+    """Whether all opened files are mapping files with names of their own, so that the user chose
+    them."""
+    return bool(files) and all(
+        path.suffix == SUFFIX and path.name != DEFAULT_NAME and is_mapping_file(path)
+        for path in files
+    )
+
+
+def _choose_named_mapping(path: Path, opened: frozenset[Path]) -> _ChosenMapping:
+    reason = "--map names the mapping file"
+    if path.parent == SHIPPED_FOLDER:
+        return _ChosenMapping(path, _find_base(path, opened), opened, reason=reason)
+    is_opened = path in opened or not opened
+    return _ChosenMapping(path, path.parent, None if is_opened else opened, reason=reason)
+
+
+def _find_base(path: Path, opened: frozenset[Path]) -> Path:
+    """Return the folder of the files of a mapping that fcreview has: at or above the opened
+    files."""
+    common = Path(os.path.commonpath([file.parent for file in opened])) if opened else Path()
+    mapping = load_mapping(path)
+    for folder in [common, *common.parents][: MAX_LEVELS_UP + 1]:
+        if any(list_files(folder, source) for source in mapping.sources):
+            return folder
+    return common
+
+
+def _choose_remembered_mappings(
+    paths: Sequence[Path], opened: frozenset[Path]
+) -> Iterator[_ChosenMapping]:
+    for path in paths:
+        if path.is_file():
+            chosen = _choose_named_mapping(path, opened)
+            yield _ChosenMapping(
+                path, chosen.base, chosen.opened_files, reason="an earlier command named it"
+            )
+
+
+def _choose_default_mappings(opened: frozenset[Path]) -> Iterator[_ChosenMapping]:
+    for folder in sorted({path.parent for path in opened}):
+        path = folder / DEFAULT_NAME
+        if path.is_file():
+            yield _ChosenMapping(
+                path,
+                folder,
+                None if path in opened else opened,
+                stays_in_folder=True,
+                reason=f"{DEFAULT_NAME} is beside the data",
+            )
+
+
+def _choose_livemcpbench(files: Sequence[Path]) -> Iterator[_ChosenMapping]:
+    """Choose fcreview's own mapping of LiveMCPBench for files with its folders and fields."""
+    bases: dict[Path, None] = {}
+    for path in files:
+        if path.suffix != ".json" or path.parts[-3:-1] != LIVEMCPBENCH_FOLDERS:
+            continue
+        if path.parents[2] in bases:
+            continue
+        if as_object(read_first_record(path)).keys() >= LIVEMCPBENCH_FIELDS:
+            bases[path.parents[2]] = None
+    for base in bases:
+        yield _ChosenMapping(
+            LIVEMCPBENCH,
+            base,
+            frozenset(files),
+            reason="files of LiveMCPBench, read with fcreview's own mapping file",
+        )
+
+
+# -- the runs of a mapping file
+
+
+def _add_runs(found: DiscoveredRuns, chosen: _ChosenMapping) -> None:
+    """Add the runs of a mapping file. A mapping with mistakes becomes a run that fails."""
+    found.claimed.add(chosen.path)
+    try:
+        mapping = load_mapping(chosen.path)
+    except InvalidMapping as error:
+        reason = "the mapping file has mistakes: " + "; ".join(error.problems)
+        found.plans.append(make_failed_plan(IMPORTER, chosen.path, reason))
+        return
+
+    named_files = _list_source_files(mapping, chosen.base)
+    source_files = [file for file in named_files if _may_read(file.path, chosen)]
+    join_files = [
+        path for path in list_join_files(mapping, chosen.base) if _is_inside(path, chosen)
+    ]
+    found.claimed.update(join_files)
+    found.issues += _report_unread_files(mapping, chosen, named_files, source_files)
+    files_by_run = group_files_by_run(mapping, source_files, chosen.base)
+    reported: set[Path] = set()
+    for key, paths in files_by_run.items():
+        unreported = tuple(path for path in paths if path not in reported)
+        reported.update(unreported)
+        mapped_run = MappedRun(
+            chosen.path,
+            chosen.base,
+            key=key,
+            reported_files=unreported,
+            is_only_run=len(files_by_run) == 1,
+        )
+        found.plans.append(_make_plan(mapping, mapped_run, paths, join_files, chosen.reason))
+        found.claimed.update(paths)
+
+
+def _list_source_files(mapping: ItemMapping, base: Path) -> list[SourceFile]:
+    """Return the files of all sources. A file of several sources belongs to the first."""
+    files: dict[Path, SourceFile] = {}
+    for source in mapping.sources:
+        for path in list_files(base, source):
+            files.setdefault(path, SourceFile(path, source))
+    return list(files.values())
+
+
+def _may_read(path: Path, chosen: _ChosenMapping) -> bool:
+    is_opened = chosen.opened_files is None or path in chosen.opened_files
+    return is_opened and _is_inside(path, chosen)
+
+
+def _is_inside(path: Path, chosen: _ChosenMapping) -> bool:
+    """Whether a file is at a place at which this mapping file may name files."""
+    if not chosen.stays_in_folder:
+        return True
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(chosen.base))
+
+
+def _report_unread_files(
+    mapping: ItemMapping,
+    chosen: _ChosenMapping,
+    named_files: Sequence[SourceFile],
+    source_files: Sequence[SourceFile],
+) -> Iterator[ImportIssue]:
+    if not named_files:
+        globs = ", ".join(glob for source in mapping.sources for glob in source.globs)
+        what = f"no file matches {globs} in {chosen.base}"
+        yield ImportIssue(str(chosen.path), None, what=what, severity="error")
+    elif not source_files and chosen.stays_in_folder and chosen.opened_files is None:
+        what = (
+            "the mapping file names files outside of its folder, which were skipped. Pass --map to"
+            " read them"
+        )
+        yield ImportIssue(str(chosen.path), None, what=what, severity="error")
+    elif not source_files and chosen.reason.startswith("--map"):
+        what = "none of the opened files is a file of [[source]]. Open the files that it names"
+        yield ImportIssue(str(chosen.path), None, what=what, severity="error")
+
+
+def _make_plan(
+    mapping: ItemMapping,
+    mapped_run: MappedRun,
+    paths: Sequence[Path],
+    join_files: Sequence[Path],
+    reason: str,
+) -> RunPlan:
+    path = paths[0] if len(paths) == 1 else Path(os.path.commonpath([p.parent for p in paths]))
+    model = mapped_run.key.model or path.stem
+    run = Run(mapping.benchmark, "", "", model, str(path), needs_dataset=False)
+    if mapped_run.key.name is not None:
+        run.name_parts = [mapped_run.key.name]
+    return RunPlan(
+        run,
+        list(paths),
+        scores=[file for file in join_files if file not in paths],
+        logs=[mapped_run.mapping_file],
+        confidence=1.0,
+        reason=reason,
+        needs_scores=False,
+        importer_data=mapped_run,
+    )

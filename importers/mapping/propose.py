@@ -1,0 +1,591 @@
+"""Propose a mapping file from the first records of a file, by the names and forms of its fields."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object, is_number, list_objects
+from fcreview.importers.dialects.detection import detect_dialects, is_message_list
+from fcreview.importers.mapping.expressions import compile_expression
+from fcreview.importers.mapping.files import (
+    FORMAT_BY_SUFFIX,
+    MappedRecord,
+    list_files,
+    read_mapped_records,
+)
+from fcreview.importers.mapping.mapping_file import (
+    ITEM_KEYS,
+    FilePattern,
+    ItemMapping,
+    normalize_verdict_text,
+    read_mapping_tables,
+)
+from fcreview.importers.mapping.read import MappingReader
+from fcreview.model.item import ImportIssue, Item
+
+N_RECORDS = 50
+N_SHOWN_ITEMS = 3
+MAX_DEPTH = 3
+MAX_FIELDS = 400
+MAX_METADATA_FIELDS = 12
+MAX_JSON_TEXT = 4 << 20
+SUFFIXES = (".json", *FORMAT_BY_SUFFIX)
+_PLAIN_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "id": (
+        "id",
+        "task_id",
+        "item_id",
+        "question_id",
+        "sample_id",
+        "case_id",
+        "instance_id",
+        "problem_id",
+        "uid",
+        "uuid",
+        "task",
+        "name",
+    ),
+    "trial": ("trial", "trial_id", "attempt", "epoch", "repeat", "repetition", "iteration"),
+    "model": ("model", "model_name", "model_id", "system", "llm", "agent"),
+    "category": ("category", "task_type", "domain", "service", "split", "subset", "lang"),
+    "question": ("question", "prompt", "query", "instruction", "task_description"),
+    "response": ("response", "final_answer", "final_response", "answer", "output"),
+    "calls": ("calls", "tool_calls", "predicted", "predicted_calls", "function_calls"),
+    "golden": (
+        "golden",
+        "expected",
+        "expected_calls",
+        "ground_truth",
+        "gold",
+        "gold_answer",
+        "reference",
+        "target",
+        "gtfa",
+    ),
+    "tools": ("tools", "functions", "available_tools", "enabled_tools", "function_docs"),
+    "verdict": (
+        "passed",
+        "pass",
+        "success",
+        "correct",
+        "is_correct",
+        "resolved",
+        "solved",
+        "valid",
+        "verdict",
+        "task_success",
+        "result",
+        "status",
+    ),
+    "score": ("score", "reward", "final_score", "coverage_score"),
+    "error": ("error", "error_message", "exception"),
+    "time": ("time", "timestamp", "created_at", "start_time"),
+}
+"""Names of fields that often hold a value, by key, the most telling first. Case does not count."""
+MESSAGE_NAMES = (
+    "messages",
+    "dialog",
+    "conversation",
+    "conversation_history",
+    "raw_conversation_history",
+    "history",
+    "trajectory",
+    "trace",
+)
+CALL_NAME_FIELDS = ("name", "fn", "function", "function_name", "tool", "tool_name", "action")
+CALL_ARGUMENT_FIELDS = ("arguments", "args", "parameters", "params", "kwargs", "input")
+PASS_WORDS = ("pass", "passed", "success", "correct", "true", "yes", "ok", "solved", "right", "1")
+FAIL_WORDS = ("fail", "failed", "failure", "incorrect", "false", "no", "wrong", "ko", "0")
+JUDGE_WORDS = ("judge", "grader", "evaluator", "llm_eval")
+HUMAN_WORDS = ("human", "reviewer", "annotator", "annotation")
+OPINION_VERDICT_FIELDS = ("verdict", "label", "ok", "passed", "correct", "judgement", "judgment")
+OPINION_NAME_FIELDS = ("model", "name", "who", "annotator", "judge")
+OPINION_REASON_FIELDS = ("rationale", "reason", "why", "explanation", "note", "comment")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A proposed mapping file, and the first items as it reads them."""
+
+    text: str
+    items: list[Item]
+    issues: list[ImportIssue] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Field:
+    """A field of the records, at any depth, with the values of the first records."""
+
+    path: tuple[str, ...]
+    values: list[Any] = field(default_factory=list)
+    is_json_text: bool = False
+    """Whether the values are JSON texts. `values` are then what they hold."""
+
+    @property
+    def name(self) -> str:
+        return self.path[-1].lower()
+
+    @property
+    def expression(self) -> str:
+        return ".".join(_quote_field(name) for name in self.path)
+
+
+def _quote_field(name: str) -> str:
+    return name if _PLAIN_FIELD.fullmatch(name) else json.dumps(name)
+
+
+def propose_mapping(path: Path, base: Path) -> Proposal | None:
+    """Propose a mapping for a file, or for a folder with one file for each item.
+
+    `base` is the folder of the mapping file. Returns None without records that are objects.
+    """
+    source = _propose_source(path, base)
+    if source is None:
+        return None
+    records = _read_first_records(source, base)
+    if not records:
+        return None
+    fields = _collect_fields([record.value for record in records])
+    choices = _choose_values(fields, source)
+    if source.items:
+        _choose_document_values(choices, records[0].document)
+    choices.item.setdefault("id", _propose_id_without_field(source))
+    lines = _write_mapping(source, choices)
+    text = "\n".join(lines) + "\n"
+    mapping = read_mapping_tables(base / "fcreview-map.toml", tomllib.loads(text)).mapping
+    if mapping is None:
+        return None
+    return _read_shown_items(mapping, records, base, text)
+
+
+def _read_shown_items(
+    mapping: ItemMapping, records: Sequence[MappedRecord], base: Path, text: str
+) -> Proposal:
+    proposal = Proposal(text, [])
+    reader = MappingReader(mapping, base)
+    for record in records[:N_SHOWN_ITEMS]:
+        for reading in reader.read_record(record):
+            if isinstance(reading, Item):
+                proposal.items.append(reading)
+            else:
+                proposal.issues.append(reading)
+    return proposal
+
+
+# -- the records
+
+
+@dataclass(frozen=True, slots=True)
+class _ProposedSource:
+    glob: str
+    items: str = ""
+    entries: bool = False
+
+    def as_pattern(self) -> FilePattern:
+        items = compile_expression(self.items) if self.items else None
+        return FilePattern((self.glob,), items=items, entries=self.entries)
+
+
+def _propose_source(path: Path, base: Path) -> _ProposedSource | None:
+    """Return the files, and the list of items in each of them."""
+    relative = Path(os.path.relpath(path, base)).as_posix()
+    if not path.is_dir():
+        return _find_items(_ProposedSource(_escape_glob(relative)), path)
+    prefix = "" if relative == "." else f"{_escape_glob(relative)}/"
+    for suffix in SUFFIXES:
+        first = next(path.rglob(f"*{suffix}"), None)
+        if first is not None:
+            return _find_items(_ProposedSource(f"{prefix}**/*{suffix}"), first)
+    return None
+
+
+def _escape_glob(path: str) -> str:
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
+def _find_items(source: _ProposedSource, path: Path) -> _ProposedSource:
+    """Find the list of items in a document that is an object.
+
+    Items are the only list of objects, or an object whose members are all alike.
+    """
+    first = _read_first_value(path)
+    document = as_object(first)
+    lists = [
+        name
+        for name, value in document.items()
+        if list_objects(value) and not is_message_list(value) and not _is_tool_list(value)
+    ]
+    has_messages = any(is_message_list(value) for value in document.values())
+    if len(lists) == 1 and not has_messages and _is_document(path):
+        return _ProposedSource(source.glob, items=_quote_field(lists[0]))
+    entries = [name for name, value in document.items() if _is_object_of_items(value)]
+    if len(entries) == 1 and not has_messages and _is_document(path):
+        return _ProposedSource(source.glob, items=_quote_field(entries[0]), entries=True)
+    return source
+
+
+def _is_document(path: Path) -> bool:
+    return path.suffix.lower() not in FORMAT_BY_SUFFIX
+
+
+def _is_tool_list(value: Any) -> bool:
+    objects = list_objects(value)
+    return any(
+        "function" in each or "parameters" in each or "input_schema" in each for each in objects
+    )
+
+
+def _is_object_of_items(value: Any) -> bool:
+    members = list(as_object(value).values())
+    if not members or not all(isinstance(member, dict) and member for member in members):
+        return False
+    names = set(members[0])
+    return len(members) > 1 and all(set(member) == names for member in members)
+
+
+def _read_first_value(path: Path) -> Any:
+    for reading in read_mapped_records(path, path.parent, FilePattern((path.name,))):
+        if isinstance(reading, MappedRecord):
+            return reading.value
+    return None
+
+
+def _read_first_records(source: _ProposedSource, base: Path) -> list[MappedRecord]:
+    pattern = source.as_pattern()
+    readings = (
+        reading
+        for path in list_files(base, pattern)
+        for reading in read_mapped_records(path, base, pattern)
+    )
+    records: list[MappedRecord] = []
+    for reading in islice(readings, 2 * N_RECORDS):
+        if isinstance(reading, MappedRecord) and isinstance(reading.value, dict):
+            records.append(reading)
+    return records[:N_RECORDS]
+
+
+# -- the fields
+
+
+def _collect_fields(values: Sequence[Any]) -> list[_Field]:
+    """Return the fields of records at all depths, the highest first."""
+    fields: dict[tuple[str, ...], _Field] = {}
+    for value in values:
+        for path, part in _walk(value, ()):
+            if path in fields or len(fields) < MAX_FIELDS:
+                fields.setdefault(path, _Field(path)).values.append(part)
+    for each in fields.values():
+        _decode_json_texts(each)
+    return sorted(fields.values(), key=lambda each: len(each.path))
+
+
+def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, part in as_object(value).items():
+        if part is None:
+            continue
+        yield (*path, name), part
+        if len(path) + 1 < MAX_DEPTH:
+            yield from _walk(part, (*path, name))
+
+
+def _decode_json_texts(each: _Field) -> None:
+    """Decode values that are JSON texts of lists or objects, as cells of a table can be."""
+    decoded: list[Any] = []
+    for value in each.values:
+        is_candidate = isinstance(value, str) and value.lstrip()[:1] in ("[", "{")
+        if not is_candidate or len(value) > MAX_JSON_TEXT:
+            return
+        try:
+            decoded.append(json.loads(value))
+        except (ValueError, RecursionError):
+            return
+    each.values = decoded
+    each.is_json_text = True
+
+
+# -- which field is what
+
+
+@dataclass(slots=True)
+class _Choices:
+    """Chosen places by key, as TOML values."""
+
+    item: dict[str, str] = field(default_factory=dict)
+    judge: dict[str, str] = field(default_factory=dict)
+    human: dict[str, str] = field(default_factory=dict)
+    used: set[tuple[str, ...]] = field(default_factory=set)
+
+
+def _choose_values(fields: Sequence[_Field], source: _ProposedSource) -> _Choices:
+    choices = _Choices()
+    usable = list(fields)
+    _choose_opinions(choices, usable)
+    usable = [each for each in usable if not _belongs_to_opinion(each)]
+    _choose_messages(choices, usable)
+    usable = [each for each in usable if not _is_used(each, choices)]
+    _choose_named_values(choices, usable, source)
+    _choose_lists(choices, usable)
+    _choose_verdict(choices, usable)
+    _choose_metadata(choices, usable)
+    return choices
+
+
+def _is_used(each: _Field, choices: _Choices) -> bool:
+    """Whether a field or one above it is already chosen."""
+    return any(each.path[: len(path)] == path for path in choices.used)
+
+
+def _belongs_to_opinion(each: _Field) -> bool:
+    return any(word in name.lower() for name in each.path for word in (*JUDGE_WORDS, *HUMAN_WORDS))
+
+
+def _choose_opinions(choices: _Choices, fields: Sequence[_Field]) -> None:
+    """Choose a judge and a person: objects with a telling name and a verdict in them."""
+    for words, target, reason_key in (
+        (JUDGE_WORDS, choices.judge, "rationale"),
+        (HUMAN_WORDS, choices.human, "note"),
+    ):
+        for each in fields:
+            has_word = any(word in each.name for word in words)
+            if not has_word or not list_objects(each.values) or target:
+                continue
+            members = [f for f in fields if f.path[:-1] == each.path]
+            verdict = _find_named(members, OPINION_VERDICT_FIELDS)
+            if verdict is None:
+                continue
+            name = _find_named(members, OPINION_NAME_FIELDS)
+            target["name"] = (
+                _write_path(name) if name else f"{{ const = {_write_text(each.path[-1])} }}"
+            )
+            target["verdict"] = _write_verdict(verdict) or _write_path(verdict)
+            reason = _find_named(members, OPINION_REASON_FIELDS)
+            if reason is not None:
+                target[reason_key] = _write_path(reason)
+
+
+def _choose_messages(choices: _Choices, fields: Sequence[_Field]) -> None:
+    lists = [each for each in fields if _holds_messages(each)]
+    best = _find_named(lists, MESSAGE_NAMES) or (lists[0] if lists else None)
+    if best is None:
+        return
+    dialect = detect_dialects(best.values[0])[0]
+    choices.item["messages"] = _write_table(best, {"dialect": dialect})
+    choices.used.add(best.path)
+
+
+def _holds_messages(each: _Field) -> bool:
+    lists = [value for value in each.values if value]
+    return bool(lists) and all(is_message_list(value) for value in lists)
+
+
+def _choose_named_values(
+    choices: _Choices, fields: Sequence[_Field], source: _ProposedSource
+) -> None:
+    """Choose texts and numbers by the names of their fields."""
+    if source.entries:
+        choices.item["trial"] = "{ entry = true }"
+    for key in ("id", "trial", "model", "category", "question", "time", "error"):
+        if key in choices.item:
+            continue
+        names = [each for each in fields if _is_name_field(each) and each.path not in choices.used]
+        chosen = _find_named(names, NAMES[key])
+        if chosen is not None:
+            choices.item[key] = _write_path(chosen)
+            choices.used.add(chosen.path)
+    if "messages" not in choices.item or "golden" not in choices.item:
+        _choose_response(choices, fields)
+
+
+def _choose_document_values(choices: _Choices, document: Any) -> None:
+    """Choose values beside the list of items, which all items of a document have in common."""
+    fields = [
+        _Field((name,), [value])
+        for name, value in as_object(document).items()
+        if isinstance(value, str | int) and not isinstance(value, bool)
+    ]
+    for key in ("id", "model", "category"):
+        chosen = _find_named(fields, NAMES[key])
+        if chosen is not None and key not in choices.item:
+            choices.item[key] = f"{{ doc = {_write_path(chosen)} }}"
+            fields.remove(chosen)
+
+
+def _propose_id_without_field(source: _ProposedSource) -> str:
+    is_one_item_a_file = not source.items and source.glob.endswith("*.json")
+    return '{ file = "stem" }' if is_one_item_a_file else "{ index = true }"
+
+
+def _choose_response(choices: _Choices, fields: Sequence[_Field]) -> None:
+    texts = [each for each in fields if all(isinstance(value, str) for value in each.values)]
+    response = _find_named(texts, NAMES["response"])
+    if response is not None and response.path not in choices.used:
+        choices.item["response"] = _write_path(response)
+        choices.used.add(response.path)
+
+
+def _is_name_field(each: _Field) -> bool:
+    return all(
+        isinstance(value, str | int) and not isinstance(value, bool) for value in each.values
+    )
+
+
+def _choose_lists(choices: _Choices, fields: Sequence[_Field]) -> None:
+    """Choose tools, golden answers and calls by names and forms."""
+    tools = _find_named([f for f in fields if as_list(f.values[0])], NAMES["tools"])
+    if tools is not None:
+        choices.item["tools"] = _write_table(tools, {})
+        choices.used.add(tools.path)
+    golden = _find_named([f for f in fields if f.path not in choices.used], NAMES["golden"])
+    if golden is not None:
+        choices.item["golden"] = _write_golden(golden)
+        choices.used.add(golden.path)
+    calls = _find_named([f for f in fields if _find_call_fields(f)], NAMES["calls"])
+    if calls is not None and "messages" not in choices.item:
+        choices.item["calls"] = _write_table(calls, _find_call_fields(calls))
+        choices.used.add(calls.path)
+
+
+def _write_golden(golden: _Field) -> str:
+    if _holds_messages(golden):
+        return _write_table(golden, {"kind": "messages"})
+    call_fields = _find_call_fields(golden)
+    if call_fields:
+        return _write_table(golden, {"kind": "calls"} | call_fields)
+    return _write_table(golden, {"kind": "text"})
+
+
+def _find_call_fields(each: _Field) -> dict[str, str]:
+    """Return where name and arguments are in the elements of a list of calls; empty if it is
+    none."""
+    elements = [element for value in each.values for element in list_objects(value)]
+    if not elements:
+        return {}
+    found: dict[str, str] = {}
+    for option, names in (
+        ("call_name", CALL_NAME_FIELDS),
+        ("call_arguments", CALL_ARGUMENT_FIELDS),
+    ):
+        for name in names:
+            if all(name in element for element in elements):
+                found[option] = name
+                break
+    return found if len(found) == 2 else {}
+
+
+def _choose_verdict(choices: _Choices, fields: Sequence[_Field]) -> None:
+    free = [each for each in fields if each.path not in choices.used]
+    verdicts = [each for each in free if _write_verdict(each)]
+    verdict = _find_named(verdicts, (*NAMES["verdict"], *NAMES["score"]))
+    if verdict is not None:
+        choices.item["verdict"] = _write_verdict(verdict)
+        choices.used.add(verdict.path)
+        return
+    numbers = [each for each in free if all(is_number(value) for value in each.values)]
+    score = _find_named(numbers, NAMES["score"])
+    if score is not None:
+        choices.item["score"] = _write_path(score)
+        choices.used.add(score.path)
+
+
+def _write_verdict(each: _Field) -> str:
+    """Return a verdict whose values are all known words, or an empty text."""
+    words = {
+        normalize_verdict_text(value)
+        for value in each.values
+        if isinstance(value, str | int | float)
+    }
+    known = {word for word in words if word in (*PASS_WORDS, *FAIL_WORDS)}
+    if not known or not all(isinstance(value, str | int | float) for value in each.values):
+        return ""
+    is_boolean = all(isinstance(value, bool) for value in each.values)
+    if is_boolean or known <= {"true", "false", "1", "0"}:
+        return _write_path(each)
+    passes = sorted(known & set(PASS_WORDS)) or ["pass"]
+    fails = sorted(known & set(FAIL_WORDS)) or ["fail"]
+    return _write_table(each, {"pass": passes, "fail": fails})
+
+
+def _choose_metadata(choices: _Choices, fields: Sequence[_Field]) -> None:
+    """Keep the other short values of the records."""
+    kept: dict[str, str] = {}
+    for each in fields:
+        is_short = all(isinstance(value, str | int | float | bool) for value in each.values)
+        name = "_".join(each.path)
+        is_free = each.path not in choices.used and not _is_used(each, choices)
+        if is_short and is_free and _PLAIN_FIELD.fullmatch(name):
+            kept[name] = each.expression
+    pairs = [f"{name}: {expression}" for name, expression in kept.items()]
+    if pairs:
+        choices.item["metadata"] = _write_text("{" + ", ".join(pairs[:MAX_METADATA_FIELDS]) + "}")
+
+
+def _find_named(fields: Sequence[_Field], names: Sequence[str]) -> _Field | None:
+    """Return the field with the most telling name. Of several, the highest."""
+    for name in names:
+        for each in fields:
+            if each.name == name:
+                return each
+    return None
+
+
+# -- TOML
+
+
+def _write_mapping(source: _ProposedSource, choices: _Choices) -> list[str]:
+    lines = [
+        "# Proposed by fcreview map propose from the first records. Check each line, then run",
+        "# fcreview map check on this file. docs/mapping.md describes the form.",
+        "",
+        "[map]",
+        "version = 1",
+        'benchmark = "my benchmark"',
+        "",
+        "[[source]]",
+        f"files = {_write_text(source.glob)}",
+    ]
+    if source.items:
+        lines.append(f"items = {_write_text(source.items)}")
+    if source.entries:
+        lines.append("entries = true")
+    lines += ["", "[item]"]
+    lines += [f"{key} = {choices.item[key]}" for key in ITEM_KEYS if key in choices.item]
+    for name, values in (("judge", choices.judge), ("human", choices.human)):
+        if values:
+            lines += ["", f"[[{name}]]"]
+            lines += [f"{key} = {value}" for key, value in values.items()]
+    return lines
+
+
+def _write_path(each: _Field) -> str:
+    return _write_text(each.expression)
+
+
+def _write_table(each: _Field, options: Mapping[str, str | list[str]]) -> str:
+    parts = [f"path = {_write_path(each)}"]
+    if each.is_json_text:
+        parts.append('parse = "json"')
+    parts += [f"{name} = {_write_option(value)}" for name, value in options.items()]
+    return "{ " + ", ".join(parts) + " }"
+
+
+def _write_option(value: str | list[str]) -> str:
+    if isinstance(value, str):
+        return _write_text(value)
+    texts = ", ".join(_write_text(text) for text in value)
+    return f"[{texts}]"
+
+
+def _write_text(text: str) -> str:
+    """Write a TOML string: literal if possible, so that paths with quotes stay readable."""
+    is_literal = '"' in text and "'" not in text and text.isprintable()
+    return f"'{text}'" if is_literal else json.dumps(text)

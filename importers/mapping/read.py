@@ -1,0 +1,250 @@
+"""Read the items of a run as a mapping file says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from fcreview.importers.common.incidents import apply_incident, make_error_incident
+from fcreview.importers.common.records import as_object, fill_safely
+from fcreview.importers.mapping.counts import (
+    MappingCounts,
+    collect_field_names,
+    suggest_fields,
+)
+from fcreview.importers.mapping.files import MappedRecord, list_files, read_mapped_records
+from fcreview.importers.mapping.item_parts import fill_answer, fill_golden_answer
+from fcreview.importers.mapping.joins import load_joins
+from fcreview.importers.mapping.mapping_file import (
+    FilePattern,
+    InvalidMapping,
+    ItemForm,
+    ItemMapping,
+    Value,
+    load_mapping,
+)
+from fcreview.importers.mapping.runs import RunKey, find_run_key
+from fcreview.importers.mapping.value_reader import ValueReader
+from fcreview.importers.mapping.verdicts import add_judges, add_official_verdict, add_people
+from fcreview.model.item import ImportIssue, Item, ReadRecord
+from fcreview.run_plan import RunPlan
+
+ALL = "all"
+"""Category of items without one."""
+TOOL_ERROR = "tool_error"
+
+
+@dataclass(frozen=True, slots=True)
+class MappedRun:
+    """What `find_runs` passes to `read_items`: which of the mapped items are one run."""
+
+    mapping_file: Path
+    base: Path
+    """Folder to which the patterns of the mapping file are relative."""
+    key: RunKey
+    reported_files: tuple[Path, ...]
+    """Files whose unreadable records this run reports. Several runs may share a file."""
+    is_only_run: bool
+
+
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    """Yield the items of a run, and an issue for everything that is not as the mapping says."""
+    mapped_run: MappedRun = plan.importer_data
+    try:
+        mapping = load_mapping(mapped_run.mapping_file)
+    except InvalidMapping as error:
+        file = str(mapped_run.mapping_file)
+        for problem in error.problems:
+            yield ImportIssue(file, None, what=problem, severity="error")
+        return
+
+    reader = MappingReader(mapping, mapped_run.base)
+    for source in mapping.sources:
+        for path in list_files(mapped_run.base, source):
+            if path in plan.results:
+                yield from _read_file(reader, path, source, mapped_run)
+    yield from reader.report_keys_without_value()
+    if mapped_run.is_only_run:
+        yield from reader.report_joins()
+
+
+def _read_file(
+    reader: MappingReader, path: Path, source: FilePattern, mapped_run: MappedRun
+) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a file that belong to the run."""
+    is_reported = path in mapped_run.reported_files
+    for reading in read_mapped_records(path, mapped_run.base, source):
+        if isinstance(reading, ImportIssue):
+            if is_reported:
+                yield reading
+        elif reader.find_run(reading) == mapped_run.key:
+            yield from reader.read_record(reading)
+
+
+def check_items(mapping: ItemMapping, base: Path) -> Iterator[Item | ImportIssue | MappingCounts]:
+    """Yield the items and issues of all runs of a mapping, and then the counts of its keys."""
+    reader = MappingReader(mapping, base)
+    for source in mapping.sources:
+        for path in list_files(base, source):
+            for reading in read_mapped_records(path, base, source):
+                if isinstance(reading, ImportIssue):
+                    yield reading
+                else:
+                    yield from reader.read_record(reading)
+    yield from reader.report_keys_without_value()
+    yield from reader.report_joins()
+    yield reader.counts
+
+
+class MappingReader:
+    """Reads records one by one, gives their items ids, and counts what was found."""
+
+    def __init__(self, mapping: ItemMapping, base: Path) -> None:
+        self.counts = MappingCounts()
+        self._mapping = mapping
+        self._joins = load_joins(mapping, base)
+        self._places_by_id: dict[tuple[RunKey, str], str] = {}
+        self._items_without_row: dict[str, list[str]] = {name: [] for name in self._joins}
+
+    def find_run(self, record: MappedRecord) -> RunKey:
+        return find_run_key(self._mapping, record)
+
+    def read_record(self, record: MappedRecord) -> Iterator[Item | ImportIssue]:
+        """Yield the item of a record, or an issue for a record without an id."""
+        if not self.counts.n_items:
+            self.counts.known_fields = collect_field_names(record.value)
+        self.counts.n_items += 1
+        reader = ValueReader(record, self.counts)
+        values = self._mapping.item.values
+        item_id = reader.read_name(values.get("id"))
+        if item_id is None:
+            reader.add_issue("the record has no id, so it was skipped", severity="error")
+            yield from reader.issues
+            return
+
+        trial = reader.read_name(values.get("trial"))
+        item = self._make_item(item_id, trial, reader)
+        self._attach_rows(item_id, reader)
+        fill_safely(item, partial(self._fill_item, item, reader))
+        _add_error(item, self._mapping.item, reader)
+        for issue in reader.issues:
+            issue.item = item.id
+        item.issues.extend(reader.issues)
+        yield item
+
+    def _make_item(self, item_id: str, trial: str | None, reader: ValueReader) -> Item:
+        """Make an item with an id that no other item of its run has."""
+        record = reader.record
+        run = self.find_run(record)
+        place = f"{record.file.name}:{record.line}"
+        full_id = item_id if trial is None else f"{item_id}_trial_{trial}"
+        first_place = self._places_by_id.get((run, full_id))
+        if first_place is not None:
+            repeated_id = full_id
+            full_id = self._find_free_id(run, f"{full_id}#{record.index + 1}")
+            reader.add_issue(
+                f"same id, trial and model as {first_place} ({repeated_id}). This record is"
+                f" imported as {full_id}",
+                severity="error",
+            )
+        self._places_by_id[run, full_id] = place
+
+        item = Item(full_id, category=ALL, file=str(record.file), line=record.line)
+        item.offset = record.offset
+        item.length = record.length
+        if trial is not None:
+            item.group = item_id
+            item.extra.metadata["trial"] = trial
+        return item
+
+    def _find_free_id(self, run: RunKey, wanted_id: str) -> str:
+        free_id = wanted_id
+        number = 2
+        while (run, free_id) in self._places_by_id:
+            free_id = f"{wanted_id}#{number}"
+            number += 1
+        return free_id
+
+    def _attach_rows(self, item_id: str, reader: ValueReader) -> None:
+        """Give the reader the join rows that belong to the item."""
+        key: str | None = item_id
+        join_key = self._mapping.item.join_key
+        if join_key is not None:
+            key = reader.read_name(join_key)
+        rows = {}
+        for name, join in self._joins.items():
+            rows[name] = [] if key is None else join.find_rows(key, reader.record.groups)
+            if not rows[name]:
+                self._items_without_row[name].append(item_id)
+        reader.rows = rows
+
+    def _fill_item(self, item: Item, reader: ValueReader) -> None:
+        form = self._mapping.item
+        item.category = reader.read_name(form.values.get("category")) or ALL
+        item.group = reader.read_name(form.values.get("group")) or item.group
+        for name in ("model", "run"):  # counted; they decide to which run the item belongs
+            reader.read_name(form.values.get(name))
+        fill_answer(item, form, reader)
+        _add_metadata(item, form, reader)
+        fill_golden_answer(item, form, reader)
+        add_official_verdict(item, form, reader)
+        add_judges(item, self._mapping.judges, reader)
+        add_people(item, self._mapping.humans, reader)
+
+    # -- what concerns no single item
+
+    def report_keys_without_value(self) -> Iterator[ImportIssue]:
+        """Yield a warning for each key of [item] that no item has."""
+        for value in self._mapping.item.values.values():
+            count = self.counts.keys.get(value.key)
+            is_unused = count is not None and not count.n_found and not count.others
+            if is_unused and self.counts.n_items > 1:
+                what = f"{value.key} is missing in all items{self._suggest(value)}"
+                yield ImportIssue(str(self._mapping.path), None, what=what)
+
+    def _suggest(self, value: Value) -> str:
+        if value.expression is None:
+            return ""
+        return suggest_fields(value.expression.text, sorted(self.counts.known_fields))
+
+    def report_joins(self) -> Iterator[ImportIssue]:
+        """Yield what is wrong with joins, and count rows and items that found no partner."""
+        for name, join in self._joins.items():
+            yield from join.issues
+            count = join.count(self._items_without_row[name])
+            self.counts.joins[name] = count
+            if count.rows_without_item:
+                yield self._make_join_issue(name, count.rows_without_item, "rows match no item")
+            if count.items_without_row:
+                yield self._make_join_issue(name, count.items_without_row, "items have no row")
+
+    def _make_join_issue(self, name: str, keys: Sequence[str], what: str) -> ImportIssue:
+        text = f"join {name}: {len(keys):,} {what}, such as {keys[0]}"
+        return ImportIssue(str(self._mapping.path), None, what=text, severity="notice")
+
+
+def _add_metadata(item: Item, form: ItemForm, reader: ValueReader) -> None:
+    metadata = reader.read(form.values.get("metadata"))
+    if metadata is not None and not isinstance(metadata, dict):
+        reader.add_issue("item.metadata is not an object", raw=metadata)
+    item.extra.metadata |= as_object(metadata)
+    time = reader.read_name(form.values.get("time"))
+    if time is not None:
+        item.extra.metadata["time"] = time
+
+
+def _add_error(item: Item, form: ItemForm, reader: ValueReader) -> None:
+    """Record the error of an item. It does not change the verdict."""
+    value = form.values.get("error")
+    error = reader.read_text(value)
+    if error is None or value is None:
+        return
+    if form.error_kind == "infrastructure":
+        where = value.expression.text if value.expression is not None else value.text
+        apply_incident(item, make_error_incident(error, where))
+        return
+    item.extra.metadata["error"] = error
+    if item.official is False:
+        item.error_type = TOOL_ERROR

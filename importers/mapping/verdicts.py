@@ -1,0 +1,122 @@
+"""Add the verdicts of a mapping to an item: official, of judges, and of people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fcreview.importers.common.incidents import add_failed_verdict
+from fcreview.importers.mapping.joins import JoinRow
+from fcreview.importers.mapping.mapping_file import ItemForm, Opinion
+from fcreview.importers.mapping.value_reader import ValueReader
+from fcreview.model.item import Item, RecordedReview, Verdict
+
+SCORE = "score"
+"""Criterion of a figure without a verdict."""
+UNNAMED = "unnamed"
+NO_VERDICT = "the judge gave no verdict"
+
+
+def add_official_verdict(item: Item, form: ItemForm, reader: ValueReader) -> None:
+    """Add the verdict and the score of [item], which are the benchmark's own."""
+    origin = reader.record.file.name
+    verdict = reader.read_verdict(form.values.get("verdict"), form.rule)
+    if verdict is not None:
+        item.official = verdict
+        item.verdicts.append(Verdict("official", verdict, by=origin))
+    score = reader.read_number(form.values.get("score"))
+    if score is not None:
+        item.verdicts.append(Verdict("official", score, criterion=SCORE, by=origin))
+
+
+def add_judges(item: Item, judges: Sequence[Opinion], reader: ValueReader) -> None:
+    """Add the verdicts of all judges. The item's verdict is the one of most of them."""
+    for judge in judges:
+        for row in _list_rows(judge, reader):
+            _add_judge(item, judge, reader, row)
+    item.judge = _find_majority(item)
+
+
+def _list_rows(opinion: Opinion, reader: ValueReader) -> Sequence[JoinRow | None]:
+    """Return the rows with a judge or person. None stands for the record of the item itself."""
+    if not opinion.join:
+        return [None]
+    return reader.rows.get(opinion.join, ())
+
+
+def _add_judge(item: Item, judge: Opinion, reader: ValueReader, row: JoinRow | None) -> None:
+    values = judge.values
+    name = reader.read_name(values.get("name"), row)
+    n_issues = len(reader.issues)
+    verdict = reader.read_verdict(values.get("verdict"), judge.rule, row)
+    is_unreadable = len(reader.issues) > n_issues
+    rationale = reader.read_text(values.get("rationale"), row)
+    score = reader.read_number(values.get("score"), row)
+    if verdict is None and rationale is None and score is None and not is_unreadable:
+        return
+
+    label = name or UNNAMED
+    if name is None:
+        reader.add_issue(f"{judge.key}: a verdict without the name of the judge")
+    if verdict is None:
+        reason = reader.issues[n_issues].what if is_unreadable else NO_VERDICT
+        add_failed_verdict(item, "judge", failure=reason, by=label)
+        item.verdicts[-1].rationale = rationale
+    else:
+        item.verdicts.append(Verdict("judge", verdict, rationale=rationale, by=label))
+    if score is not None:
+        item.verdicts.append(Verdict("judge", score, criterion=SCORE, by=label))
+        _report_contradiction(judge, label, verdict, score=score, reader=reader)
+
+
+def _report_contradiction(
+    judge: Opinion, name: str, verdict: bool | None, *, score: float, reader: ValueReader
+) -> None:
+    """Report a figure of 0 or 1 that says the opposite of the judge's verdict."""
+    if verdict is None or score not in (0, 1) or bool(score) is verdict:
+        return
+    word = "pass" if verdict else "fail"
+    reader.add_issue(
+        f"{judge.key}: the verdict of {name} is {word}, but its score is {score:g}. The verdict"
+        " counts",
+        severity="notice",
+    )
+
+
+def _find_majority(item: Item) -> bool | None:
+    """Return the verdict of most judges, or None without one or with as many on both sides."""
+    verdicts = [
+        verdict.value
+        for verdict in item.verdicts
+        if verdict.source == "judge" and verdict.criterion != SCORE and verdict.value is not None
+    ]
+    n_passes = sum(value is True for value in verdicts)
+    n_fails = len(verdicts) - n_passes
+    if n_passes == n_fails:
+        return None
+    return n_passes > n_fails
+
+
+def add_people(item: Item, people: Sequence[Opinion], reader: ValueReader) -> None:
+    """Add the verdicts of people. `fcreview import-labels --format mapping` records them."""
+    for person in people:
+        for row in _list_rows(person, reader):
+            _add_person(item, person, reader, row)
+
+
+def _add_person(item: Item, person: Opinion, reader: ValueReader, row: JoinRow | None) -> None:
+    values = person.values
+    name = reader.read_name(values.get("name"), row)
+    verdict = reader.read_verdict(values.get("verdict"), person.rule, row)
+    note = reader.read_text(values.get("note"), row)
+    time = reader.read_name(values.get("time"), row)
+    tag = reader.read_name(values.get("tag"), row)
+    if verdict is None and note is None and tag is None:
+        return
+    if name is None:
+        reader.add_issue(f"{person.key}: a verdict without the name of the annotator")
+    review = RecordedReview(
+        "mapping", author=name or UNNAMED, verdict=verdict, reason=note, time=time
+    )
+    if tag is not None:
+        review.tags = [tag]
+    item.extra.recorded_reviews.append(review)

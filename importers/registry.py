@@ -41,6 +41,7 @@ from fcreview.importers.common.other_formats import (
 from fcreview.importers.common.text_limit import TextLimiter
 from fcreview.importers.complexfuncbench.importer import ComplexfuncbenchImporter
 from fcreview.importers.confetti.importer import ConfettiImporter
+from fcreview.importers.evalscope.importer import EvalscopeImporter
 from fcreview.importers.generic_format.importer import GenericImporter
 from fcreview.importers.hammerbench.importer import HammerbenchImporter
 from fcreview.importers.importer import Importer
@@ -85,6 +86,7 @@ IMPORTERS: tuple[Importer, ...] = (
     TauImporter(),
     AtifImporter(),
     NemoGymImporter(),
+    EvalscopeImporter(),
     GENERIC,
 )
 """Importers in the order in which they search for runs. To add a benchmark, add an object of its

@@ -78,14 +78,31 @@ def fill_agent_item(
     """Fill an agent item from its dialogue history and its records in the result, question and
     golden answer files.
     """
-    _add_question(item, question or {})
-    process = [str(part) for part in as_list(result.get("process"))]
+    process = _read_process(result)
     history = _load_history(item, process, history_file)
+    fill_agent_item_from_history(item, result, question=question, answer=answer, history=history)
+
+
+def fill_agent_item_from_history(
+    item: Item,
+    result: JsonObject,
+    *,
+    question: JsonObject | None,
+    answer: JsonObject | None,
+    history: DialogueHistory | None,
+) -> None:
+    """Fill an agent item from its records and, if there is one, its dialogue history."""
+    _add_question(item, question or {})
+    process = _read_process(result)
     steps = add_conversation(item, process, history)
     item.predicted = _decode_calls("predicted", process, steps)
     item.n_steps = len(process)
     if answer is not None:
         _grade_agent_item(item, process, result, answer)
+
+
+def _read_process(result: JsonObject) -> list[str]:
+    return [str(part) for part in as_list(result.get("process"))]
 
 
 def _grade_agent_item(

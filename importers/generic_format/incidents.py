@@ -2,14 +2,12 @@
 
 A line states a failure in fields of its own: `error` of a record or of an OpenAI response, the
 status of the response, or the reason with which the API ended the reply. The text of a reply alone
-proves nothing, except in EvalScope's lines, which have the field `model_output`.
+proves nothing.
 """
 
 from __future__ import annotations
 
 from typing import Any
-
-import orjson
 
 from fcreview.importers.common.incidents import (
     find_empty_reply,
@@ -22,14 +20,6 @@ from fcreview.model.incident import Incident
 
 JsonObject = dict[str, Any]
 FIRST_ERROR_STATUS = 400
-EVALSCOPE_OUTPUT = "model_output"
-EVALSCOPE_SCORE = "sample_score"
-EVALSCOPE_ERROR_KEYS = {"error", "error_message"}
-"""Keys of the JSON text that EvalScope's adapter of BFCL V4 writes as the reply for an exception
-(EvalScope 1.14.1).
-"""
-EVALSCOPE_TAU_ERROR = "tau2 run_task error:"
-"""Beginning of the reply that EvalScope's adapter of tau2-bench writes for an exception."""
 
 
 def find_line_incident(line: JsonObject) -> Incident | None:
@@ -44,8 +34,6 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     response_error = _find_response_error(response, body)
     if response_error is not None:
         return response_error
-    if isinstance(line.get(EVALSCOPE_OUTPUT), dict) or isinstance(line.get(EVALSCOPE_SCORE), dict):
-        return _find_evalscope_incident(line)
 
     source_of_reason = line if choice is None else choice
     reason = source_of_reason.get("finish_reason")
@@ -77,76 +65,6 @@ def _find_response_error(response: JsonObject, body: JsonObject) -> Incident | N
     if is_integer(status) and status >= FIRST_ERROR_STATUS:
         return make_error_incident(f"HTTP {status}", "response.status_code")
     return None
-
-
-def _find_evalscope_incident(line: JsonObject) -> Incident | None:
-    """Return the incident of a prediction or a review of EvalScope, which writes some failures
-    as the reply.
-    """
-    stated = _find_stated_evalscope_error(line)
-    if stated is not None:
-        return stated
-
-    output = as_object(line.get(EVALSCOPE_OUTPUT))
-    choice = next(iter(list_objects(output.get("choices"))), {})
-    message = as_object(choice.get("message")) or _get_last_message(line)
-    content = message.get("content")
-    incident = find_finish_reason_incident(
-        choice.get("stop_reason"), content, "model_output.stop_reason"
-    )
-    if incident is not None:
-        return incident
-
-    written_error = _find_written_evalscope_error(content)
-    if written_error is not None:
-        return make_error_incident(written_error, "content", is_marked=False)
-    return _find_empty_message(line, message)
-
-
-def _find_stated_evalscope_error(line: JsonObject) -> Incident | None:
-    """Return the incident of the first field for errors that is not empty."""
-    output = as_object(line.get(EVALSCOPE_OUTPUT))
-    sample = as_object(line.get(EVALSCOPE_SCORE))
-    metadata = as_object(line.get("metadata"))
-    sample_metadata = as_object(sample.get("sample_metadata"))
-    errors = {
-        "model_output.error": output.get("error"),
-        "metadata.rollout_error": metadata.get("rollout_error"),
-        "sample_metadata.rollout_error": sample_metadata.get("rollout_error"),
-        "task_result.error": _get_task_result(sample).get("error"),
-    }
-    for where, error in errors.items():
-        if error:
-            return make_error_incident(error, where)
-    return None
-
-
-def _find_written_evalscope_error(content: Any) -> str | None:
-    """Return the error that an adapter of EvalScope wrote as the reply."""
-    if isinstance(content, str) and content.startswith(EVALSCOPE_TAU_ERROR):
-        return content
-    return _parse_evalscope_error(content)
-
-
-def _get_task_result(sample: JsonObject) -> JsonObject:
-    """Return what tau-bench's program reported of a sample."""
-    score = as_object(sample.get("score"))
-    return as_object(as_object(score.get("metadata")).get("task_result"))
-
-
-def _parse_evalscope_error(content: Any) -> str | None:
-    """Return the error in a reply `{"error": ..., "error_message": TRACEBACK}`, or None for any
-    other reply.
-    """
-    if not isinstance(content, str) or not content.startswith("{"):
-        return None
-    try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(value, dict) or value.keys() != EVALSCOPE_ERROR_KEYS:
-        return None
-    return str(value["error"])
 
 
 def _get_last_message(line: JsonObject) -> JsonObject:

@@ -333,12 +333,12 @@ def _read_simulation(
     item.length = record.length
     task = data.tasks.get(task_id)
     if task is not None:
-        item.golden_hash = _hash_task(task)
+        item.golden_hash = hash_task(task)
     elif data.tasks:
         add_issue(
             item, f"the file does not contain task {task_id}, so its golden answer is missing"
         )
-    yield fill_safely(item, partial(_fill_item, item, simulation, task, data))
+    yield fill_safely(item, partial(fill_simulation_item, item, simulation, task, data))
 
 
 def _make_skipped_issue(record: JsonRecord, file: str, what: str) -> ImportIssue:
@@ -346,12 +346,12 @@ def _make_skipped_issue(record: JsonRecord, file: str, what: str) -> ImportIssue
     return ImportIssue(file, record.line, what=what, raw=excerpt, severity="error")
 
 
-def _hash_task(task: dict[str, Any]) -> str:
+def hash_task(task: dict[str, Any]) -> str:
     """Return the hash of a task. Notes on its known issues do not change what the agent must do."""
     return answer_hash({name: value for name, value in task.items() if name != "issues"})
 
 
-def _fill_item(
+def fill_simulation_item(
     item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: SharedRunData
 ) -> None:
     """Fill an item: its conversation, its task, the verdicts on it, and judges' reviews."""

@@ -253,10 +253,10 @@ def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -
     item.length = record.length
     item.prediction_hash = answer_hash(entry.get("traj"))
     item.golden_hash = answer_hash(info["task"]) if "task" in info else ""
-    return fill_safely(item, partial(_fill_item, item, entry, info))
+    return fill_safely(item, partial(fill_version1_item, item, entry, info))
 
 
-def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
+def fill_version1_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     """Fill an item: its conversation, its golden actions, and the verdicts on it."""
     item.extra.metadata = _make_metadata(entry, info)
     item.extra.uncounted_states = "-!+"  # The golden actions show one way to the expected database.

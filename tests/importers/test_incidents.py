@@ -431,12 +431,6 @@ def test_equal_replies_of_several_runs_are_failures_only_without_tokens(tmp_path
             "finish_reason",
         ),
         ({"messages": [{"role": "assistant", "content": ""}]}, "empty_reply", "messages"),
-        ({"model_output": {"error": "HTTP 401"}}, "auth", "model_output.error"),
-        (
-            {"model_output": {"choices": []}, "metadata": {"rollout_error": "Connection error."}},
-            "connection",
-            "metadata.rollout_error",
-        ),
     ],
 )
 def test_fields_of_a_chat_log_give_the_kind(line: dict[str, Any], kind: str, where: str) -> None:
@@ -474,50 +468,10 @@ WRITTEN_ERROR = json.dumps(
         {"messages": [{"role": "assistant", "content": ""}], "predicted": [{"name": "f"}]},
         {"messages": [{"role": "user", "content": "Hello"}]},
         {"messages": [{"role": "user", "content": "Hello"}], "response": {"status_code": 200}},
-        {"model_output": {"choices": [{"message": {"content": '{"error": "no such function"}'}}]}},
-        {
-            "sample_score": {"score": {}},
-            "messages": [{"role": "assistant", "content": "Error code: 503"}],
-        },
     ],
 )
 def test_chat_logs_with_an_answer_have_no_incident(line: dict[str, Any]) -> None:
     assert find_line_incident(line) is None
-
-
-def test_error_that_evalscope_writes_as_reply_is_found_only_in_its_own_lines() -> None:
-    reply = {"role": "assistant", "content": WRITTEN_ERROR}
-    prediction = {"model_output": {"choices": [{"message": reply, "stop_reason": "stop"}]}}
-    review = {"sample_score": {"score": {"value": {"acc": 1}}}, "messages": [reply]}
-    for line in (prediction, review):
-        incident = find_line_incident(line)
-        assert incident is not None
-        assert (incident.kind, incident.certainty, incident.text) == (
-            "server",
-            "rule",
-            "Error code: 503",
-        )
-
-
-def test_incidents_of_evalscope_predictions_are_those_of_the_truth(bench: Path) -> None:
-    """The truth names the samples by index.
-
-    A prediction file has them in the order in which they ended.
-    """
-    truth = read_truth(bench, "evalscope")
-    for name in ("bfcl_v4", "bfcl_v4_api_errors", "general_fc_repeats2", "acebench"):
-        for category, rows in truth[name]["items"].items():
-            (path,) = (bench / "evalscope" / name / "predictions").rglob(f"{category}.jsonl")
-            lines = [json.loads(line) for line in path.read_text().splitlines()]
-            found = {
-                line["index"]
-                for line in lines
-                if (each := find_line_incident(line)) and each.counts
-            }
-            assert found == {row["index"] for row in rows if row.get("infrastructure_error")}, (
-                name,
-                category,
-            )
 
 
 def test_generic_judge_without_a_verdict_has_failed(tmp_path: Path) -> None:

@@ -1,0 +1,337 @@
+"""Fill items of BFCL V3 and V4, whose rules the BFCL importer has.
+
+EvalScope runs BFCL's own program, and stores its `result` as the JSON text of the reply: calls
+`[{name: arguments}]` for models with a native API, else a text. In V4, arguments are JSON texts;
+in V3, they are objects. The messages are made up from the result afterwards. Only they have the
+outputs of tools.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fcreview.importers.bfcl.dataset import DatasetItem, make_dataset_item
+from fcreview.importers.bfcl.decoders.base import Decoder, parse_json
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
+from fcreview.importers.bfcl.items import (
+    CategoryContext,
+    CorrectedItem,
+    ItemInputs,
+    apply_record_incident,
+    build_item,
+)
+from fcreview.importers.common.json_text import JsonRecord
+from fcreview.importers.common.records import Undecodable, add_issue, as_list, as_object
+from fcreview.importers.dialects.conversation import ParsedConversation, ToolResult
+from fcreview.importers.evalscope.conversations import add_conversation_issues
+from fcreview.importers.evalscope.discovery import TaskConfig
+from fcreview.importers.evalscope.samples import JsonObject, Sample
+from fcreview.model.incident import Incident
+from fcreview.model.item import Item, Message
+
+V3 = "bfcl_v3"
+VERSIONS = {V3: "V3", "bfcl_v4": "V4"}
+NONE = "None"
+"""Word that the adapter of V4 writes for null in the metadata of a score."""
+_ERROR_TYPE = re.compile(r"'error_type': '([^']+)'")
+_ERROR_MESSAGE = re.compile(r"'error_message': (?:'([^']+)'|\"([^\"]+)\")")
+_CATEGORIES_WITHOUT_GOLDEN = ("irrelevance", "relevance")
+_COPIED_FIELDS = (
+    "question",
+    "messages",
+    "golden",
+    "predicted",
+    "pairs",
+    "functions",
+    "rule",
+    "rule_error_type",
+    "rule_note",
+    "n_turns",
+    "n_steps",
+    "diff_function",
+    "diff_argument",
+    "first_difference",
+    "diff_golden",
+    "diff_predicted",
+    "decisive_step",
+    "flags",
+    "extra",
+    "prediction_hash",
+    "golden_hash",
+)
+"""Fields of an item that the BFCL importer fills."""
+
+
+def fill_bfcl_item(
+    item: Item,
+    sample: Sample,
+    conversation: ParsedConversation,
+    *,
+    benchmark: str,
+    config: TaskConfig,
+    official: bool | None,
+) -> None:
+    """Fill an item with the question, the calls and the recomputed verdict.
+
+    `official` decides, as in a run of BFCL, whether the item has a first difference.
+    """
+    add_conversation_issues(item, conversation)
+    dataset_item = _make_dataset_item(item, sample, is_v3=benchmark == V3)
+    record = make_result_record(item, sample, conversation, is_v3=benchmark == V3)
+    decoder = _choose_decoder(record["result"], sample, config, is_v3=benchmark == V3)
+    context = CategoryContext(VERSIONS[benchmark], category=item.category, decoder=decoder)
+    inputs = ItemInputs(
+        item.id,
+        CorrectedItem(dataset_item),
+        official=official,
+        score_entry=None,
+        file=item.file,
+        position=JsonRecord(item.line, offset=item.offset, length=item.length, value=None),
+    )
+    built = build_item(context, inputs, record)
+    for name in _COPIED_FIELDS:
+        setattr(item, name, getattr(built, name))
+    # The official verdict comes from the review, with EvalScope's own explanation.
+    item.verdicts += [verdict for verdict in built.verdicts if verdict.source != "official"]
+    item.issues += built.issues
+    _name_results(item, conversation)
+    _add_reasoning(item, conversation)
+
+
+def apply_failed_request(item: Item, incident: Incident, sample: Sample) -> None:
+    """Record a failed request, whose text is no call and no message of the model."""
+    apply_record_incident(item, incident, {"result": _parse_reply(sample.reply_text)})
+
+
+# -- question and golden answer
+
+
+def _make_dataset_item(item: Item, sample: Sample, *, is_v3: bool) -> DatasetItem:
+    metadata = dict(sample.metadata)
+    names = ("turns", "functions") if is_v3 else ("question", "function")
+    question_name, functions_name = names
+    for name in (question_name, functions_name):
+        if not isinstance(metadata.get(name), list):
+            add_issue(item, f"{name} of the metadata is not a list")
+    _report_malformed_docs(item, metadata.get(functions_name))
+    question = {
+        "question": metadata.pop(question_name, None),
+        "function": metadata.pop(functions_name, None),
+    }
+    ground_truth = metadata.pop("ground_truth", None)
+    for name in ("id", "category", "generation", "tools", "subset", "test_category"):
+        metadata.pop(name, None)
+
+    answer = None
+    needs_golden = not any(word in item.category for word in _CATEGORIES_WITHOUT_GOLDEN)
+    if needs_golden:
+        answer = {"ground_truth": ground_truth}
+        if not isinstance(ground_truth, (list, dict)):
+            add_issue(item, "ground_truth of the metadata is not a list or an object")
+    return make_dataset_item(item.id, item.category, question | metadata, answer)
+
+
+def _report_malformed_docs(item: Item, docs: Any) -> None:
+    """Report function docs without a name or without a schema of their parameters."""
+    for number, doc in enumerate(as_list(docs), 1):
+        fields = as_object(doc)
+        schema = as_object(fields.get("parameters"))
+        has_texts = all(isinstance(fields.get(name), str) for name in ("name", "description"))
+        has_schema = "type" in schema and isinstance(schema.get("required"), list)
+        properties = schema.get("properties")
+        has_properties = isinstance(properties, dict) and all(
+            _is_property(value) for value in properties.values()
+        )
+        if not (has_texts and has_schema and has_properties):
+            what = f"function doc {number} of the metadata is incomplete"
+            add_issue(item, what, severity="notice")
+
+
+def _is_property(schema: Any) -> bool:
+    """Whether the schema of a parameter has a type and a description."""
+    fields = as_object(schema)
+    return all(isinstance(fields.get(name), str) for name in ("type", "description"))
+
+
+# -- reply
+
+
+def make_result_record(
+    item: Item, sample: Sample, conversation: ParsedConversation, *, is_v3: bool
+) -> JsonObject:
+    """Make a result record of BFCL, with an inference log if the conversation has outputs."""
+    result = _read_result(item, sample, is_v3=is_v3)
+    record: JsonObject = {"id": item.id, "result": result}
+    is_multi_turn = isinstance(result, list) and all(isinstance(turn, list) for turn in result)
+    has_outputs = any(message.results for message in conversation.messages)
+    if is_multi_turn and has_outputs:
+        record["inference_log"] = list(_make_inference_log(item, result, conversation))
+    return record
+
+
+def _read_result(item: Item, sample: Sample, *, is_v3: bool) -> Any:
+    reply = sample.reply_text
+    if reply is None:
+        add_issue(item, "the reply is not a text")
+        return None
+    result = _parse_reply(reply)
+    if result is reply and reply:
+        add_issue(item, "the reply is not JSON, so it is read as a text", severity="notice")
+    if is_v3:
+        return _convert_v3_result(item, sample.metadata.get("generation", result))
+    return result
+
+
+def _parse_reply(reply: str | None) -> Any:
+    """Return the `result` in the JSON text of a reply, or the text itself if it is no JSON."""
+    try:
+        return parse_json(reply or "")
+    except Undecodable:
+        return reply
+
+
+def _convert_v3_result(item: Item, generation: Any) -> Any:
+    """Convert `generation[turn][step]` of V3, where a step is a call `{name: arguments}` or a text.
+
+    A single-turn result is the list of calls of its only turn, or its text.
+    """
+    if not isinstance(generation, list) or not all(isinstance(turn, list) for turn in generation):
+        return generation
+    is_multi_turn = item.category.startswith("multi_turn")
+    if is_multi_turn:
+        return [[_convert_v3_step(step) for step in turn] for turn in generation]
+    steps = generation[0] if generation else []
+    is_text = len(steps) == 1 and isinstance(steps[0], str)
+    return steps[0] if is_text else steps
+
+
+def _convert_v3_step(step: Any) -> Any:
+    return [step] if isinstance(step, dict) else step
+
+
+def _choose_decoder(result: Any, sample: Sample, config: TaskConfig, *, is_v3: bool) -> Decoder:
+    """Return the decoder of the handler with which EvalScope ran BFCL.
+
+    EvalScope states it in its configuration (`is_fc_model`, `underscore_to_dot`), and for V3 in
+    the score too. Without both, calls in objects are those of a native API.
+    """
+    stated = as_object(sample.score.get("metadata"))
+    is_native = stated.get("is_fc_model", config.is_fc_model)
+    if is_native is None:
+        is_native = not isinstance(result, str)
+    if not is_native:
+        return DECODERS_BY_NAME["PROMPT"]
+
+    decoder = DECODERS_BY_NAME["FC-O" if is_v3 else "FC"]
+    replaces_dots = stated.get("underscore_to_dot", config.replaces_dots)
+    if not replaces_dots:
+        return replace(decoder, name=f"{decoder.name}-DOTTED", name_spelling="dotted")
+    return decoder
+
+
+def _make_inference_log(
+    item: Item, result: Sequence[Sequence[Any]], conversation: ParsedConversation
+) -> Iterator[JsonObject]:
+    """Yield the turns of a log in BFCL's form: the raw replies, and the outputs from the messages.
+
+    The n-th message of the model is the n-th step of all turns.
+    """
+    outputs = _collect_outputs(conversation)
+    n_steps = sum(len(turn) for turn in result)
+    if len(outputs) != n_steps:
+        what = (
+            f"the messages have {len(outputs)} replies and the result has {n_steps} steps, so"
+            " outputs of tools may stand at other steps"
+        )
+        add_issue(item, what)
+    questions = _collect_questions(conversation)
+    number = 0
+    for turn, steps in enumerate(result):
+        logged: JsonObject = {
+            "begin_of_turn_query": questions[turn] if turn < len(questions) else []
+        }
+        for step, raw_reply in enumerate(steps):
+            entries = [{"role": "assistant", "content": raw_reply}]
+            for output in outputs[number] if number < len(outputs) else ():
+                entries.append({"role": "tool", "content": output})
+            logged[f"step_{step}"] = entries
+            number += 1
+        yield logged
+
+
+def _collect_outputs(conversation: ParsedConversation) -> list[list[str]]:
+    """Return the outputs of tools after each message of the model."""
+    outputs: list[list[str]] = []
+    for message in conversation.messages:
+        if message.role == "assistant":
+            outputs.append([])
+        elif message.role == "tool" and outputs:
+            outputs[-1] += [result.text for result in message.results]
+    return outputs
+
+
+def _collect_questions(conversation: ParsedConversation) -> list[list[JsonObject]]:
+    """Return the messages that open each turn. A message after a reply opens a turn."""
+    questions: list[list[JsonObject]] = []
+    is_open = False
+    for message in conversation.messages:
+        if message.role not in ("system", "user"):
+            is_open = False
+            continue
+        if not is_open:
+            questions.append([])
+        is_open = True
+        questions[-1].append({"role": message.role, "content": message.text})
+    return questions
+
+
+def _name_results(item: Item, conversation: ParsedConversation) -> None:
+    """Name the functions of tool messages, which only the conversation states."""
+    tool_messages = [message for message in item.messages if message.role == "tool"]
+    results: list[ToolResult] = []
+    for parsed_message in conversation.messages:
+        results += parsed_message.results
+    if len(tool_messages) != len(results):
+        return
+    for message, result in zip(tool_messages, results, strict=True):
+        message.name = result.name
+
+
+def _add_reasoning(item: Item, conversation: ParsedConversation) -> None:
+    """Add the reasoning, which the result of BFCL does not have, before the reply."""
+    texts = [message.reasoning for message in conversation.messages if message.reasoning]
+    if len(texts) != 1 or item.n_turns > 1:
+        return
+    position = next(
+        (index for index, message in enumerate(item.messages) if message.step >= 0),
+        len(item.messages),
+    )
+    reasoning = Message(0, 0, role="assistant", content=texts[0], name="reasoning")
+    item.messages = [*item.messages[:position], reasoning, *item.messages[position:]]
+
+
+# -- EvalScope's verdict
+
+
+def read_error(score: JsonObject) -> tuple[str | None, str | None]:
+    """Return the error type and the explanation of a failing score."""
+    metadata = as_object(score.get("metadata"))
+    details = as_object(metadata.get("raw_score_result")) or metadata
+    error = details.get("error")
+    error_type = details.get("error_type")
+    message = details.get("error_message")
+    if isinstance(error, str) and error_type in (None, NONE, ""):
+        # The error of a multi-turn item is the text of a Python object with its own type.
+        found_type = _ERROR_TYPE.search(error)
+        found_message = _ERROR_MESSAGE.search(error)
+        error_type = found_type[1] if found_type else None
+        if found_message:
+            message = found_message[1] or found_message[2]
+    texts = [text for text in (message, error) if isinstance(text, str) and text not in ("", NONE)]
+    if isinstance(message, list):
+        texts = [str(part) for part in as_list(message)]
+    has_type = isinstance(error_type, str) and error_type not in ("", NONE)
+    return (str(error_type) if has_type else None), (texts[0] if texts else None)

@@ -1,0 +1,361 @@
+"""Find the runs in output folders of EvalScope.
+
+A run is one benchmark with one model: `reviews/MODEL/BENCHMARK_SUBSET.jsonl`, the predictions of
+the same name, and the report of the benchmark. A single file of reviews or predictions is a run of
+its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.discovery import list_telling_folders
+from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.jsonl import read_first_record
+from fcreview.importers.common.records import as_object
+from fcreview.model.item import ImportIssue, Run
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
+from fcreview.safe_files import open_file
+
+PREDICTIONS = "predictions"
+REVIEWS = "reviews"
+REPORTS = "reports"
+CONFIGS = "configs"
+TEMPORARY_PREFIX = "rerun-"
+"""Beginning of the names of files that EvalScope writes while it runs again."""
+MAX_FIRST_LINE_BYTES = 8 << 20
+HEAD_BYTES = 512
+MAX_CONFIG_BYTES = 1 << 20
+KNOWN_BENCHMARKS = (
+    "acebench",
+    "bfcl_v3",
+    "bfcl_v4",
+    "general_fc",
+    "k2_verifier",
+    "kimi_verifier",
+    "mcp_atlas",
+    "minimax_verifier",
+    "tau2_bench",
+    "tau3_bench",
+    "tau_bench",
+    "tool_bench",
+    "toolathlon",
+)
+"""Names of benchmarks with tool calls in EvalScope 1.14.1 that contain an underscore, or whose
+items fcreview reads with the benchmark's own rules."""
+_TOP_LEVEL_VALUE = r"^{name}:[ \t]*(\S.*)$"
+_NESTED_VALUE = r"^[ ]+{name}:[ \t]*(\S.*)$"
+_LISTED_DATASETS = re.compile(r"^datasets:\n((?:- .+\n)+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetFiles:
+    """The files of one subset of a benchmark. One of the two is there."""
+
+    name: str
+    prediction: Path | None = None
+    review: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConfig:
+    """Values of `configs/task_config*.yaml` on which the reading of items depends."""
+
+    path: Path | None = None
+    version: str = ""
+    datasets: tuple[str, ...] = ()
+    repeats: int = 1
+    is_fc_model: bool | None = None
+    """Whether BFCL sends functions to the model's API. None if it is not stated."""
+    replaces_dots: bool = True
+    """Whether BFCL sends dots in function names as underscores (`underscore_to_dot`)."""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkFiles:
+    """What `find_runs` passes to `read_items`: the files of a benchmark and of one model."""
+
+    benchmark: str
+    subsets: tuple[SubsetFiles, ...]
+    report: Path | None
+    config: TaskConfig
+
+
+@dataclass(slots=True)
+class _ModelFiles:
+    """Files of one model in an output folder."""
+
+    predictions: dict[str, Path] = field(default_factory=dict)
+    """Name of the file without its suffix -> path."""
+    reviews: dict[str, Path] = field(default_factory=dict)
+    reports: dict[str, Path] = field(default_factory=dict)
+    """Benchmark -> path."""
+
+
+@dataclass(slots=True)
+class _OutputFolder:
+    root: Path
+    models: dict[str, _ModelFiles] = field(default_factory=dict)
+    configs: list[Path] = field(default_factory=list)
+    temporary: list[Path] = field(default_factory=list)
+    """Files that EvalScope writes while it runs again."""
+
+    def get_model(self, name: str) -> _ModelFiles:
+        return self.models.setdefault(name, _ModelFiles())
+
+    def list_files(self) -> Iterator[Path]:
+        yield from self.configs
+        yield from self.temporary
+        for model in self.models.values():
+            yield from model.predictions.values()
+            yield from model.reviews.values()
+            yield from model.reports.values()
+
+
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],  # noqa: ARG001 - the files contain the dataset's records
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
+    found = DiscoveredRuns()
+    for folder in _collect_output_folders(files):
+        if not _is_output_folder(folder):
+            continue
+        found.claimed.update(folder.list_files())
+        for model_folder, model in folder.models.items():
+            _add_plans(found, folder, model_folder, model)
+
+    for path in files:
+        if path not in found.claimed and path.suffix == ".jsonl":
+            _add_single_file(found, path)
+    return found
+
+
+def _collect_output_folders(files: Sequence[Path]) -> list[_OutputFolder]:
+    """Group files by their place: ROOT/reviews/MODEL/NAME.jsonl and so on."""
+    folders: dict[Path, _OutputFolder] = {}
+    for path in files:
+        if path.parent.name == CONFIGS and path.suffix in (".yaml", ".yml"):
+            root = path.parent.parent
+            folders.setdefault(root, _OutputFolder(root)).configs.append(path)
+            continue
+
+        kind = path.parent.parent.name
+        root = path.parent.parent.parent
+        if kind in (PREDICTIONS, REVIEWS) and path.name.startswith(TEMPORARY_PREFIX):
+            folders.setdefault(root, _OutputFolder(root)).temporary.append(path)
+            continue
+        if kind in (PREDICTIONS, REVIEWS) and path.suffix == ".jsonl":
+            model = folders.setdefault(root, _OutputFolder(root)).get_model(path.parent.name)
+            files_of_kind = model.reviews if kind == REVIEWS else model.predictions
+            files_of_kind[path.stem] = path
+        elif kind == REPORTS and path.suffix == ".json":
+            model = folders.setdefault(root, _OutputFolder(root)).get_model(path.parent.name)
+            model.reports[path.stem] = path
+    return list(folders.values())
+
+
+def _is_output_folder(folder: _OutputFolder) -> bool:
+    """Whether a file of the folder has the form of EvalScope's predictions, reviews or reports.
+
+    One damaged file does not hide the others.
+    """
+    for model in folder.models.values():
+        for path in (*model.reviews.values(), *model.predictions.values()):
+            if _find_kind(path) is not None:
+                return True
+        for path in model.reports.values():
+            if _is_report(path):
+                return True
+    return False
+
+
+def _find_kind(path: Path) -> str | None:
+    """Return what the first record of a file is: a review, a prediction, or neither."""
+    record = as_object(read_first_record(path, MAX_FIRST_LINE_BYTES))
+    if "index" not in record:
+        return None
+    if isinstance(record.get("sample_score"), dict):
+        return REVIEWS
+    if isinstance(record.get("model_output"), dict):
+        return PREDICTIONS
+    return None
+
+
+def _is_report(path: Path) -> bool:
+    report = read_json(path, [], dict) or {}
+    return "dataset_name" in report and isinstance(report.get("metrics"), list)
+
+
+# -- runs of a model
+
+
+def _add_plans(
+    found: DiscoveredRuns, folder: _OutputFolder, model_folder: str, model: _ModelFiles
+) -> None:
+    config = _read_newest_config(folder.configs)
+    subsets_by_benchmark: dict[str, list[SubsetFiles]] = {}
+    for stem in sorted(model.predictions | model.reviews):
+        benchmark, subset = _split_name(stem, [*model.reports, *config.datasets])
+        files = SubsetFiles(
+            subset, prediction=model.predictions.get(stem), review=model.reviews.get(stem)
+        )
+        subsets_by_benchmark.setdefault(benchmark, []).append(files)
+
+    for benchmark, subsets in subsets_by_benchmark.items():
+        files_of_benchmark = BenchmarkFiles(
+            benchmark, tuple(subsets), report=model.reports.get(benchmark), config=config
+        )
+        found.plans.append(_make_plan(folder.root, model_folder, files_of_benchmark))
+    for benchmark, path in model.reports.items():
+        if benchmark not in subsets_by_benchmark:
+            found.issues.append(_report_figures_without_items(path))
+
+
+def _report_figures_without_items(path: Path) -> ImportIssue:
+    what = (
+        "this report of EvalScope has figures, but its output folder has no predictions and no"
+        " reviews of the benchmark, so there are no items to review"
+    )
+    return ImportIssue(str(path), None, what=what, severity="error")
+
+
+def _split_name(stem: str, stated_benchmarks: Sequence[str]) -> tuple[str, str]:
+    """Return the benchmark and the subset in a file name. Both may contain underscores.
+
+    The names in reports and in the configuration come first, then the longest known one.
+    """
+    for names in (stated_benchmarks, KNOWN_BENCHMARKS):
+        matches = [name for name in names if stem == name or stem.startswith(f"{name}_")]
+        if matches:
+            benchmark = max(matches, key=len)
+            return benchmark, stem.removeprefix(benchmark).removeprefix("_") or "default"
+    benchmark, _, subset = stem.partition("_")
+    return benchmark, subset or "default"
+
+
+def _make_plan(root: Path, model_folder: str, files: BenchmarkFiles) -> RunPlan:
+    report = {} if files.report is None else read_json(files.report, [], dict) or {}
+    model = report.get("model_name")
+    # Only ACEBench has the same items in two languages.
+    language = files.config.language if files.benchmark == "acebench" else ""
+    run = Run(
+        "evalscope",
+        files.benchmark,
+        language,
+        model if isinstance(model, str) and model else model_folder,
+        str(root / REVIEWS / model_folder / files.benchmark),
+        needs_dataset=False,
+    )
+    run.name_parts = list_telling_folders(root)
+    run.settings = _list_settings(files.config)
+    plan = RunPlan(run, _list_results(files), reason="an output folder of EvalScope")
+    plan.scores = [subset.review for subset in files.subsets if subset.review and subset.prediction]
+    plan.logs = [path for path in (files.report, files.config.path) if path is not None]
+    plan.needs_scores = False
+    plan.importer_data = files
+    return plan
+
+
+def _list_results(files: BenchmarkFiles) -> list[Path]:
+    """Return the file with the answers of each subset: the predictions, or else the reviews."""
+    results = []
+    for subset in files.subsets:
+        path = subset.prediction or subset.review
+        if path is not None:
+            results.append(path)
+    return results
+
+
+def _list_settings(config: TaskConfig) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    if config.version:
+        settings["EvalScope"] = config.version
+    if config.repeats > 1:
+        settings["repeats"] = config.repeats
+    return settings
+
+
+def _add_single_file(found: DiscoveredRuns, path: Path) -> None:
+    """Add a run for a file that was taken out of its output folder."""
+    if '"index"' not in _read_head(path):
+        return
+    kind = _find_kind(path)
+    if kind is None:
+        return
+    benchmark, subset_name = _split_name(path.stem, [])
+    if kind == REVIEWS:
+        subset = SubsetFiles(subset_name, review=path)
+    else:
+        subset = SubsetFiles(subset_name, prediction=path)
+    files = BenchmarkFiles(benchmark, (subset,), report=None, config=TaskConfig())
+    plan = _make_plan(path.parent, path.parent.name, files)
+    plan.run.path = str(path)
+    plan.reason = f"the first record is one of EvalScope's {kind}"
+    found.plans.append(plan)
+    found.claimed.add(path)
+
+
+def _read_head(path: Path) -> str:
+    try:
+        with open_file(path) as file:
+            return file.read(HEAD_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+# -- configuration
+
+
+def _read_newest_config(paths: Sequence[Path]) -> TaskConfig:
+    """Read the newest configuration. EvalScope writes a new one at each start."""
+    if not paths:
+        return TaskConfig()
+    path = max(paths, key=_get_age_key)
+    try:
+        with open_file(path) as file:
+            text = file.read(MAX_CONFIG_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return TaskConfig()
+    return _parse_config(path, text)
+
+
+def _get_age_key(path: Path) -> tuple[float, str]:
+    try:
+        return path.stat().st_mtime, path.name
+    except OSError:
+        return 0.0, path.name
+
+
+def _parse_config(path: Path, text: str) -> TaskConfig:
+    """Read the few values that matter from the YAML text, each by the name of its line."""
+    repeats = _find_value(text, _TOP_LEVEL_VALUE, "repeats")
+    is_fc_model = _find_value(text, _NESTED_VALUE, "is_fc_model")
+    return TaskConfig(
+        path,
+        version=_find_value(text, _TOP_LEVEL_VALUE, "evalscope_version"),
+        datasets=_find_datasets(text),
+        repeats=int(repeats) if repeats.isdecimal() and int(repeats) > 0 else 1,
+        is_fc_model=None if is_fc_model == "" else is_fc_model == "true",
+        replaces_dots=_find_value(text, _NESTED_VALUE, "underscore_to_dot") != "false",
+        language=_find_value(text, _NESTED_VALUE, "language"),
+    )
+
+
+def _find_value(text: str, pattern: str, name: str) -> str:
+    """Return the value of the first line `NAME: VALUE`, or an empty text."""
+    match = re.search(pattern.format(name=name), text, re.MULTILINE)
+    return match[1].strip().strip("'\"") if match else ""
+
+
+def _find_datasets(text: str) -> tuple[str, ...]:
+    match = _LISTED_DATASETS.search(text)
+    if match is None:
+        return ()
+    lines = match[1].splitlines()
+    return tuple(line.removeprefix("- ").strip().strip("'\"") for line in lines)

@@ -1,0 +1,396 @@
+"""Compute the figures of EvalScope's reports from samples, by EvalScope's conventions.
+
+A subset's score is the mean of its samples, with all repeats. A category's score is weighted by
+samples, its macro score is the plain mean of its subsets. Every figure is rounded to four decimals,
+and aggregates are computed from rounded figures. Source: `report/` and the adapters in
+`benchmarks/` of EvalScope 1.14.1.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
+from fcreview.importers.common.records import is_number
+from fcreview.importers.evalscope.reports import AGGREGATES, StatedMetric, parse_stated_metrics
+from fcreview.model.item import Run
+from fcreview.model.metric import Metric, MetricUnit, ScoredItem
+from fcreview.stats.conventions import Ending, Trial, TrialTable
+
+REPORT = "report"
+"""Key of `Run.official_metrics` with the figures of the report."""
+MAIN_SCORE = "main score"
+"""Metadata key of the name of the value that decides the verdict."""
+TRIAL = "trial"
+INDEX = "index"
+"""Metadata key of the index of a sample in its subset."""
+QUESTION = "question id"
+"""Metadata key that all repeats of a question share."""
+DIGITS = 4
+DEFAULT_CATEGORY = "default"
+CRITERIA = {"process_acc": PROCESS_ACCURACY}
+"""Name of a value in `score.value` -> criterion of its verdict, if the names differ."""
+VALUE_NAMES = {"accuracy": "acc", "pass_rate": "pass"}
+"""Name of a metric in the report -> name of the value in `score.value`, if the names differ."""
+MEAN_AGGREGATIONS = ("", "mean", "identity")
+"""Aggregations that fcreview computes. Version 1 of the report states none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetScore:
+    name: str
+    score: float
+    num: int
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A figure that the report computes from subsets and from other aggregates."""
+
+    name: str
+    parts: tuple[str, ...]
+    rule: Literal["mean", "weighted", "shares", "shares of present"] = "mean"
+    shares: tuple[float, ...] = ()
+    is_shown: bool = True
+
+
+def _name_all(prefix: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}{name}" for name in names)
+
+
+_AST = ("multiple", "parallel", "parallel_multiple")
+_LIVE_AST = _name_all("live_", "simple", *_AST)
+_MULTI_TURN = _name_all("multi_turn_", "base", "miss_func", "miss_param", "long_context")
+_ATOM = _name_all("normal_atom_", "bool", "enum", "number", "list", "object_deep", "object_short")
+_SINGLE_TURN = _name_all("normal_single_turn_", "single_function", "parallel_function")
+_DIALOGUES = _name_all("normal_multi_turn_", "user_adjust", "user_switch")
+AGGREGATES_BY_BENCHMARK: Mapping[str, tuple[Aggregate, ...]] = {
+    "bfcl_v4": (
+        Aggregate(
+            "simple_ast",
+            _name_all("simple_", "python", "java", "javascript"),
+            is_shown=False,
+        ),
+        Aggregate("web_search", _name_all("web_search_", "base", "no_snippet"), is_shown=False),
+        Aggregate("memory", _name_all("memory_", "kv", "vector", "rec_sum"), is_shown=False),
+        Aggregate("AGENTIC", ("web_search", "memory")),
+        Aggregate("MULTI_TURN", _MULTI_TURN),
+        Aggregate("NON_LIVE", ("simple_ast", *_AST)),
+        Aggregate("LIVE", _LIVE_AST, rule="weighted"),
+        Aggregate("HALLUCINATION", ("live_irrelevance", "irrelevance")),
+        # Groups that did not run count 0.
+        Aggregate(
+            "OVERALL",
+            ("AGENTIC", "MULTI_TURN", "NON_LIVE", "LIVE", "HALLUCINATION"),
+            rule="shares",
+            shares=(0.4, 0.3, 0.1, 0.1, 0.1),
+        ),
+    ),
+    "bfcl_v3": (
+        Aggregate("simple_ast", ("simple", "java", "javascript"), is_shown=False),
+        Aggregate("ast_non_live", ("simple_ast", *_AST), is_shown=False),
+        Aggregate("ast_live", _LIVE_AST, rule="weighted", is_shown=False),
+        Aggregate(
+            "hallucination_live",
+            ("live_irrelevance", "live_relevance"),
+            rule="weighted",
+            is_shown=False,
+        ),
+        Aggregate("multi_turn_augmented", _MULTI_TURN[1:], rule="weighted", is_shown=False),
+        Aggregate("NON_LIVE", ("ast_non_live", "irrelevance")),
+        Aggregate("LIVE", ("ast_live", "hallucination_live"), rule="weighted"),
+        Aggregate("MULTI_TURN", ("multi_turn_base", "multi_turn_augmented")),
+        Aggregate("OVERALL", ("NON_LIVE", "LIVE", "MULTI_TURN")),
+    ),
+    "acebench": (
+        Aggregate("ATOM", _ATOM),
+        Aggregate("SINGLE_TURN", _SINGLE_TURN),
+        Aggregate("MULTI_TURN", _DIALOGUES),
+        Aggregate(
+            "NORMAL",
+            (*_SINGLE_TURN, *_DIALOGUES, "normal_similar_api", "normal_preference", *_ATOM),
+        ),
+        Aggregate("SPECIAL", _name_all("special_", "incomplete", "error_param", "irrelevant")),
+        Aggregate("AGENT", ("agent_multi_step", "agent_multi_turn")),
+        Aggregate(
+            "OVERALL",
+            ("NORMAL", "SPECIAL", "AGENT"),
+            rule="shares of present",
+            shares=(0.578, 0.2676, 0.1545),
+        ),
+    ),
+}
+"""Benchmark -> aggregates of its accuracy, in the order in which they are computed."""
+
+
+@dataclass(slots=True)
+class MetricFigures:
+    """Figures of one metric of a report, computed from samples."""
+
+    name: str
+    categories: dict[str, list[SubsetScore]] = field(default_factory=dict)
+    aggregates: list[SubsetScore] = field(default_factory=list)
+    note: str = ""
+
+    def get_category(self, name: str) -> SubsetScore:
+        return weigh(name, self.categories[name])
+
+    @property
+    def all_categories(self) -> list[SubsetScore]:
+        return [self.get_category(name) for name in self.categories]
+
+
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
+    """Return the figures of the report: each metric, its categories, subsets and aggregates."""
+    stated = parse_stated_metrics(run.official_metrics.get(REPORT))
+    metrics: list[Metric] = []
+    for figures in compute_figures(items, run.generation, stated):
+        metrics += _list_metrics(figures, len(items))
+    return metrics
+
+
+def compute_figures(
+    items: Sequence[ScoredItem], benchmark: str, stated: Sequence[StatedMetric]
+) -> Iterator[MetricFigures]:
+    """Yield the figures of each metric that the report states, or of the accuracy without one."""
+    items_by_subset: dict[str, list[ScoredItem]] = defaultdict(list)
+    for item in items:
+        items_by_subset[item.category].append(item)
+
+    names = [metric.figure.name for metric in stated] or ["accuracy"]
+    for number, name in enumerate(names):
+        metric = stated[number] if stated else None
+        figures = MetricFigures(name)
+        if metric is not None and metric.aggregation not in MEAN_AGGREGATIONS:
+            figures.note = (
+                f"fcreview does not compute the aggregation {metric.aggregation}; the report"
+                f" states {metric.figure.score}"
+            )
+        else:
+            _fill_figures(figures, items_by_subset, benchmark, metric)
+        yield figures
+
+
+def _fill_figures(
+    figures: MetricFigures,
+    items_by_subset: Mapping[str, Sequence[ScoredItem]],
+    benchmark: str,
+    metric: StatedMetric | None,
+) -> None:
+    categories = _map_subsets_to_categories(items_by_subset, benchmark, metric)
+    all_scores: dict[str, SubsetScore] = {}
+    for subset, category in categories.items():
+        score = _score_subset(figures.name, subset, items_by_subset.get(subset, ()), benchmark)
+        if score is not None:
+            figures.categories.setdefault(category, []).append(score)
+            all_scores[subset] = score
+    if get_value_name(figures.name) == "acc":
+        figures.aggregates = list(compute_aggregates(benchmark, all_scores))
+
+
+def _map_subsets_to_categories(
+    subsets: Mapping[str, Any], benchmark: str, metric: StatedMetric | None
+) -> dict[str, str]:
+    """Return subset -> category, in the order of the report."""
+    categories: dict[str, str] = {}
+    for category in [] if metric is None else metric.categories:
+        if category.figure.name != AGGREGATES:
+            for subset in category.subsets:
+                categories[subset.name] = category.figure.name
+    for name in subsets:
+        family = name.partition("_")[0] if benchmark == "acebench" else DEFAULT_CATEGORY
+        categories.setdefault(name, family)
+    return categories
+
+
+# -- scores of subsets
+
+
+def _score_subset(
+    metric: str, subset: str, items: Sequence[ScoredItem], benchmark: str
+) -> SubsetScore | None:
+    """Return the score of a subset, or None if no sample has a value."""
+    is_of_dialogues = benchmark == "acebench" and subset.startswith("normal_multi_turn")
+    if is_of_dialogues:
+        return _score_dialogues(metric, subset, items)
+    if metric in DECISION_FIGURES:
+        values = [dict(item.values) for item in items if item.values]
+        if not values:
+            return None
+        return SubsetScore(subset, round_figure(DECISION_FIGURES[metric](values)), len(items))
+
+    value_name = get_value_name(metric)
+    known = [
+        value for value in (get_value(item, value_name) for item in items) if value is not None
+    ]
+    if not known:
+        return None
+    return SubsetScore(subset, round_figure(sum(known) / len(known)), len(known))
+
+
+def get_value_name(metric: str) -> str:
+    """Return the name in `score.value` of a metric. Version 1 writes `mean_acc` for `acc`."""
+    name = VALUE_NAMES.get(metric, metric)
+    return name.removeprefix("mean_")
+
+
+def get_value(item: ScoredItem, name: str) -> float | None:
+    """Return the value of a sample. The verdict on the item is the value that decides it."""
+    main_name = item.metadata.get(MAIN_SCORE, "acc")
+    if name == main_name and item.valid is not None:
+        return float(item.valid)
+    value = item.values.get(CRITERIA.get(name, name))
+    if isinstance(value, bool) or is_number(value):
+        return float(value)
+    return None
+
+
+def _score_dialogues(metric: str, subset: str, items: Sequence[ScoredItem]) -> SubsetScore | None:
+    """Return the score of ACEBench's dialogues: the share of those with every step right, or
+    their mean share of right steps. All repeats of a dialogue are one dialogue.
+    """
+    dialogues: dict[str, list[bool]] = defaultdict(list)
+    for item in items:
+        if item.valid is not None:
+            dialogues[item.group or item.id].append(item.valid)
+    if not dialogues:
+        return None
+    if metric == "process_acc":
+        scores = [round(sum(steps) / len(steps), 3) for steps in dialogues.values()]
+    else:
+        scores = [float(all(steps)) for steps in dialogues.values()]
+    return SubsetScore(subset, round_figure(sum(scores) / len(scores)), len(dialogues))
+
+
+# -- general_fc
+
+
+def _count(values: Sequence[Mapping[str, Any]], *names: str) -> int:
+    """Count the samples in which all named values are 1."""
+    return sum(all(value.get(name) in (1, True) for name in names) for value in values)
+
+
+CALLED = "finish_reason_tool_call"
+SUCCEEDED = "successful_tool_call"
+EXPECTED = "should_call_tool"
+
+
+def _compute_call_f1(values: Sequence[Mapping[str, Any]]) -> float:
+    """F1 of the decision to call a tool, over all samples and repeats."""
+    n_right = _count(values, CALLED, EXPECTED)
+    n_counted = _count(values, CALLED) + _count(values, EXPECTED)
+    return 2 * n_right / n_counted if n_counted else 0.0
+
+
+def _compute_schema_accuracy(values: Sequence[Mapping[str, Any]]) -> float:
+    n_attempted = _count(values, CALLED)
+    return _count(values, CALLED, SUCCEEDED) / n_attempted if n_attempted else 0.0
+
+
+DECISION_FIGURES: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], float]] = {
+    "tool_call_f1": _compute_call_f1,
+    "schema_accuracy": _compute_schema_accuracy,
+    "count_finish_reason_tool_call": lambda values: float(_count(values, CALLED)),
+    "count_successful_tool_call": lambda values: float(_count(values, SUCCEEDED)),
+}
+"""Metrics over all samples of `general_fc`, which are not means of samples."""
+
+
+# -- categories and aggregates
+
+
+def round_figure(value: float) -> float:
+    return round(value, DIGITS)
+
+
+def weigh(name: str, scores: Sequence[SubsetScore]) -> SubsetScore:
+    """Return the mean of rounded scores, weighted by their numbers of samples."""
+    num = sum(score.num for score in scores)
+    total = sum(score.score * score.num for score in scores)
+    return SubsetScore(name, round_figure(total / num) if num else 0.0, num)
+
+
+def average(name: str, scores: Sequence[SubsetScore]) -> SubsetScore:
+    """Return the plain mean of rounded scores."""
+    num = sum(score.num for score in scores)
+    total = sum(score.score for score in scores)
+    return SubsetScore(name, round_figure(total / len(scores)) if scores else 0.0, num)
+
+
+def compute_aggregates(benchmark: str, subsets: Mapping[str, SubsetScore]) -> Iterator[SubsetScore]:
+    """Yield the shown aggregates of a benchmark that have samples."""
+    scores = dict(subsets)
+    for aggregate in AGGREGATES_BY_BENCHMARK.get(benchmark, ()):
+        score = _combine(aggregate, scores)
+        scores[aggregate.name] = score
+        if aggregate.is_shown and score.num > 0:
+            yield score
+
+
+def _combine(aggregate: Aggregate, scores: Mapping[str, SubsetScore]) -> SubsetScore:
+    present = [scores[name] for name in aggregate.parts if name in scores and scores[name].num > 0]
+    if aggregate.rule == "weighted":
+        return weigh(aggregate.name, present)
+    if aggregate.rule == "mean":
+        return average(aggregate.name, present)
+
+    total = 0.0
+    sum_of_shares = 0.0
+    for name, share in zip(aggregate.parts, aggregate.shares, strict=True):
+        score = scores.get(name)
+        is_present = score is not None and score.num > 0
+        if is_present or aggregate.rule == "shares":
+            sum_of_shares += share
+        if score is not None and is_present:
+            total += share * score.score
+    num = sum(score.num for score in present)
+    mean = total / sum_of_shares if sum_of_shares else 0.0
+    return SubsetScore(aggregate.name, round_figure(mean), num)
+
+
+# -- rows of the metrics table
+
+
+def _list_metrics(figures: MetricFigures, n_items: int) -> Iterator[Metric]:
+    table = f"EvalScope: {figures.name}"
+    if figures.note:
+        yield Metric(table, "score", value=None, note=figures.note)
+        return
+    categories = figures.all_categories
+    unit: MetricUnit = "count" if figures.name.startswith("count_") else "score"
+
+    def make_metric(name: str, score: SubsetScore, level: int, note: str = "") -> Metric:
+        value = score.score if score.num else None
+        metric = Metric(table, name, value=value, unit=unit, level=level, n=score.num)
+        metric.total = score.num
+        metric.counted_noun = "samples"
+        metric.digits = 0 if unit == "count" else DIGITS
+        metric.note = note
+        return metric
+
+    whole = make_metric("score", weigh("score", categories), level=0)
+    whole.total = max(n_items, whole.n or 0)
+    yield whole
+    yield make_metric("macro_score", average("macro_score", categories), level=0)
+    for category in categories:
+        subsets = figures.categories[category.name]
+        yield make_metric(category.name, category, level=1)
+        macro = average(category.name, subsets)
+        yield make_metric(f"{category.name} (macro)", macro, level=1)
+        for subset in subsets:
+            yield make_metric(subset.name, subset, level=2)
+    for aggregate in figures.aggregates:
+        yield make_metric(aggregate.name, aggregate, level=1, note="aggregate")
+
+
+def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
+    """Return each sample as a trial of its question."""
+    trials = []
+    for item in items:
+        ending: Ending = "not run" if item.valid is None else "graded"
+        question = str(item.metadata.get(QUESTION) or item.id)
+        trials.append(Trial(item.id, task=question, passed=item.valid is True, ending=ending))
+    return TrialTable(trials, "EvalScope")

@@ -1,0 +1,423 @@
+"""Read the items of a run: one for each sample, of one benchmark with one model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.incidents import apply_incident
+from fcreview.importers.common.records import (
+    add_issue,
+    as_object,
+    fill_safely,
+    is_integer,
+    is_number,
+)
+from fcreview.importers.dialects.conversation import ParsedConversation
+from fcreview.importers.evalscope import bfcl, conversations, leaderboard, tau, verdicts
+from fcreview.importers.evalscope.acebench import fill_acebench_item
+from fcreview.importers.evalscope.discovery import BenchmarkFiles
+from fcreview.importers.evalscope.incidents import find_incident
+from fcreview.importers.evalscope.reports import Report, list_stated_subsets, read_report
+from fcreview.importers.evalscope.samples import Line, Sample, read_samples
+from fcreview.model.item import (
+    ImportIssue,
+    Item,
+    Message,
+    ReadRecord,
+    RecordLocation,
+    RunFact,
+)
+from fcreview.model.metric import ScoredItem
+from fcreview.run_plan import RunPlan
+
+BENCHMARKS_WITH_REPLY_TEXT = (*bfcl.VERSIONS, "acebench")
+"""Benchmarks whose reviews quote the reply as it is."""
+BENCHMARKS_WITH_OWN_DOCS = BENCHMARKS_WITH_REPLY_TEXT
+"""Benchmarks whose function docs have a form of their own."""
+DECISION_BENCHMARKS = ("general_fc", "k2_verifier", "kimi_verifier", "minimax_verifier")
+NOT_RECOMPUTED = "fcreview has no rules of this benchmark"
+JOB_NOTE = "a sample is a whole job of several tasks, so its score is a share and no verdict"
+TOLERANCE = 0.00011
+"""Difference between a stated and a computed figure up to which both are equal. Both are rounded to
+four decimals, and aggregates are computed from rounded figures."""
+SHOWN_FIELDS = frozenset(
+    {
+        "question",
+        "turns",
+        "function",
+        "functions",
+        "tools",
+        "ground_truth",
+        "mile_stone",
+        "process",
+        "end_state",
+        "generation",
+        "task_result",
+        "gtfa_claims",
+        "trajectory",
+        "enabled_tools",
+        "prompt",
+        "missed_function",
+        "missing_functions",
+        "initial_config",
+        "user_scenario",
+        "evaluation_criteria",
+    }
+)
+"""Fields of the dataset's record that items show in other places than the metadata."""
+ID_FIELDS = ("id", "task_id", "task_index")
+"""Fields of the dataset's record with the benchmark's own id, the best one first."""
+MAX_DURATION = 1e7
+"""Seconds from which `model_output.time` is a time of the day, as BFCL V3 writes it."""
+
+
+@dataclass(slots=True)
+class RunContext:
+    """What all samples of a run have in common."""
+
+    files: BenchmarkFiles
+    known_ids: set[str] = field(default_factory=set)
+    scored: list[ScoredItem] = field(default_factory=list)
+    """Items with their official verdicts, to compare the figures of the report."""
+    n_samples: dict[str, int] = field(default_factory=dict)
+    """Subset -> number of samples that were read."""
+
+    @property
+    def benchmark(self) -> str:
+        return self.files.benchmark
+
+
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    files: BenchmarkFiles = plan.importer_data
+    context = RunContext(files)
+    report = read_report(files.report)
+    plan.run.official_metrics = {leaderboard.REPORT: report.to_json()} if report.metrics else {}
+    yield from report.issues
+
+    for subset in files.subsets:
+        for sample in read_samples(subset):
+            if isinstance(sample, ImportIssue):
+                yield sample
+                continue
+            item = _make_item(sample, context)
+            context.n_samples[subset.name] = context.n_samples.get(subset.name, 0) + 1
+            context.scored.append(_make_scored_item(item))
+            yield item
+    yield from _make_facts(report)
+    yield from _compare_with_report(context, report)
+
+
+def _make_scored_item(item: Item) -> ScoredItem:
+    values = {
+        verdict.criterion: verdict.value
+        for verdict in item.verdicts
+        if verdict.source == "official" and verdict.target == "item"
+    }
+    names = (leaderboard.MAIN_SCORE, leaderboard.QUESTION)
+    metadata = {name: item.extra.metadata[name] for name in names if name in item.extra.metadata}
+    return ScoredItem(
+        item.id,
+        category=item.category,
+        group=item.group,
+        valid=item.official,
+        values=values,
+        metadata=metadata,
+    )
+
+
+# -- items
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Question and repeat of a sample."""
+
+    question: int
+    trial: int
+
+
+def _make_item(sample: Sample, context: RunContext) -> Item:
+    place = _find_place(sample, context)
+    line = sample.main_line
+    question_id = _find_question_id(sample, place)
+    item = Item(question_id, sample.subset, file=str(line.path), line=line.record.line)
+    item.offset = line.record.offset
+    item.length = line.record.length
+    item.id = _make_unique_id(item, question_id, place, context)
+    has_repeats = context.files.config.repeats > 1 or place.trial > 0
+    if has_repeats:
+        item.group = question_id
+    _report_fields(item, sample)
+
+    has_own_docs = context.benchmark in BENCHMARKS_WITH_OWN_DOCS
+    conversation = conversations.read_sample_conversation(sample, reads_tools=not has_own_docs)
+    item.prediction_hash = conversations.hash_conversation(conversation)
+    fill_safely(item, partial(_fill_item, item, sample, conversation, place, context))
+    fill_safely(item, partial(_finish_item, item, sample, context))
+    _add_metadata(item, sample, question_id, place, has_repeats=has_repeats)
+    _ensure_messages(item, sample)
+    return item
+
+
+def _find_place(sample: Sample, context: RunContext) -> Place:
+    """Return question and repeat. The id of a sample is question times repeats plus repeat."""
+    repeats = max(context.files.config.repeats, 1)
+    question = sample.sample_score.get("group_id")
+    trial = sample.sample_score.get("generation_index")
+    if is_integer(question) and is_integer(trial):
+        return Place(question, trial)
+    return Place(sample.index // repeats, sample.index % repeats)
+
+
+def _find_question_id(sample: Sample, place: Place) -> str:
+    """Return an id of the question that is unique in the benchmark.
+
+    Indexes, and the ids of tau-bench, start again in each subset.
+    """
+    for name in ID_FIELDS:
+        value = sample.metadata.get(name)
+        if isinstance(value, str) and value:
+            has_subset = value.startswith(sample.subset) or sample.subset == "default"
+            return value if has_subset else f"{sample.subset}_{value}"
+        if is_integer(value):
+            return f"{sample.subset}_{value}"
+    return f"{sample.subset}_{place.question}"
+
+
+def _make_unique_id(item: Item, question_id: str, place: Place, context: RunContext) -> str:
+    item_id = question_id if place.trial == 0 else f"{question_id}_trial_{place.trial}"
+    if item_id in context.known_ids:
+        unique_id = f"{item_id}#{item.line}"
+        what = f"{item_id} occurs more than once. This sample is imported as {unique_id}"
+        item.issues.append(ImportIssue(item.file, item.line, what=what, item=unique_id))
+        item_id = unique_id
+    context.known_ids.add(item_id)
+    return item_id
+
+
+def _report_fields(item: Item, sample: Sample) -> None:
+    for line, problem in sample.list_field_problems():
+        _add_line_issue(item, line, problem)
+    if sample.prediction is not None and sample.review is not None:
+        _report_contradictions(item, sample, sample.review)
+
+
+def _add_line_issue(item: Item, line: Line, what: str) -> None:
+    item.issues.append(ImportIssue(str(line.path), line.record.line, what=what, item=item.id))
+
+
+def _report_contradictions(item: Item, sample: Sample, review: Line) -> None:
+    """Report that prediction and review, which repeat each other, differ."""
+    for name in ("messages", "agent_trace"):
+        differs = sample.prediction_fields.get(name) != sample.review_fields.get(name)
+        # Early reviews have the question as `input` instead.
+        if differs and name in review.fields:
+            what = f"{name} of the prediction and of the review differ. The item shows those"
+            _add_line_issue(item, review, f"{what} of the review")
+    predicted = sample.predicted_metadata
+    for name, value in sample.reviewed_metadata.items():
+        if name in predicted and predicted[name] != value:
+            what = f"{name[:60]} of the metadata differs between the prediction and the review."
+            _add_line_issue(item, review, f"{what} The item shows that of the review")
+
+
+def _fill_item(
+    item: Item,
+    sample: Sample,
+    conversation: ParsedConversation,
+    place: Place,
+    context: RunContext,
+) -> None:
+    """Fill an item with its conversation, its calls and its golden answer."""
+    benchmark = context.benchmark
+    if benchmark in bfcl.VERSIONS:
+        bfcl.fill_bfcl_item(
+            item,
+            sample,
+            conversation,
+            benchmark=benchmark,
+            config=context.files.config,
+            official=verdicts.find_official_verdict(sample, benchmark),
+        )
+    elif benchmark == "acebench":
+        fill_acebench_item(item, sample, conversation)
+    elif benchmark == "tau_bench":
+        tau.fill_tau1_item(item, sample, conversation, trial=place.trial)
+    elif benchmark in ("tau2_bench", "tau3_bench"):
+        tau.fill_tau2_item(item, sample, conversation, trial=place.trial)
+    elif benchmark == "mcp_atlas":
+        conversations.fill_claims_item(item, sample, conversation)
+        item.rule_note = "a judge checks the claims, so there is nothing to recompute"
+    elif benchmark in DECISION_BENCHMARKS:
+        conversations.fill_decision_item(item, sample, conversation)
+        item.rule_note = NOT_RECOMPUTED
+    else:
+        conversations.fill_plain_item(item, sample, conversation)
+        item.rule_note = JOB_NOTE if benchmark == "toolathlon" else NOT_RECOMPUTED
+
+
+def _finish_item(item: Item, sample: Sample, context: RunContext) -> None:
+    """Add what all benchmarks have: the official verdict, a failure, tokens, the review's place."""
+    benchmark = context.benchmark
+    verdicts.add_official_verdict(item, sample, benchmark)
+    _add_usage(item, sample)
+    if sample.review is None:
+        what = "the prediction has no review, so the item has no official verdict"
+        add_issue(item, what, severity="notice")
+    elif sample.prediction is not None:
+        record = sample.review.record
+        item.extra.score_record = RecordLocation(
+            str(sample.review.path), line=record.line, offset=record.offset, length=record.length
+        )
+
+    if benchmark in BENCHMARKS_WITH_REPLY_TEXT and verdicts.has_other_reply(sample):
+        item.flags.append("other_reply")
+        add_issue(item, "the review quotes another reply than the prediction contains")
+    _apply_incident(item, sample, benchmark)
+    verdicts.explain_difference(item, sample)
+
+
+def _apply_incident(item: Item, sample: Sample, benchmark: str) -> None:
+    """Record a failed request. The importers of tau-bench may have found it already."""
+    incident = find_incident(sample)
+    if incident is None or item.has_incident:
+        return
+    if incident.counts and benchmark in bfcl.VERSIONS:
+        bfcl.apply_failed_request(item, incident, sample)
+    else:
+        apply_incident(item, incident)
+
+
+def _add_usage(item: Item, sample: Sample) -> None:
+    """Add tokens and seconds. Adapters that call the model several times state only the sum."""
+    usage = as_object(sample.output.get("usage"))
+    message = as_object(sample.choice.get("message"))
+    performance = as_object(sample.output.get("perf_metrics") or message.get("perf_metrics"))
+    for source in (usage, performance):
+        if item.tokens_in is None and is_integer(source.get("input_tokens")):
+            item.tokens_in = source["input_tokens"]
+        if item.tokens_out is None and is_integer(source.get("output_tokens")):
+            item.tokens_out = source["output_tokens"]
+    for seconds in (performance.get("latency"), sample.output.get("time")):
+        if item.latency is None and is_number(seconds) and 0 <= seconds < MAX_DURATION:
+            item.latency = float(seconds)
+
+
+def _add_metadata(
+    item: Item, sample: Sample, question_id: str, place: Place, *, has_repeats: bool
+) -> None:
+    """Add everything that the lines hold and no other part of the item shows."""
+    metadata = item.extra.metadata
+    metadata[leaderboard.INDEX] = sample.index
+    metadata[leaderboard.QUESTION] = question_id
+    if has_repeats:
+        metadata[leaderboard.TRIAL] = place.trial
+    stop_reason = sample.choice.get("stop_reason")
+    if stop_reason is not None:
+        metadata["stop reason"] = stop_reason
+    status = verdicts.get_status(sample)
+    if sample.review is not None and status != "success":
+        metadata["status of the score"] = status
+    for name in ("judge_summary", "judge_detail"):
+        if sample.score.get(name):
+            metadata[name] = sample.score[name]
+    extracted = sample.score.get("extracted_prediction")
+    if extracted != sample.score.get("prediction"):
+        metadata["extracted prediction"] = extracted
+    _add_score_details(metadata, sample)
+    for name, value in sample.metadata.items():
+        if name not in SHOWN_FIELDS and value not in (None, "", [], {}):
+            metadata.setdefault(name, value)
+
+
+def _add_score_details(metadata: dict[str, Any], sample: Sample) -> None:
+    """Add the details of the score, except the whole task of a failed or finished simulation."""
+    details = as_object(sample.score.get("metadata"))
+    shown = {name: value for name, value in details.items() if name not in SHOWN_FIELDS}
+    if shown:
+        metadata["score details"] = shown
+
+
+def _ensure_messages(item: Item, sample: Sample) -> None:
+    """Show the reply of an item whose messages cannot be read."""
+    if item.messages:
+        return
+    content = sample.reply_text or ""
+    item.messages = [Message(0, 0, role="assistant", content=content)]
+
+
+# -- report
+
+
+def _make_facts(report: Report) -> Iterator[RunFact]:
+    n_requested = sum(report.requested.values())
+    if n_requested:
+        yield RunFact("expected_items", n_requested, reason="requested in EvalScope's report")
+
+
+def _compare_with_report(context: RunContext, report: Report) -> Iterator[ImportIssue]:
+    """Yield issues for samples that are missing, and for figures that differ from the report."""
+    if report.path is None:
+        return
+    path = report.path
+    yield from _report_missing_samples(context, report, path)
+    if report.unavailable_reason:
+        what = f"the report has no primary metric: {report.unavailable_reason}"
+        yield ImportIssue(str(path), 1, what=what, severity="notice")
+    if not report.metrics:
+        return
+    computed = leaderboard.compute_figures(context.scored, context.benchmark, report.metrics)
+    for stated, figures in zip(report.metrics, computed, strict=True):
+        if figures.note:
+            yield ImportIssue(str(path), 1, what=f"{figures.name}: {figures.note}")
+            continue
+        if _covers_all_subsets(context, report):
+            yield from _compare_figures(stated, figures, path)
+
+
+def _report_missing_samples(
+    context: RunContext, report: Report, path: Path
+) -> Iterator[ImportIssue]:
+    for subset in dict.fromkeys(list_stated_subsets(report)):
+        if subset not in context.n_samples:
+            what = f"the report has figures of {subset}, which has no samples in this folder"
+            yield ImportIssue(str(path), 1, what=what, severity="notice")
+    for subset, n_requested in report.requested.items():
+        n_missing = n_requested - context.n_samples.get(subset, 0)
+        if n_missing > 0:
+            what = (
+                f"{n_missing} of {n_requested} samples of {subset} are missing"
+                f" ({report.errored.get(subset, 0)} requests failed). EvalScope leaves them out"
+            )
+            yield ImportIssue(str(path), 1, what=what)
+
+
+def _covers_all_subsets(context: RunContext, report: Report) -> bool:
+    return all(subset in context.n_samples for subset in list_stated_subsets(report))
+
+
+def _compare_figures(
+    stated: Any, figures: leaderboard.MetricFigures, path: Path
+) -> Iterator[ImportIssue]:
+    computed = {score.name: score for score in figures.aggregates}
+    for category in figures.all_categories:
+        computed[category.name] = category
+    for subsets in figures.categories.values():
+        computed.update({score.name: score for score in subsets})
+    whole = leaderboard.weigh(figures.name, figures.all_categories)
+    pairs = [(stated.figure, whole)]
+    for category in stated.categories:
+        for figure in (category.figure, *category.subsets):
+            if figure.name in computed:
+                pairs.append((figure, computed[figure.name]))
+    for figure, score in pairs:
+        if figure.score is not None and abs(figure.score - score.score) > TOLERANCE:
+            what = (
+                f"{figures.name} of {figure.name} is {figure.score:.4f} in the report, but"
+                f" {score.score:.4f} by the reviews"
+            )
+            yield ImportIssue(str(path), 1, what=what)

@@ -1,0 +1,322 @@
+"""Add EvalScope's verdict to items, and explain why the recomputed verdict differs from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fcreview.importers.common.incidents import add_failed_verdict
+from fcreview.importers.common.json_text import make_excerpt
+from fcreview.importers.common.records import add_issue, as_list, as_object, is_number
+from fcreview.importers.evalscope import bfcl
+from fcreview.importers.evalscope.conversations import parse_json_or_none
+from fcreview.importers.evalscope.leaderboard import CRITERIA, MAIN_SCORE
+from fcreview.importers.evalscope.samples import JsonObject, Sample
+from fcreview.model.address import ITEM
+from fcreview.model.item import Item, Verdict
+from fcreview.model.json_value import canonical_json
+from fcreview.model.review import CORRECT
+
+BY = "EvalScope"
+USABLE_STATUSES = ("success", "fallback", "degraded")
+"""Statuses of scores that count. Samples with any other one are left out of every mean."""
+KNOWN_STATUSES = (
+    *USABLE_STATUSES,
+    "transport_error",
+    "parse_error",
+    "invalid_session",
+    "excluded",
+)
+DECIDING_VALUES = {"mcp_atlas": "pass"}
+"""Benchmark -> value that decides the verdict, if it is not the main score. The main score of
+MCP-Atlas is the coverage, and `pass` is whether it reaches the threshold."""
+CAUSE = "cause of the difference"
+"""Metadata key of the reason why the official and the recomputed verdict differ."""
+MAX_EXPLANATION = 4_000
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "acebench": ("acc",),
+    "bfcl_v3": ("acc",),
+    "bfcl_v4": ("acc",),
+    "general_fc": (
+        "passed",
+        "finish_reason_tool_call",
+        "successful_tool_call",
+        "should_call_tool",
+    ),
+    "mcp_atlas": ("coverage_score", "pass"),
+    "tau2_bench": ("acc",),
+    "tau3_bench": ("acc",),
+    "tau_bench": ("acc",),
+    "toolathlon": ("acc",),
+}
+"""Benchmark -> values that each usable score has."""
+OPTIONAL_VALUES: Mapping[str, tuple[str, ...]] = {"acebench": ("process_acc",)}
+DETAILS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    "acebench": {"error": (list,), "error_type": (str,), "predicted_calls": (list, type(None))},
+    "bfcl_v3": {"raw_score_result": (dict,)},
+    "bfcl_v4": {"error": (str,), "error_type": (str,), "error_message": (str,)},
+    "general_fc": {"error_reason": (str,)},
+}
+"""Benchmark -> fields of `score.metadata` that EvalScope always writes, with their types."""
+ERROR_TYPES = {
+    "Schema validation failed": "schema_validation",
+    "No schema found": "unknown_tool",
+    "Model inference error": "inference_error",
+}
+"""Beginning of `error_reason` of general_fc -> error type."""
+
+
+def find_official_verdict(sample: Sample, benchmark: str) -> bool | None:
+    """Return EvalScope's verdict: the deciding value if it is 0, 1, true or false."""
+    values = as_object(sample.score.get("value"))
+    if get_status(sample) not in USABLE_STATUSES:
+        return None
+    name = find_deciding_name(sample, benchmark)
+    return None if name is None else _to_verdict(values.get(name))
+
+
+def get_status(sample: Sample) -> str:
+    """Return the status of the score. Early writers have none; then the score counts."""
+    status = sample.score.get("status")
+    return status if isinstance(status, str) else "success"
+
+
+def find_deciding_name(sample: Sample, benchmark: str) -> str | None:
+    """Return the name of the value that decides: the main score, or else the first value."""
+    values = as_object(sample.score.get("value"))
+    for name in (DECIDING_VALUES.get(benchmark), sample.score.get("main_score_name")):
+        if isinstance(name, str) and name in values:
+            return name
+    return next(iter(values), None)
+
+
+def _to_verdict(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    if is_number(value) and value in (0, 1):
+        return bool(value)
+    return None
+
+
+def add_official_verdict(item: Item, sample: Sample, benchmark: str) -> None:
+    """Add the verdict, a verdict for each other value, the error type and the explanation."""
+    if sample.review is None:
+        return
+    if get_status(sample) not in KNOWN_STATUSES:
+        add_issue(item, f"the status {get_status(sample)[:60]!r} of the score is unknown")
+    if get_status(sample) not in USABLE_STATUSES:
+        add_failed_verdict(item, "official", failure=_describe_failure(sample), by=BY)
+        return
+
+    deciding_name = find_deciding_name(sample, benchmark)
+    _report_malformed_values(item, sample, deciding_name)
+    _report_unexpected_names(item, sample, benchmark)
+    official = find_official_verdict(sample, benchmark)
+    _replace_official_verdict(item, official)
+    if deciding_name is not None:
+        item.extra.metadata[MAIN_SCORE] = deciding_name
+    if official is not None:
+        _add_deciding_verdict(item, sample, benchmark, official)
+    for name, value in as_object(sample.score.get("value")).items():
+        is_verdict = name == deciding_name and official is not None
+        if not is_verdict and (isinstance(value, bool) or is_number(value)):
+            criterion = CRITERIA.get(name, name)
+            item.verdicts.append(Verdict("official", value, criterion=criterion, by=BY))
+
+
+def _add_deciding_verdict(item: Item, sample: Sample, benchmark: str, official: bool) -> None:
+    """Add the verdict on the item. EvalScope states no error type for tau-bench, whose importer
+    knows the failing parts of the reward.
+    """
+    rationale = None
+    if official:
+        item.error_type = None
+    else:
+        error_type, rationale = _read_error(sample, benchmark)
+        item.error_type = error_type or item.error_type
+    item.verdicts.append(
+        Verdict("official", official, error_type=item.error_type, rationale=rationale, by=BY)
+    )
+
+
+def _replace_official_verdict(item: Item, official: bool | None) -> None:
+    """Remove the official verdict that the importer of the benchmark found in its own data.
+
+    EvalScope's score counts. An issue states a difference.
+    """
+    found = item.official
+    if found is not None and official is not None and found != official:
+        what = f"the reward of the benchmark is {found}, but EvalScope's score is {official}"
+        add_issue(item, what)
+    item.official = official
+    item.verdicts = [verdict for verdict in item.verdicts if not _is_official(verdict)]
+
+
+def _is_official(verdict: Verdict) -> bool:
+    place = (verdict.source, verdict.target, verdict.criterion)
+    return place == ("official", ITEM, CORRECT)
+
+
+def _report_malformed_values(item: Item, sample: Sample, deciding_name: str | None) -> None:
+    main_name = sample.score.get("main_score_name")
+    if main_name is not None and main_name not in as_object(sample.score.get("value")):
+        add_issue(item, f"main_score_name names no value of the score: {str(main_name)[:60]}")
+    if deciding_name is None:
+        add_issue(item, "the score has no value, so there is no official verdict")
+    for name, value in as_object(sample.score.get("value")).items():
+        if not isinstance(value, bool) and not is_number(value):
+            add_issue(item, f"the value {name[:60]} of the score is not a number")
+
+
+def _report_unexpected_names(item: Item, sample: Sample, benchmark: str) -> None:
+    """Report values and details of the score under other names than the benchmark's own."""
+    if benchmark not in VALUES:
+        return
+    values = as_object(sample.score.get("value"))
+    expected = list(VALUES[benchmark])
+    if benchmark == "acebench" and item.category.startswith("agent_"):
+        expected += OPTIONAL_VALUES[benchmark]
+    for name in expected:
+        if name not in values:
+            add_issue(item, f"the score has no value {name}")
+    for name in values:
+        if name not in (*VALUES[benchmark], *OPTIONAL_VALUES.get(benchmark, ())):
+            add_issue(item, f"the value {name[:60]} of the score is unknown")
+    _report_unexpected_details(item, sample, benchmark)
+
+
+def _report_unexpected_details(item: Item, sample: Sample, benchmark: str) -> None:
+    details = as_object(sample.score.get("metadata"))
+    if benchmark.startswith("tau") and not details.keys() & {"task_result", "error"}:
+        add_issue(item, "the metadata of the score have neither task_result nor error")
+    for name, types in DETAILS.get(benchmark, {}).items():
+        if name not in details:
+            add_issue(item, f"the metadata of the score have no field {name}")
+        elif not isinstance(details[name], types):
+            add_issue(item, f"{name} in the metadata of the score has an unexpected type")
+
+
+def _describe_failure(sample: Sample) -> str:
+    summary = as_object(sample.score.get("judge_summary") or sample.score.get("judge_detail"))
+    error = summary.get("error") or sample.score.get("explanation")
+    parts = [get_status(sample)]
+    if isinstance(error, str) and error:
+        parts.append(error)
+    return ": ".join(parts)
+
+
+# -- error types and explanations
+
+
+def _read_error(sample: Sample, benchmark: str) -> tuple[str | None, str | None]:
+    """Return the error type and the explanation of a failing score."""
+    metadata = as_object(sample.score.get("metadata"))
+    explanation = sample.score.get("explanation")
+    text = explanation if isinstance(explanation, str) else None
+    if benchmark in bfcl.VERSIONS:
+        error_type, message = bfcl.read_error(sample.score)
+        return error_type, _cut(message or text)
+    if isinstance(metadata.get("error_reason"), str):
+        return _read_decision_error(sample, metadata["error_reason"])
+    error_type = metadata.get("error_type")
+    errors = "\n".join(_list_texts(metadata.get("error")))
+    has_type = isinstance(error_type, str) and error_type != ""
+    return (str(error_type) if has_type else None), _cut(errors or text)
+
+
+def _read_decision_error(sample: Sample, reason: str) -> tuple[str | None, str | None]:
+    """Return the error of an item of general_fc. Without a reason, the decision was wrong."""
+    for beginning, error_type in ERROR_TYPES.items():
+        if reason.startswith(beginning):
+            return error_type, reason
+    if reason:
+        return "invalid_call", reason
+    if sample.metadata.get("should_call_tool") is True:
+        stop_reason = sample.choice.get("stop_reason")
+        return "missing_call", f"no call, because the stop reason is {stop_reason}"
+    return "unwanted_call", "a tool is called, although no call is expected"
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, which may be a text or nested lists."""
+    if isinstance(value, str):
+        yield value
+    for element in as_list(value):
+        yield from _list_texts(element)
+
+
+def _cut(text: str | None) -> str | None:
+    return make_excerpt(text, MAX_EXPLANATION) if text else None
+
+
+# -- differences
+
+
+def explain_difference(item: Item, sample: Sample) -> None:
+    """State why the recomputed verdict differs from EvalScope's, if it does."""
+    if item.official is None or item.rule is None or item.official == item.rule:
+        return
+    cause = _find_cause(item, sample)
+    item.extra.metadata[CAUSE] = cause
+    for verdict in item.verdicts:
+        if (verdict.source, verdict.target, verdict.criterion) == ("rule", ITEM, CORRECT):
+            rationale = verdict.rationale or ""
+            verdict.rationale = f"{rationale}\nEvalScope's verdict differs: {cause}".lstrip()
+
+
+def _find_cause(item: Item, sample: Sample) -> str:
+    if item.has_incident:
+        return "API error: the request failed, and EvalScope scored the text of the failure"
+    if _has_other_reply(sample):
+        return "reply: the review quotes another reply than the prediction contains"
+    if _has_other_golden_answer(sample):
+        return "golden version: the review was made with another golden answer"
+    if _has_other_calls(item, sample):
+        return "decoder: EvalScope and fcreview read different calls in the reply"
+    return "checker: EvalScope and fcreview check the same calls differently"
+
+
+def _has_other_reply(sample: Sample) -> bool:
+    if sample.prediction is None or sample.scored_text is None:
+        return False
+    return sample.reply_text != sample.scored_text
+
+
+def has_other_reply(sample: Sample) -> bool:
+    """Whether the review quotes another reply than the prediction contains.
+
+    Only BFCL and ACEBench quote the reply. Other adapters quote the conversation.
+    """
+    return sample.review is not None and _has_other_reply(sample)
+
+
+def _has_other_golden_answer(sample: Sample) -> bool:
+    """Whether the target of the review is not the golden answer of the metadata."""
+    targets = as_list(sample.review_fields.get("target"))
+    if not targets or not isinstance(targets[0], str):
+        return False
+    target = parse_json_or_none(targets[0])
+    golden = sample.metadata.get("ground_truth")
+    if isinstance(target, dict) and "ground_truth" in target:  # ACEBench
+        target = target["ground_truth"]
+    return target is not None and canonical_json(target) != canonical_json(golden)
+
+
+def _has_other_calls(item: Item, sample: Sample) -> bool:
+    """Whether EvalScope read other calls in the reply, or only one of both could read it."""
+    metadata = as_object(sample.score.get("metadata"))
+    predicted = metadata.get("predicted_calls")
+    if isinstance(predicted, list):
+        return _strip_spaces(predicted) != _strip_spaces(_list_calls(item))
+    error_types = (item.error_type or "", item.rule_error_type or "")
+    return any("decoder" in name or "wrong_output_format" in name for name in error_types)
+
+
+def _strip_spaces(value: Any) -> str:
+    """Return a value as JSON without spaces, which ACEBench's checker removes from replies."""
+    return "".join(canonical_json(value).decode().split())
+
+
+def _list_calls(item: Item) -> list[JsonObject]:
+    """Return the predicted calls in the form of EvalScope's `predicted_calls`."""
+    return [{call.name: call.arguments} for call in item.predicted]

@@ -22,6 +22,7 @@ from fcreview.importers.common.writeback import (
     parse_numbered_records,
 )
 from fcreview.importers.nemo_gym.discovery import SUMMARY_ENDINGS
+from fcreview.importers.nemo_gym.incidents import find_rollout_incident
 from fcreview.importers.nemo_gym.rollouts import (
     MASK,
     REWARD,
@@ -32,7 +33,6 @@ from fcreview.importers.nemo_gym.rollouts import (
     read_rollouts,
 )
 from fcreview.model.address import ITEM
-from fcreview.model.incident import INCIDENT
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
@@ -40,7 +40,6 @@ from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 ITEM_REWARD = (ITEM, TOTAL_REWARD)
-ITEM_INCIDENT = (ITEM, INCIDENT)
 CONFIG = "instance_config"
 
 
@@ -55,7 +54,7 @@ def rewrite_scores(
         # The copies of a file that several runs share would overwrite each other.
         if is_shared or item.id not in lines_by_id:
             return False
-        return key == ITEM_INCIDENT or (key in (ITEM_REWARD, ITEM_CORRECT) and _has_reward(item))
+        return key in (ITEM_REWARD, ITEM_CORRECT) and _has_reward(item)
 
     yield from find_unrepresentable_reviews(items, is_representable)
     if files.rollouts is None or is_shared:
@@ -94,7 +93,7 @@ def _edit_lines(raw: bytes, items_by_line: Mapping[int, ScoredItem]) -> LineEdit
     edits = LineEdits()
     for number, rollout in parse_numbered_records(raw):
         item = items_by_line.get(number)
-        if item is None or not item.overrides:
+        if item is None:
             continue
         new_rollout = _apply_reviews(rollout, item)
         if new_rollout != rollout:
@@ -107,13 +106,19 @@ def _apply_reviews(rollout: JsonObject, item: ScoredItem) -> JsonObject:
     reward = _get_reviewed_reward(item)
     if reward is not None:
         reviewed[REWARD] = reward
-    mark = item.overrides.get(ITEM_INCIDENT)
-    if isinstance(mark, bool):
-        reviewed[MASK] = mark
+    if _has_reviewed_mark(rollout, item):
+        reviewed[MASK] = item.is_incident
         config = as_object(rollout.get(CONFIG))
         if MASK in config:
-            reviewed[CONFIG] = config | {MASK: mark}
+            reviewed[CONFIG] = config | {MASK: item.is_incident}
     return reviewed
+
+
+def _has_reviewed_mark(rollout: JsonObject, item: ScoredItem) -> bool:
+    """Whether annotators set or cleared the mark of an incident that the rollout itself has."""
+    incident = find_rollout_incident(rollout)
+    is_automatic = incident is not None and incident.counts
+    return item.is_incident != is_automatic
 
 
 def _has_reward(item: ScoredItem) -> bool:

@@ -14,7 +14,6 @@ import pytest
 
 from fcreview.importers.nemo_gym.leaderboard import compute_metrics
 from fcreview.importers.registry import discover, read_items, rewrite_scores
-from fcreview.model.incident import INCIDENT
 from fcreview.model.item import ImportIssue, Item, MissingItem, RunFact
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
@@ -84,7 +83,7 @@ def score_item(item: Item, **overrides: Any) -> ScoredItem:
         item.official,
         values=values,
         metadata=item.extra.metadata,
-        **overrides,
+        **{"is_incident": item.has_incident} | overrides,
     )
 
 
@@ -318,8 +317,8 @@ def test_reviewed_rewards_and_masks_are_written_and_all_else_is_kept(environment
     reviewed = [
         score_item(by_id["task_1_rollout_1"], overrides={ITEM_CORRECT: True}),
         score_item(by_id["task_2_rollout_1"], overrides={("item", TOTAL_REWARD): 0.25}),
-        score_item(by_id["task_3_rollout_0"], overrides={("item", INCIDENT): False}),
-        score_item(by_id["task_0_rollout_0"], overrides={("item", INCIDENT): True}),
+        score_item(by_id["task_3_rollout_0"], is_incident=False),
+        score_item(by_id["task_0_rollout_0"], is_incident=True),
         score_item(by_id["task_3_rollout_1"], overrides={ITEM_CORRECT: True}),
     ]
     written = list(rewrite_scores(plan, reviewed))

@@ -47,6 +47,7 @@ from fcreview.importers.hammerbench.importer import HammerbenchImporter
 from fcreview.importers.importer import Importer
 from fcreview.importers.inspect.importer import InspectImporter
 from fcreview.importers.mapping.importer import MappingImporter
+from fcreview.importers.mcp_atlas.importer import McpAtlasImporter
 from fcreview.importers.nemo_gym.importer import NemoGymImporter
 from fcreview.importers.tau.importer import TauImporter
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
@@ -87,6 +88,7 @@ IMPORTERS: tuple[Importer, ...] = (
     AtifImporter(),
     NemoGymImporter(),
     EvalscopeImporter(),
+    McpAtlasImporter(),
     GENERIC,
 )
 """Importers in the order in which they search for runs. To add a benchmark, add an object of its

@@ -25,6 +25,12 @@ not succeed.
 """
 TOTAL_REWARD = "total_reward"
 """Criterion of rewards of any range, such as the sum of the parts of a reward."""
+COVERAGE = "coverage"
+"""Criterion of the share of the claims about an answer that it fulfils."""
+CLAIM_PREFIX = "claim "
+"""Beginning of the criteria of claims about an answer: `claim 1`. A claim passes, fails, or has a
+number between, such as 0.5 for a partly fulfilled one.
+"""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
 YES_NO: dict[str, Any] = {"yes": True, "no": False, **ABSTENTIONS}
@@ -116,6 +122,7 @@ SCALES: dict[str, Scale] = {
     ),
     "reward": _SHARE,
     TOTAL_REWARD: _ANY_NUMBER,
+    COVERAGE: _SHARE,
     **dict.fromkeys(("hallucinated", INCIDENT), Scale(YES_NO)),
     "completeness": _ZERO_TO_TWO,
     "correctness": _ZERO_TO_TWO,
@@ -125,6 +132,7 @@ SCALES: dict[str, Scale] = {
     "dialog_act": Scale(labels=True, known_labels=DIALOG_ACTS),
 }
 
+_CLAIM = Scale(PASS_FAIL, numbers=(0.0, 1.0))
 ZERO_TO_TWO_CRITERIA = tuple(name for name, scale in SCALES.items() if scale is _ZERO_TO_TWO)
 TRUE_MEANS_FAILURE = ("hallucinated",)
 JUDGE_NOTE_CRITERIA = ("name_matches",)
@@ -144,6 +152,8 @@ def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | 
     values = [value for value in benchmark_values if value is not None]
     if any(isinstance(value, list) for value in values):
         return Scale(labels=True)
+    if criterion.startswith(CLAIM_PREFIX):
+        return _CLAIM
     if criterion in SCALES or not values:
         return SCALES.get(criterion)
 
@@ -207,6 +217,11 @@ SOFT_SCORE_DECIMALS = 4
 
 PASSING_REWARD_KEY = "passes from reward"
 """Metadata key of rollouts whose rewards are verdicts: the reward from which a rollout passes."""
+CLAIM_SCORES_KEY = "claim scores"
+"""Metadata key of MCP-Atlas items: the score of each claim, or None if the judge failed."""
+PASSING_COVERAGE = 0.75
+"""Coverage from which an item of MCP-Atlas passes (`score_claims.py`, `pass_rate_0.75`)."""
+COVERAGE_DECIMALS = 3
 REWARD_PARTS = "reward parts"
 """Metadata key of tau-bench items: part of the reward -> value from 0 to 1, or None if it is
 unknown.
@@ -329,6 +344,12 @@ _ITEM_SOFT_SCORE = (ITEM, "soft_score")
 _HALLUCINATED_ARGUMENTS = (ITEM, "hallucinated")
 """CONFETTI: the names of the hallucinated arguments of all calls of an item."""
 
+_CLAIMS_BENCHMARK = "mcp_atlas"
+"""Benchmark whose item verdict follows from the mean of the scores of claims."""
+_COVERAGE = (ITEM, COVERAGE)
+_UNKNOWN_SCORE = "unknown"
+"""Score of a claim that an annotator did not review, where only the reviews count."""
+
 _PRODUCT_BENCHMARK = "tau"
 """Benchmark whose item verdict follows from a product of parts, so that overrides of several
 parts count together.
@@ -344,6 +365,8 @@ def find_derivation_sources(
     `reviewed` contains the reviewed targets and criteria. It matters only for benchmarks whose
     items have different parts.
     """
+    if benchmark == _CLAIMS_BENCHMARK:
+        return _find_claim_sources(target_criterion, reviewed)
     if benchmark != _PRODUCT_BENCHMARK:
         sources = [source for source, _ in _find_derivation_rules(benchmark, target_criterion)]
         return sources + _find_combined_sources(benchmark, target_criterion, reviewed)
@@ -351,6 +374,54 @@ def find_derivation_sources(
         return []
     other = _ITEM_VERDICT if target_criterion == _REWARD else _REWARD
     return [other, *(each for each in reviewed if each[1].startswith(_REWARD_CRITERIA))]
+
+
+def _find_claim_sources(
+    target_criterion: TargetCriterion, reviewed: Iterable[TargetCriterion]
+) -> list[TargetCriterion]:
+    """Return the claims that determine the coverage and, with the coverage, the item's verdict."""
+    claims = [each for each in reviewed if each[1].startswith(CLAIM_PREFIX)]
+    if target_criterion == _ITEM_VERDICT:
+        return [_COVERAGE, *claims]
+    return claims if target_criterion == _COVERAGE else []
+
+
+def _derive_from_claims(
+    target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
+) -> bool | float | None:
+    """Derive the coverage, or the item verdict from the coverage."""
+    if target_criterion not in (_COVERAGE, _ITEM_VERDICT):
+        return None
+    coverage = verdicts.get(_COVERAGE)
+    if target_criterion == _COVERAGE or not _is_number(coverage):
+        coverage = _compute_coverage(verdicts, metadata)
+    if coverage is None or target_criterion == _COVERAGE:
+        return coverage
+    return bool(coverage >= PASSING_COVERAGE)
+
+
+def _compute_coverage(verdicts: Mapping[TargetCriterion, Any], metadata: Metadata) -> float | None:
+    """Return the mean of the scores of the claims, as MCP-Atlas rounds it. Returns None if no
+    verdict overrides a claim, or if the scores of others are unknown.
+
+    A claim whose judge failed counts as 0.
+    """
+    recorded = metadata.get(CLAIM_SCORES_KEY)
+    if not isinstance(recorded, list) or not recorded:
+        return None
+    scores: list[float] = []
+    is_overridden = False
+    for number, score in enumerate(recorded, 1):
+        verdict = verdicts.get((RESPONSE, f"{CLAIM_PREFIX}{number}"))
+        if isinstance(verdict, (bool, int, float)):
+            is_overridden = True
+            score = float(verdict)
+        if score == _UNKNOWN_SCORE:
+            return None
+        scores.append(float(score) if _is_number(score) else 0.0)
+    if not is_overridden:
+        return None
+    return round(sum(scores) / len(scores), COVERAGE_DECIMALS)
 
 
 def _find_combined_sources(
@@ -485,6 +556,8 @@ def derive_verdict(
     """
     if benchmark == _PRODUCT_BENCHMARK:
         return _derive_reward_or_item_verdict(target_criterion, verdicts, metadata)
+    if benchmark == _CLAIMS_BENCHMARK:
+        return _derive_from_claims(target_criterion, verdicts, metadata)
     if benchmark == SNAPSHOT_BENCHMARK and target_criterion == _ITEM_VERDICT:
         expects_call = DECLINE_KEY not in metadata
         if expects_call:
@@ -591,6 +664,8 @@ def derive_item_verdict_from_reviews_alone(
     if isinstance(known.get(REWARD_PARTS), dict):
         known[REWARD_PARTS] = dict.fromkeys(known[REWARD_PARTS])
         known[REWARD_CHECKS] = _select_failed_checks(metadata.get(REWARD_CHECKS), verdicts)
+    if isinstance(known.get(CLAIM_SCORES_KEY), list):
+        known[CLAIM_SCORES_KEY] = [_UNKNOWN_SCORE] * len(known[CLAIM_SCORES_KEY])
     found = derive_verdict(benchmark, _ITEM_VERDICT, verdicts, known)
     return found if isinstance(found, bool) else None
 
@@ -610,7 +685,7 @@ def _select_failed_checks(
 
 def derives_verdicts(benchmark: str) -> bool:
     """Whether verdicts of the benchmark follow from verdicts on other criteria."""
-    return benchmark == _PRODUCT_BENCHMARK or benchmark in _RULES
+    return benchmark in (_PRODUCT_BENCHMARK, _CLAIMS_BENCHMARK) or benchmark in _RULES
 
 
 def list_derivable_targets(
@@ -621,6 +696,8 @@ def list_derivable_targets(
     """
     if benchmark == _PRODUCT_BENCHMARK:
         return [_REWARD, _ITEM_VERDICT]
+    if benchmark == _CLAIMS_BENCHMARK:
+        return [_COVERAGE, _ITEM_VERDICT]
 
     targets: list[TargetCriterion] = []
     for target, criterion in _RULES.get(benchmark, {}):
@@ -662,6 +739,8 @@ def find_derived_targets(
     candidates: Iterable[TargetCriterion] = _RULES.get(benchmark, {})
     if benchmark == _PRODUCT_BENCHMARK:
         candidates = (_REWARD, _ITEM_VERDICT)
+    elif benchmark == _CLAIMS_BENCHMARK:
+        candidates = (_COVERAGE, _ITEM_VERDICT)
 
     reviewed_targets = set(reviewed)
     derived_targets = []

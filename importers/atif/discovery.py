@@ -29,7 +29,13 @@ FIRST_BYTES = 1 << 12
 contains `traj`.
 """
 RESULT_FILES = ("result.json", "results.json")
-VERIFIER_FILES = ("ctrf.json", "reward.json", "reward.txt", "test-stdout.txt")
+VERIFIER_FILES = (
+    "ctrf.json",
+    "reward.json",
+    "reward.txt",
+    "rubric_breakdown.json",
+    "test-stdout.txt",
+)
 CONFIG_FILE = "config.json"
 JOB_RESULT = "result.json"
 JOB_FILES = (JOB_RESULT, CONFIG_FILE, "lock.json", "job.log")

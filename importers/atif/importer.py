@@ -26,7 +26,7 @@ class AtifImporter(Importer):
     name = "atif"
     title = "ATIF"
     expected_files = "ATIF trajectories (trajectory.json with steps), or a Harbor job folder"
-    version = 5
+    version = 6
     why_no_golden_fix = "an ATIF trajectory has no golden answer to correct"
 
     def find_runs(

@@ -23,6 +23,7 @@ from fcreview.importers.atif.leaderboard import (
     REWARDS_KEY,
     compute_mean_rewards,
 )
+from fcreview.importers.atif.rubric import RUBRIC_FILE, Rubric, add_rubric_verdicts, read_rubric
 from fcreview.importers.atif.subagents import ReadDocumentAt, SubagentReader
 from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, read_records
@@ -75,7 +76,13 @@ MAX_DIFFERENCE_LENGTH = 300
 """Number of characters of `Item.first_difference`."""
 MAX_TOKENS = 2**62
 """Number of tokens from which a count is not valid."""
-VERIFIER_FILES_IN_ORDER = ("reward.json", "reward.txt", "ctrf.json", "test-stdout.txt")
+VERIFIER_FILES_IN_ORDER = (
+    "reward.json",
+    "reward.txt",
+    "ctrf.json",
+    "rubric_breakdown.json",
+    "test-stdout.txt",
+)
 """Files of a verifier, in the order in which they are read. The first reward counts."""
 EXPORTED_SOURCES: tuple[SourceName, ...] = ("official", "rule", "judge")
 """Sources of the verdicts that fcreview exports."""
@@ -97,6 +104,7 @@ class TrialRecord:
     result: JsonObject = field(default_factory=dict)
     rewards: dict[str, float] | None = None
     tests: list[JsonObject] = field(default_factory=list)
+    rubric: Rubric | None = None
     output: str = ""
     issues: list[ImportIssue] = field(default_factory=list)
 
@@ -323,6 +331,8 @@ def _add_trial_result(item: Item, record: TrialRecord) -> None:
     if exception:
         _add_exception(item, exception)
     add_test_verdicts(item, record.tests)
+    if record.rubric is not None:
+        add_rubric_verdicts(item, record.rubric)
 
     usage = as_object(result.get("agent_result"))
     item.tokens_in = _first_valid_count(usage.get("n_input_tokens"), item.tokens_in)
@@ -451,6 +461,8 @@ def _read_verifier_file(path: Path, record: TrialRecord) -> None:
     elif path.name == "ctrf.json":
         report = read_json(path, record.issues, dict) or {}
         record.tests = list_objects(as_object(report.get("results")).get("tests"))
+    elif path.name == RUBRIC_FILE:
+        record.rubric = read_rubric(path, record.issues)
     else:
         record.output = _read_text(path, record)[-MAX_OUTPUT_LENGTH:]
 

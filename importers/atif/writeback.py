@@ -99,7 +99,10 @@ def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | No
     if path.name == "reward.txt":
         line_feed = b"\n" if raw.endswith(b"\n") else b""
         return f"{reward:g}".encode() + line_feed
-    if path.name in ("ctrf.json", "test-stdout.txt") or path.suffix in LINE_SUFFIXES:
+    if (
+        path.name in ("ctrf.json", "rubric_breakdown.json", "test-stdout.txt")
+        or path.suffix in LINE_SUFFIXES
+    ):
         return None
 
     record = _parse_object(raw)

@@ -8,6 +8,7 @@ from tests.bombs import (
     generic_bombs,
     inspect_bombs,
     mapping_bombs,
+    mcp_atlas_bombs,
     nemo_gym_bombs,
     tau_bombs,
 )
@@ -24,6 +25,7 @@ BOMBS_BY_IMPORTER: dict[str, dict[str, Bomb]] = {
     "hammerbench": conversation_bombs.HAMMERBENCH_BOMBS,
     "inspect": inspect_bombs.BOMBS,
     "mapping": mapping_bombs.BOMBS,
+    "mcp_atlas": mcp_atlas_bombs.BOMBS,
     "nemo_gym": nemo_gym_bombs.BOMBS,
     "tau": tau_bombs.BOMBS,
 }

@@ -108,6 +108,7 @@ def describe_item(item: Item) -> Any:
             (v.source, v.target, v.criterion, repr(v.value), v.rationale, v.failure)
             for v in item.verdicts
         ],
+        [(section.title, section.text) for section in item.task_sections],
         repr(item.extra.accepted_answers),
         item.extra.golden_reply,
         item.incident,

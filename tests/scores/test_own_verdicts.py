@@ -55,6 +55,7 @@ FIGURES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "inspect": {"correct": ("light", "heating", "all")},
     "atif": {"correct": ("all items",), "reward": ("mean",)},
+    "mcp_atlas": {"correct": ("all items",), "coverage": ("mean_coverage",)},
     "nemo_gym": {"correct": ("all items",), "total_reward": ("mean/reward",)},
     "generic": {
         "correct": ("all items",),

@@ -1,0 +1,140 @@
+"""Read `verifier/rubric_breakdown.json`: the judge's verdicts on the criteria of a rubric.
+
+Verifiers with a judge write it beside the reward. MCP-Atlas's converted tasks have `results` with
+`score`, `result` and `justification` (`convert_tasks_to_harbor.py`, commit 5b6220c). Others have
+`per_criterion` with `satisfied` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.incidents import add_failed_verdict
+from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.records import is_number
+from fcreview.model.address import RESPONSE
+from fcreview.model.item import ImportIssue, Item, TaskSection, Verdict
+
+RUBRIC_FILE = "rubric_breakdown.json"
+JUDGE = "rubric judge"
+CRITERION_PREFIX = "rubric "
+LIST_FIELDS = ("results", "per_criterion")
+TEXT_FIELDS = ("title", "criterion", "description", "text", "id")
+"""Fields with the text of a criterion, in order of preference."""
+MAX_CRITERIA = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class RubricCriterion:
+    text: str
+    value: bool | float | None
+    """Pass or fail, or a score between; None if it was not read."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    criteria: Sequence[RubricCriterion]
+    error: str | None = None
+    """Why the judge failed. The reward is then 0 all the same."""
+
+
+def read_rubric(path: Path, issues: list[ImportIssue]) -> Rubric | None:
+    """Read the rubric, and add an issue for each criterion that cannot be read."""
+    value = read_json(path, issues, dict)
+    if value is None:
+        return None
+    error = value.get("error")
+    written = _find_criteria(value)
+    if written is None:
+        what = "the file has no list of criteria (results or per_criterion), so none has a verdict"
+        issues.append(ImportIssue(str(path), 1, what=what))
+        written = []
+    if len(written) > MAX_CRITERIA:
+        what = f"the rubric has more than {MAX_CRITERIA:,} criteria. The others are omitted"
+        issues.append(ImportIssue(str(path), 1, what=what))
+
+    criteria: list[RubricCriterion] = []
+    for index, fields in enumerate(written[:MAX_CRITERIA]):
+        criterion = _read_criterion(fields)
+        if criterion.value is None:
+            what = f"criterion {index + 1} has no verdict that can be read"
+            issues.append(ImportIssue(str(path), 1, what=what))
+        if not criterion.text:
+            what = f"criterion {index + 1} has no text"
+            issues.append(ImportIssue(str(path), 1, what=what))
+        criteria.append(criterion)
+    return Rubric(criteria, error=error if isinstance(error, str) and error else None)
+
+
+def _find_criteria(value: dict[str, Any]) -> list[Any] | None:
+    for name in LIST_FIELDS:
+        if isinstance(value.get(name), list):
+            return list(value[name])
+    return None
+
+
+def _read_criterion(fields: Any) -> RubricCriterion:
+    if not isinstance(fields, dict):
+        return RubricCriterion("", value=None, reason="")
+    reason = fields.get("justification")
+    return RubricCriterion(
+        _find_text(fields),
+        value=_read_value(fields),
+        reason=reason if isinstance(reason, str) else "",
+    )
+
+
+def _find_text(fields: dict[str, Any]) -> str:
+    for name in TEXT_FIELDS:
+        text = fields.get(name)
+        if isinstance(text, str) and text:
+            return f"must not hold: {text}" if _is_negative(fields) else text
+    return ""
+
+
+def _is_negative(fields: dict[str, Any]) -> bool:
+    """Whether a criterion describes a mistake, which must not be satisfied."""
+    return fields.get("is_positive") is False
+
+
+def _read_value(fields: dict[str, Any]) -> bool | float | None:
+    """Return whether a criterion is met, or its score if that is neither 0 nor 1.
+
+    Where `satisfied` is written, `score` is the weight of the criterion.
+    """
+    if isinstance(fields.get("satisfied"), bool):
+        return fields["satisfied"] is not _is_negative(fields)
+    score = fields.get("score")
+    if is_number(score):
+        return bool(score) if score in (0, 1) else float(score)
+    if isinstance(fields.get("result"), bool):
+        return bool(fields["result"])
+    return None
+
+
+def add_rubric_verdicts(item: Item, rubric: Rubric) -> None:
+    """Add a judge verdict for each criterion, and the failure of a judge."""
+    for number, criterion in enumerate(rubric.criteria, 1):
+        if criterion.value is None:
+            continue
+        verdict = Verdict(
+            "judge",
+            criterion.value,
+            target=RESPONSE,
+            criterion=f"{CRITERION_PREFIX}{number}",
+            by=JUDGE,
+        )
+        verdict.rationale = "\n".join(
+            text for text in (criterion.reason, f"criterion: {criterion.text}") if text
+        )
+        item.verdicts.append(verdict)
+    if rubric.error is not None:
+        add_failed_verdict(item, "judge", failure=rubric.error, by=JUDGE, target=RESPONSE)
+
+    if rubric.criteria:
+        lines = [f"{number}. {each.text}" for number, each in enumerate(rubric.criteria, 1)]
+        item.task_sections.append(TaskSection("Rubric", "\n".join(lines)))

@@ -1,0 +1,146 @@
+"""Read CSV files whose cells are long texts with line breaks and quotes.
+
+Only one record is in memory at a time. Each record has its place in the file, so that its raw text
+can be shown.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from fcreview.importers.common.file_form import BOM
+from fcreview.importers.common.json_text import make_excerpt
+from fcreview.model.item import ImportIssue
+from fcreview.safe_files import open_file
+
+MAX_CELL_CHARACTERS = 64 << 20
+MAX_LINE_BYTES = 64 << 20
+MAX_COLUMNS = 2_000
+MAX_HEADER_BYTES = 256 << 10
+csv.field_size_limit(MAX_CELL_CHARACTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRecord:
+    line: int
+    """Line, from 1, in which the record begins."""
+    offset: int
+    length: int
+    """Place of the record, in bytes."""
+    cells: dict[str, str]
+    """Column -> text. Columns without a name are left out."""
+    is_regular: bool = True
+    """Whether `cells` has all cells of the record, so that the record can be written from them."""
+
+
+def read_csv_header(path: Path) -> list[str]:
+    """Return the names of the columns, or an empty list if the file cannot be read as CSV."""
+    try:
+        with open_file(path) as file:
+            start = file.read(MAX_HEADER_BYTES).removeprefix(BOM)
+    except OSError:
+        return []
+    try:
+        return next(csv.reader([start.decode("utf-8").partition("\n")[0]], strict=True), [])
+    except (UnicodeDecodeError, csv.Error):
+        return []
+
+
+def read_csv_records(path: Path) -> Iterator[CsvRecord | ImportIssue]:
+    """Yield the records of a CSV file, and an issue for each that cannot be read."""
+    try:
+        with open_file(path, 1 << 18) as file:
+            yield from _CsvFile(file, str(path)).read_records()
+    except OSError as error:
+        what = f"the file cannot be read: {error.strerror or error}"
+        yield ImportIssue(str(path), None, what=what, severity="error")
+
+
+class _CsvFile:
+    """Feeds the lines of a file to the CSV parser, and counts their bytes."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file = file
+        self._name = name
+        self._n_lines = 0
+        self._offset = 0
+        self._problems: list[str] = []
+        self._is_terminated = True
+
+    def read_records(self) -> Iterator[CsvRecord | ImportIssue]:
+        reader = csv.reader(self._read_lines(), strict=True)
+        columns: list[str] | None = None
+        while True:
+            line = self._n_lines + 1
+            offset = self._offset
+            try:
+                cells = next(reader)
+            except StopIteration:
+                break
+            except csv.Error as error:
+                what = f"the record is not CSV: {error}"
+                yield self._make_issue(line, what, is_error=True)
+                continue
+
+            yield from self._take_problems(line)
+            if columns is None:
+                columns = cells[:MAX_COLUMNS]
+                continue
+            if not cells:  # a blank line
+                continue
+            if len(cells) != len(columns):
+                what = f"the record has {len(cells)} cells instead of {len(columns)}"
+                yield self._make_issue(line, what, is_error=True)
+            named = {name: cell for name, cell in zip(columns, cells, strict=False) if name}
+            yield CsvRecord(
+                line,
+                offset=offset,
+                length=self._offset - offset,
+                cells=named,
+                is_regular=len(named) == len(columns) == len(cells),
+            )
+
+        if not self._is_terminated:
+            what = "the last line is not terminated, so the last record may be cut off"
+            yield self._make_issue(self._n_lines, what)
+
+    def _read_lines(self) -> Iterator[str]:
+        while raw := self._file.readline(MAX_LINE_BYTES):
+            self._is_terminated = raw.endswith(b"\n")
+            self._offset += len(raw)
+            self._n_lines += 1
+            if len(raw) == MAX_LINE_BYTES and not self._is_terminated:
+                self._problems.append(
+                    f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the"
+                    " file was skipped"
+                )
+                return
+            if self._n_lines == 1:
+                raw = raw.removeprefix(BOM)
+            yield self._decode(raw)
+
+    def _decode(self, raw: bytes) -> str:
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            text = raw.decode("utf-8", "replace")
+            self._problems.append(
+                f"byte {error.start + 1} of a line is not UTF-8 and was replaced by U+FFFD"
+            )
+        if "\0" in text:
+            self._problems.append("a NUL character was replaced by U+FFFD")
+            text = text.replace("\0", "\ufffd")
+        return text
+
+    def _take_problems(self, line: int) -> Iterator[ImportIssue]:
+        for problem in self._problems:
+            yield self._make_issue(line, problem)
+        self._problems = []
+
+    def _make_issue(self, line: int, what: str, *, is_error: bool = False) -> ImportIssue:
+        severity = "error" if is_error else "warning"
+        return ImportIssue(self._name, line, what=make_excerpt(what), severity=severity)  # type: ignore[arg-type]

@@ -1,0 +1,200 @@
+"""Recognise MCP-Atlas files by the columns of their first line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fcreview.importers.common.csv_records import CsvRecord, read_csv_header, read_csv_records
+from fcreview.importers.mcp_atlas.columns import CONVERSATION, DIAGNOSIS, find_kind, get_task_id
+from fcreview.model.item import Run
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
+
+STATISTICS = "coverage_stats_"
+SPLITS = ("all", "public", "private", "combined")
+_MODEL_NAMES = (
+    re.compile(r"(?:scored|merged)_(.+)"),
+    re.compile(r"mcp_eval_(.+?)_\d+tasks_.*"),
+)
+MAX_COMPARED_RECORDS = 10_000
+"""Number of records of a scored file that are compared with a file of outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Files of a run. This is the plan's `importer_data`."""
+
+    results: Path
+    tasks: Path | None = None
+    diagnosis: Path | None = None
+    statistics: Path | None = None
+    """File with the official figures of all splits, or of all tasks."""
+    is_scored: bool = True
+    model: str = ""
+
+
+@dataclass(slots=True)
+class _FoundFiles:
+    scored: list[Path] = field(default_factory=list)
+    diagnoses: list[Path] = field(default_factory=list)
+    outputs: list[Path] = field(default_factory=list)
+    tasks: list[Path] = field(default_factory=list)
+
+
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],
+    search: SearchOptions,  # noqa: ARG001 - scored files contain the scores
+) -> DiscoveredRuns:
+    found = _sort_files(files)
+    named_tasks = _sort_files(
+        [path for folder in dataset_folders for path in sorted(folder.glob("*.csv"))]
+    ).tasks
+    runs = DiscoveredRuns()
+    runs.claimed.update(found.scored, found.diagnoses, found.outputs, found.tasks)
+    known_files = set(files)
+
+    for path in found.scored:
+        runs.plans.append(_plan_scored_file(path, found, named_tasks, known_files))
+    used_diagnoses = {plan.importer_data.diagnosis for plan in runs.plans}
+    for path in found.diagnoses:
+        if path not in used_diagnoses:
+            runs.plans.append(_plan_scored_file(path, found, named_tasks, known_files))
+    scored = [*found.scored, *found.diagnoses]
+    for path in found.outputs:
+        if not _has_scored_copy(path, scored):
+            runs.plans.append(_plan_outputs(path, found, named_tasks))
+
+    for path in known_files:
+        if path.name.startswith(STATISTICS) and any(path.parent == each.parent for each in scored):
+            runs.claimed.add(path)
+    return runs
+
+
+def _sort_files(files: Sequence[Path]) -> _FoundFiles:
+    found = _FoundFiles()
+    for path in files:
+        if path.suffix != ".csv":
+            continue
+        columns = read_csv_header(path)
+        match find_kind(columns):
+            case "scored" if DIAGNOSIS in columns:
+                found.diagnoses.append(path)
+            case "scored":
+                found.scored.append(path)
+            case "outputs":
+                found.outputs.append(path)
+            case "tasks":
+                found.tasks.append(path)
+    return found
+
+
+def _plan_scored_file(
+    path: Path, found: _FoundFiles, named_tasks: Sequence[Path], known_files: set[Path]
+) -> RunPlan:
+    model = _find_model_name(path)
+    diagnosis = None
+    for other in found.diagnoses:
+        if other != path and other.parent == path.parent and _is_diagnosis_of(other, model):
+            diagnosis = other
+    return _make_plan(
+        RunFiles(
+            path,
+            tasks=_choose_task_file(path, found.tasks, named_tasks),
+            diagnosis=diagnosis,
+            statistics=_find_statistics(path, model, known_files),
+            model=model,
+        )
+    )
+
+
+def _plan_outputs(path: Path, found: _FoundFiles, named_tasks: Sequence[Path]) -> RunPlan:
+    return _make_plan(
+        RunFiles(
+            path,
+            tasks=_choose_task_file(path, found.tasks, named_tasks),
+            is_scored=False,
+            model=_find_model_name(path),
+        )
+    )
+
+
+def _make_plan(files: RunFiles) -> RunPlan:
+    run = Run("mcp_atlas", "", "", files.model, str(files.results), needs_dataset=False)
+    run.name_parts = [files.results.stem, files.results.parent.name]
+    others = (files.diagnosis, files.statistics)
+    return RunPlan(
+        run,
+        results=[files.results],
+        scores=[path for path in others if path is not None],
+        data=[files.tasks] if files.tasks else [],
+        confidence=0.95,
+        reason="the columns of MCP-Atlas",
+        importer_data=files,
+        needs_scores=not files.is_scored,
+    )
+
+
+def _find_model_name(path: Path) -> str:
+    """Return the model in a file name: `scored_MODEL.csv`, `mcp_eval_MODEL_50tasks_DATE.csv`."""
+    for pattern in _MODEL_NAMES:
+        match = pattern.fullmatch(path.stem)
+        if match is not None:
+            return match[1]
+    if path.stem.startswith("diagnosis_"):
+        return path.stem.removeprefix("diagnosis_")
+    return path.stem
+
+
+def _is_diagnosis_of(path: Path, model: str) -> bool:
+    return path.stem.startswith(f"diagnosis_{model}_") or path.stem == f"diagnosis_{model}"
+
+
+def _find_statistics(path: Path, model: str, known_files: set[Path]) -> Path | None:
+    for split in ("combined", "all"):
+        statistics = path.with_name(f"{STATISTICS}{model}_{split}.json")
+        if statistics in known_files:
+            return statistics
+    return None
+
+
+def _choose_task_file(
+    path: Path, tasks: Sequence[Path], named_tasks: Sequence[Path]
+) -> Path | None:
+    """Return a named task file, or else the nearest one: beside the results, or in a folder above
+    them.
+    """
+    if named_tasks:
+        return named_tasks[0]
+    for folder in path.parents:
+        for candidate in tasks:
+            if candidate.parent == folder:
+                return candidate
+    return None
+
+
+def _has_scored_copy(outputs: Path, scored: Sequence[Path]) -> bool:
+    """Whether a scored file contains the outputs: the scorer copies all columns."""
+    first = _read_first_record(outputs)
+    if first is None:
+        return False
+    return any(_contains_conversation(path, first) for path in scored)
+
+
+def _read_first_record(path: Path) -> CsvRecord | None:
+    for record in read_csv_records(path):
+        if isinstance(record, CsvRecord):
+            return record
+    return None
+
+
+def _contains_conversation(scored: Path, output: CsvRecord) -> bool:
+    wanted_id = get_task_id(output.cells)
+    for number, record in enumerate(read_csv_records(scored)):
+        if number >= MAX_COMPARED_RECORDS:
+            break
+        if isinstance(record, CsvRecord) and get_task_id(record.cells) == wanted_id:
+            return record.cells.get(CONVERSATION) == output.cells.get(CONVERSATION)
+    return False

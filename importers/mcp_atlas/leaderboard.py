@@ -1,0 +1,130 @@
+"""Compute the figures of MCP-Atlas as `services/scoring/score_claims.py` does (commit 5b6220c).
+
+A task without claims has no coverage. Failed requests and claims whose judge failed count as 0;
+the last table leaves them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from fcreview.importers.common.records import as_list, is_number
+from fcreview.importers.mcp_atlas.columns import ERRORS
+from fcreview.importers.mcp_atlas.read import NO_ANSWER_KEY
+from fcreview.model.address import ITEM
+from fcreview.model.item import Run
+from fcreview.model.metric import Metric, MetricUnit, ScoredItem, build_category_metrics
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import CLAIM_SCORES_KEY, COVERAGE, PASSING_COVERAGE
+from fcreview.model.wording import format_count
+
+BENCHMARK = "mcp_atlas"
+SPLITS = ("public", "private")
+THRESHOLDS = (0.5, PASSING_COVERAGE)
+
+
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    tasks = [_apply_overrides(item) for item in items]
+    metrics = build_category_metrics(tasks)
+    metrics += _compute_split("all", tasks)
+    for split in SPLITS:
+        of_split = [task for task in tasks if task.category == split]
+        if of_split:
+            metrics += _compute_split(split, of_split)
+    return [*metrics, *_compute_without_judge_failures(tasks)]
+
+
+def get_effective_coverage(item: ScoredItem) -> float | None:
+    override = item.derive_verdict(BENCHMARK, ITEM, COVERAGE)
+    coverage = item.values.get(COVERAGE) if override is None else override
+    return float(coverage) if is_number(coverage) else None
+
+
+def _apply_overrides(item: ScoredItem) -> ScoredItem:
+    """Return an item with the verdict that follows from reviewed claims."""
+    verdict = item.derive_verdict(BENCHMARK, *ITEM_CORRECT)
+    return item if verdict is None else replace(item, valid=verdict)
+
+
+def _compute_split(split: str, items: Sequence[ScoredItem]) -> list[Metric]:
+    coverages = [get_effective_coverage(item) for item in items]
+    valid = [coverage for coverage in coverages if coverage is not None]
+    n_with_errors = sum(_has_errors(item.metadata.get(ERRORS)) for item in items)
+    table = f"coverage, {split} tasks"
+
+    def make(name: str, value: float | None, unit: MetricUnit, digits: int) -> Metric:
+        metric = Metric(table, name, value=value, unit=unit, digits=digits)
+        if unit != "count":
+            metric.n = len(valid)
+            metric.total = len(items)
+            metric.counted_noun = "tasks"
+        return metric
+
+    metrics = [
+        make("total_tasks", len(items), "count", 0),
+        make("valid_responses", len(valid), "count", 0),
+        make("empty_or_error", len(items) - len(valid), "count", 0),
+        make("tasks_with_scraping_errors", n_with_errors, "count", 0),
+        make("mean_coverage", _compute_mean(valid), "score", 4),
+    ]
+    for threshold in THRESHOLDS:
+        share = _compute_mean([float(coverage >= threshold) for coverage in valid])
+        percent = None if share is None else 100 * share
+        metrics.append(make(f"pass_rate_{threshold:.2f}", percent, "percent", 2))
+    return metrics
+
+
+def _compute_without_judge_failures(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the mean coverage without requests that failed and claims whose judge failed.
+
+    Returns no metric if there are none.
+    """
+    table = "coverage without failed requests and judges"
+    coverages: list[float] = []
+    n_failed_claims = n_failed_requests = 0
+    for item in items:
+        if get_effective_coverage(item) is None:
+            continue
+        scores = as_list(item.metadata.get(CLAIM_SCORES_KEY))
+        judged = [float(score) for score in scores if is_number(score)]
+        n_failed_claims += len(scores) - len(judged)
+        if _has_no_answer(item):
+            n_failed_requests += 1
+            continue
+        coverage = _compute_mean(judged) if len(judged) < len(scores) else None
+        if coverage is None:
+            coverage = get_effective_coverage(item)
+        if coverage is not None and (judged or not scores):
+            coverages.append(coverage)
+    if not n_failed_claims and not n_failed_requests:
+        return []
+
+    mean = _compute_mean(coverages)
+    passes = _compute_mean([float(coverage >= PASSING_COVERAGE) for coverage in coverages])
+    requests = format_count(n_failed_requests, "request")
+    claims = format_count(n_failed_claims, "claim")
+    note = f"without {requests} and {claims}"
+    counts: dict[str, Any] = {
+        "n": len(coverages),
+        "total": len(items),
+        "counted_noun": "tasks",
+        "note": note,
+    }
+    return [
+        Metric(table, "mean coverage", value=mean, unit="score", digits=4, **counts),
+        Metric(table, "pass rate", value=passes, **counts),
+    ]
+
+
+def _has_no_answer(item: ScoredItem) -> bool:
+    return item.is_incident or item.metadata.get(NO_ANSWER_KEY) is True
+
+
+def _has_errors(errors: Any) -> bool:
+    return errors not in (None, "", "[]", "nan", [])
+
+
+def _compute_mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,553 @@
+"""Read the tasks of an MCP-Atlas run as items.
+
+Only the claims about the answer are judged. The trajectory of the task is one way to the answer:
+its calls stand beside the model's, and differences are no errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.csv_records import CsvRecord, read_csv_records
+from fcreview.importers.common.incidents import (
+    add_failed_verdict,
+    apply_incident,
+    make_empty_reply_incident,
+    make_error_incident,
+)
+from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.json_text import parse_json_text
+from fcreview.importers.common.records import (
+    add_issue,
+    as_list,
+    as_object,
+    fill_safely,
+    first_question,
+    list_objects,
+    shorten_question,
+)
+from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
+from fcreview.importers.dialects.read import read_conversation
+from fcreview.importers.dialects.to_item import fill_conversation
+from fcreview.importers.dialects.tools import read_tools
+from fcreview.importers.mcp_atlas import columns
+from fcreview.importers.mcp_atlas.claims import Judgement, parse_claims, read_judgements
+from fcreview.importers.mcp_atlas.discovery import RunFiles
+from fcreview.matching.align import align_calls_by_turn
+from fcreview.model.address import RESPONSE
+from fcreview.model.item import (
+    AcceptedValues,
+    Call,
+    ImportIssue,
+    Item,
+    Message,
+    MissingItem,
+    RunFact,
+    TaskSection,
+    Verdict,
+)
+from fcreview.model.json_value import answer_hash
+from fcreview.model.verdict import CLAIM_PREFIX, CLAIM_SCORES_KEY, COVERAGE, PASSING_COVERAGE
+from fcreview.run_plan import RunPlan
+
+SCORER = "MCP-Atlas scorer"
+JUDGE = "MCP-Atlas judge"
+DIAGNOSIS_JUDGE = "MCP-Atlas diagnosis"
+FAILURE_MODE = "failure_mode"
+NO_FAILURE_MODE = "analysis_error"
+"""Mode of a task that was not diagnosed."""
+ERROR_PREFIX = "ERROR:"
+FINAL_RESPONSE = "final response"
+"""Name of the message with the answer, if the conversation does not end with it."""
+NOT_REQUIRED = "-!+"
+"""States of calls that are no errors, because only claims are judged."""
+NO_ANSWER_KEY = "no answer"
+"""Metadata key of tasks whose request failed, or whose answer is empty."""
+SCORE_TOLERANCE = 0.0006
+"""Largest difference between a coverage of 3 digits and the mean of its claims."""
+MAX_TEXT = 20_000
+SPLITS = ("all", "public", "private")
+
+
+@dataclass(slots=True)
+class _RunContext:
+    files: RunFiles
+    judge: str
+    tasks: dict[str, CsvRecord] = field(default_factory=dict)
+    """Task id -> record of the task file, if the results do not contain the tasks."""
+    diagnoses: dict[str, dict[str, str]] = field(default_factory=dict)
+    known_ids: set[str] = field(default_factory=set)
+
+
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | MissingItem]:
+    files: RunFiles = plan.importer_data
+    issues: list[ImportIssue] = []
+    statistics = _read_statistics(files.statistics, issues)
+    plan.run.official_metrics = statistics
+    context = _RunContext(files, _find_judge_name(statistics))
+    if files.diagnosis is not None:
+        context.diagnoses = _read_diagnoses(files.diagnosis, issues)
+    tasks = _read_tasks(files.tasks, issues) if files.tasks else {}
+    if not files.is_scored:
+        context.tasks = tasks
+    yield from issues
+
+    for record in read_csv_records(files.results):
+        if isinstance(record, ImportIssue):
+            yield record
+        elif not columns.get_task_id(record.cells):
+            what = "the record has no task id"
+            yield ImportIssue(str(files.results), record.line, what=what, severity="error")
+        else:
+            yield _make_item(record, context)
+    if files.tasks is not None:
+        yield from _report_not_run(tasks, context.known_ids)
+
+
+def _read_statistics(path: Path | None, issues: list[ImportIssue]) -> dict[str, Any]:
+    """Return the official figures by split."""
+    if path is None:
+        return {}
+    value = read_json(path, issues, dict) or {}
+    if "mean_coverage" in value:
+        return {"all": value}
+    return {split: value[split] for split in SPLITS if isinstance(value.get(split), dict)}
+
+
+def _find_judge_name(statistics: dict[str, Any]) -> str:
+    name = as_object(statistics.get("all")).get("evaluator_model")
+    return name if isinstance(name, str) and name else JUDGE
+
+
+def _read_tasks(path: Path, issues: list[ImportIssue]) -> dict[str, CsvRecord]:
+    tasks: dict[str, CsvRecord] = {}
+    for record in read_csv_records(path):
+        if isinstance(record, ImportIssue):
+            issues.append(record)
+        elif columns.get_task_id(record.cells):
+            tasks.setdefault(columns.get_task_id(record.cells), record)
+        else:
+            what = "the task has no id"
+            issues.append(ImportIssue(str(path), record.line, what=what))
+    return tasks
+
+
+def _read_diagnoses(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, str]]:
+    """Return the columns of the diagnosis of each task."""
+    diagnoses: dict[str, dict[str, str]] = {}
+    for record in read_csv_records(path):
+        if isinstance(record, ImportIssue):
+            issues.append(record)
+            continue
+        own = {
+            name: cell
+            for name, cell in record.cells.items()
+            if name.startswith(columns.DIAGNOSIS_PREFIX)
+        }
+        diagnoses[columns.get_task_id(record.cells)] = own
+    return diagnoses
+
+
+def _report_not_run(
+    tasks: dict[str, CsvRecord], known_ids: set[str]
+) -> Iterator[RunFact | MissingItem]:
+    """Yield the tasks without a result. The scorer drops them without a word."""
+    yield RunFact("expected_items", len(tasks), "tasks of the task file")
+    for task_id, record in tasks.items():
+        if task_id not in known_ids:
+            yield MissingItem(task_id, _get_category(record.cells))
+
+
+# -- one task
+
+
+def _make_item(record: CsvRecord, context: _RunContext) -> Item:
+    task_id = columns.get_task_id(record.cells)
+    cells = dict(record.cells)
+    task = context.tasks.get(task_id)
+    if task is not None:
+        cells = task.cells | cells
+    item_id = task_id if task_id not in context.known_ids else f"{task_id}#{record.line}"
+    item = Item(item_id, _get_category(cells), file=str(context.files.results))
+    item.line = record.line
+    item.offset = record.offset
+    item.length = record.length
+    if item_id != task_id:
+        add_issue(item, f"{task_id} occurs more than once")
+    context.known_ids.add(item_id)
+    if context.tasks and task is None:
+        add_issue(item, f"{task_id} is not in the task file")
+
+    response_column = columns.find_response_column(cells, context.files.model)
+    response = cells.get(response_column or "", "")
+    if response_column is None:
+        add_issue(item, "there is no column with the answer of the model")
+    item.prediction_hash = answer_hash([cells.get(columns.CONVERSATION), response])
+    claims = parse_claims(cells.get(columns.CLAIMS, ""))
+    item.golden_hash = answer_hash([claims, cells.get(columns.ANSWER)])
+    item.rule_note = "only claims about the answer are judged"
+
+    # A failure in one part must not lose the others, such as the coverage.
+    fill_safely(item, partial(_fill_conversation, item, cells, response))
+    fill_safely(item, partial(_add_golden_trajectory, item, cells))
+    fill_safely(item, partial(_add_task, item, cells, claims))
+    if context.files.is_scored:
+        fill_safely(item, partial(_add_scores, item, cells, claims, context.judge))
+    diagnosis = context.diagnoses.get(task_id, cells)
+    fill_safely(item, partial(_add_diagnosis, item, diagnosis))
+    fill_safely(item, partial(_add_metadata, item, cells, response_column))
+    fill_safely(item, partial(_apply_incident, item, response))
+    return item
+
+
+def _get_category(cells: dict[str, str]) -> str:
+    return cells.get(columns.SPLIT) or "all"
+
+
+def _parse_cell(item: Item, cells: dict[str, str], column: str) -> Any:
+    """Return the JSON value in a cell, or None with an issue if it is not JSON."""
+    text = cells.get(column, "")
+    if not text.strip():
+        return None
+    try:
+        return parse_json_text(text, [])
+    except (ValueError, RecursionError) as error:
+        add_issue(item, f"{column} is not JSON: {str(error)[:200]}")
+        return None
+
+
+def _fill_conversation(item: Item, cells: dict[str, str], response: str) -> None:
+    messages = _read_written_messages(item, cells)
+    prompt = cells.get(columns.PROMPT, "")
+    has_prompt = any(message.get("role") == "user" for message in list_objects(messages[:2]))
+    if prompt and not has_prompt:
+        messages = [{"role": "user", "content": prompt}, *messages]
+
+    conversation = ParsedConversation("openai_chat")
+    if messages:
+        conversation = _read_messages(messages, columns.CONVERSATION)
+    for reading in read_tools(_list_tools(item, cells), path=columns.TOOLS):
+        if isinstance(reading, MessageIssue):
+            conversation.issues.append(reading)
+        else:
+            conversation.functions.append(reading)
+    fill_conversation(item, conversation)
+    item.functions = conversation.functions
+    item.question = shorten_question(prompt) or first_question(item.messages)
+    _add_final_response(item, response)
+
+
+def _read_written_messages(item: Item, cells: dict[str, str]) -> list[Any]:
+    """Return the messages of the model, also from the trajectory of older files."""
+    if cells.get(columns.CONVERSATION):
+        written = _parse_cell(item, cells, columns.CONVERSATION)
+        if written is not None and not isinstance(written, list):
+            add_issue(item, f"{columns.CONVERSATION} is not a list")
+        return as_list(written)
+    if cells.get(columns.OLD_TRAJECTORY):
+        written = _parse_cell(item, cells, columns.OLD_TRAJECTORY)
+        if written is not None and not isinstance(written, list):
+            add_issue(item, f"{columns.OLD_TRAJECTORY} is not a list")
+        return list(_convert_old_trajectory(item, as_list(written)))
+    if columns.CONVERSATION not in cells and columns.OLD_TRAJECTORY not in cells:
+        add_issue(item, "there is no column with the conversation")
+    return []
+
+
+def _convert_old_trajectory(item: Item, turns: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the calls and results of a trajectory as messages of OpenAI's chat format."""
+    for index, turn in enumerate(turns):
+        fields = as_object(turn)
+        if fields.get("name") is None and fields.get("final_answer") is None:
+            add_issue(item, f"{columns.OLD_TRAJECTORY}[{index}] has no call and no answer")
+        if fields.get("name") is not None:
+            function = {"name": fields["name"], "arguments": fields.get("parameters")}
+            call_id = f"turn_{index}"
+            yield {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
+            yield {
+                "role": "tool",
+                "tool_call_id": call_id,
+                "content": str(fields.get("error_message") or fields.get("output_summary") or ""),
+            }
+        if isinstance(fields.get("final_answer"), str):
+            yield {"role": "assistant", "content": fields["final_answer"]}
+
+
+def _read_messages(messages: list[Any], column: str) -> ParsedConversation:
+    """Read messages, and name in each issue the column that contains them."""
+    conversation = read_conversation({"messages": messages})
+    conversation.issues = [
+        replace(issue, path=issue.path.replace("messages", column, 1))
+        for issue in conversation.issues
+    ]
+    return conversation
+
+
+def _list_tools(item: Item, cells: dict[str, str]) -> list[Any]:
+    """Return the tools on offer. Most files have only their names."""
+    written = _parse_cell(item, cells, columns.TOOLS)
+    if written is not None and not isinstance(written, list):
+        add_issue(item, f"{columns.TOOLS} is not a list")
+    tools = []
+    for tool in as_list(written):
+        if isinstance(tool, str):
+            tools.append({"name": tool, "parameters": {"type": "object", "properties": {}}})
+        else:
+            tools.append(tool)
+    return tools
+
+
+def _add_final_response(item: Item, response: str) -> None:
+    """Add the answer, unless the conversation ends with the same text."""
+    if not response.strip():
+        return
+    item.extra.final_answer = response
+    last = item.messages[-1] if item.messages else None
+    if last is not None and last.role == "assistant" and last.content == response:
+        return
+    turn = last.turn if last is not None else 0
+    step = max(last.step, 0) if last is not None else 0
+    message = Message(turn, step, role="assistant", content=response, name=FINAL_RESPONSE)
+    item.messages.append(message)
+
+
+# -- the task
+
+
+def _add_golden_trajectory(item: Item, cells: dict[str, str]) -> None:
+    """Set the golden calls, and show the whole trajectory as a part of the task."""
+    item.extra.uncounted_states = NOT_REQUIRED
+    written = _parse_cell(item, cells, columns.TRAJECTORY)
+    if written is not None and not isinstance(written, list):
+        add_issue(item, f"{columns.TRAJECTORY} is not a list")
+    trajectory = ParsedConversation("openai_chat")
+    if as_list(written):
+        trajectory = _read_messages(as_list(written), columns.TRAJECTORY)
+    for issue in trajectory.issues:
+        add_issue(item, f"{issue.path}: {issue.what}", severity=issue.severity)
+    item.golden = _make_golden_calls(trajectory)
+    item.pairs = align_calls_by_turn(item.golden, item.predicted)
+    if trajectory.messages:
+        text = _describe_trajectory(trajectory)
+        item.task_sections.append(TaskSection("Golden trajectory", text, reveals_golden=True))
+
+
+def _make_golden_calls(trajectory: ParsedConversation) -> list[Call]:
+    calls: list[Call] = []
+    for message in trajectory.messages:
+        for written in message.calls:
+            call = Call("golden", written.name, arguments=None, index=len(calls), raw=written.raw)
+            if written.arguments is None:
+                call.decode_error = f"the arguments {written.problem}"
+            else:
+                call.arguments = {
+                    name: AcceptedValues([value]) for name, value in written.arguments.items()
+                }
+            calls.append(call)
+    return calls
+
+
+def _describe_trajectory(trajectory: ParsedConversation) -> str:
+    """Return the calls, results and texts of a trajectory, one below the other."""
+    lines: list[str] = []
+    for message in trajectory.messages:
+        if message.text:
+            lines.append(message.text)
+        for call in message.calls:
+            lines.append(f"{call.name} {call.raw or call.arguments}")
+        for result in message.results:
+            lines.append(f"→ {result.text}")
+    return "\n".join(lines)[:MAX_TEXT]
+
+
+def _add_task(item: Item, cells: dict[str, str], claims: Sequence[str]) -> None:
+    answer = cells.get(columns.ANSWER)
+    if answer:
+        item.extra.accepted_answers = [answer]
+    if claims:
+        lines = [f"{number}. {claim}" for number, claim in enumerate(claims, 1)]
+        item.task_sections.append(TaskSection("Claims", "\n".join(lines)))
+    elif cells.get(columns.CLAIMS, "").strip() not in ("", "[]"):
+        add_issue(item, f"{columns.CLAIMS} has no claim that can be read")
+
+
+# -- scores
+
+
+def _add_scores(item: Item, cells: dict[str, str], claims: Sequence[str], judge: str) -> None:
+    """Add the coverage, the verdict that follows, and the judge's verdict on each claim."""
+    coverage = _read_coverage(item, cells)
+    details = _parse_cell(item, cells, columns.DETAILS)
+    if columns.DETAILS not in cells or (details is not None and not isinstance(details, dict)):
+        add_issue(item, f"{columns.DETAILS} is missing or not an object")
+    per_claim = as_object(details).get("per_claim")
+    if not isinstance(per_claim, list) and (per_claim is not None or coverage is not None):
+        add_issue(item, f"{columns.DETAILS}.per_claim is not a list, so claims have no verdicts")
+    judgements = list(read_judgements(details))
+    if coverage is not None:
+        item.official = coverage >= PASSING_COVERAGE
+        item.verdicts.append(Verdict("official", item.official, by=SCORER))
+        item.verdicts.append(Verdict("official", coverage, criterion=COVERAGE, by=SCORER))
+
+    for index, judgement in enumerate(judgements):
+        claim = claims[index] if len(claims) == len(judgements) else judgement.claim
+        _add_claim_verdict(item, judgement, index, claim=claim, judge=judge)
+    item.extra.metadata[CLAIM_SCORES_KEY] = [_get_judged_score(each) for each in judgements]
+    _check_counts(item, cells, claims, judgements)
+    _check_coverage(item, coverage, judgements)
+
+
+def _read_coverage(item: Item, cells: dict[str, str]) -> float | None:
+    """Return the coverage; None for a task without claims."""
+    text = cells.get(columns.COVERAGE)
+    if text is None:
+        add_issue(item, f"the column {columns.COVERAGE} is missing")
+        return None
+    if not text.strip():
+        return None
+    try:
+        coverage = float(text)
+    except ValueError:
+        coverage = math.nan
+    if not 0 <= coverage <= 1:
+        add_issue(item, f"{columns.COVERAGE} is {text[:60]!r}, which is not a number from 0 to 1")
+        return None
+    return coverage
+
+
+def _add_claim_verdict(
+    item: Item, judgement: Judgement, index: int, *, claim: str, judge: str
+) -> None:
+    criterion = f"{CLAIM_PREFIX}{index + 1}"
+    if judgement.problem is not None:
+        add_issue(item, f"{columns.DETAILS}.per_claim[{index}]: {judgement.problem}")
+    if judgement.is_judge_failure:
+        add_failed_verdict(
+            item,
+            "judge",
+            failure=judgement.reason,
+            by=judge,
+            target=RESPONSE,
+            criterion=criterion,
+        )
+        return
+    if judgement.verdict is None:
+        return
+    # The scorer fails the claims of an empty answer or an error without asking the judge.
+    is_by_scorer = judgement.is_skipped
+    verdict = Verdict(
+        "official" if is_by_scorer else "judge",
+        judgement.verdict,
+        target=RESPONSE,
+        criterion=criterion,
+        by=SCORER if is_by_scorer else judge,
+    )
+    verdict.rationale = f"{judgement.reason}\nclaim: {claim}" if claim else judgement.reason
+    item.verdicts.append(verdict)
+
+
+def _get_judged_score(judgement: Judgement) -> float | None:
+    """Return the score of a claim; None if the judge failed."""
+    return None if judgement.is_judge_failure else judgement.score
+
+
+def _check_counts(
+    item: Item, cells: dict[str, str], claims: Sequence[str], judgements: Sequence[Judgement]
+) -> None:
+    if judgements and claims and len(claims) != len(judgements):
+        add_issue(
+            item,
+            f"{len(claims)} claims in {columns.CLAIMS}, but {len(judgements)} judgements. The"
+            " texts of the judge are shown as the claims",
+        )
+    stated = cells.get(columns.TOTAL, "")
+    if judgements and stated and stated not in (str(len(judgements)), f"{len(judgements)}.0"):
+        add_issue(
+            item, f"{columns.TOTAL} is {stated[:60]}, but there are {len(judgements)} judgements"
+        )
+
+
+def _check_coverage(item: Item, coverage: float | None, judgements: Sequence[Judgement]) -> None:
+    """Add an issue if the coverage is not the mean of the scores of the claims."""
+    scores = [judgement.score for judgement in judgements]
+    known_scores = [score for score in scores if score is not None]
+    if coverage is None or not scores or len(known_scores) < len(scores):
+        return
+    mean = sum(known_scores) / len(scores)
+    if abs(mean - coverage) > SCORE_TOLERANCE:
+        add_issue(
+            item, f"{columns.COVERAGE} is {coverage:g}, but the claims have the mean {mean:.3f}"
+        )
+
+
+def _add_diagnosis(item: Item, cells: dict[str, str]) -> None:
+    """Add the failure mode that a judge gave to a task that did not pass."""
+    mode = cells.get(columns.DIAGNOSIS, "").strip()
+    if not mode:
+        return
+    explanation = cells.get("diagnosis_primary_explanation", "")
+    if mode == NO_FAILURE_MODE:
+        add_failed_verdict(
+            item, "judge", failure=explanation or mode, by=DIAGNOSIS_JUDGE, criterion=FAILURE_MODE
+        )
+        return
+    verdict = Verdict("judge", [mode], criterion=FAILURE_MODE, by=DIAGNOSIS_JUDGE)
+    verdict.rationale = explanation or None
+    verdict.error_type = mode
+    item.verdicts.append(verdict)
+    if item.official is False:
+        item.error_type = mode
+    for name in ("category", "summary", "confidence"):
+        _copy_text(item, cells, f"{columns.DIAGNOSIS_PREFIX}{name}")
+    _copy_text(item, cells, "diagnosis_primary_category")
+    failures = _parse_cell(item, cells, "diagnosis_all_failures")
+    if failures:
+        item.extra.metadata["diagnosis_all_failures"] = failures
+
+
+def _copy_text(item: Item, cells: dict[str, str], name: str) -> None:
+    if cells.get(name):
+        item.extra.metadata[name] = cells[name]
+
+
+def _add_metadata(item: Item, cells: dict[str, str], response_column: str | None) -> None:
+    metadata = item.extra.metadata
+    for name, text in cells.items():
+        is_read = name in columns.READ_COLUMNS or name.startswith(columns.DIAGNOSIS_PREFIX)
+        if not is_read and name != response_column and text:
+            metadata[name] = _parse_if_json(text)
+    item.ended = _describe_errors(metadata.get(columns.ERRORS))
+
+
+def _parse_if_json(text: str) -> Any:
+    """Return the value of a list or object, or a text as it is."""
+    if text[:1] in ("[", "{"):
+        try:
+            return parse_json_text(text, [])
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def _describe_errors(errors: Any) -> str | None:
+    """Return the first error of a run: `max_tool_calls_reached`."""
+    first = as_list(errors)[0] if as_list(errors) else None
+    if isinstance(first, str):
+        return first
+    message = as_object(first).get("message")
+    return message if isinstance(message, str) else None
+
+
+def _apply_incident(item: Item, response: str) -> None:
+    """Record why there is no answer. The official score of such a task is 0."""
+    if response.startswith(ERROR_PREFIX):
+        apply_incident(item, make_error_incident(response, "response", is_marked=False))
+        item.extra.metadata[NO_ANSWER_KEY] = True
+    elif not response.strip():
+        apply_incident(item, make_empty_reply_incident("response"))
+        item.extra.metadata[NO_ANSWER_KEY] = True

@@ -1,0 +1,377 @@
+"""MCP-Atlas results have the coverage, claims, calls and figures of the official scorer."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.mcp_atlas.claims import parse_claims
+from fcreview.importers.mcp_atlas.leaderboard import compute_metrics
+from fcreview.importers.registry import discover, read_items, rewrite_scores
+from fcreview.model.address import RESPONSE
+from fcreview.model.item import ImportIssue, Item, MissingItem
+from fcreview.model.metric import Metric, ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import COVERAGE, find_scale
+from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
+from tests.importers.mutations import (
+    Mutation,
+    Reading,
+    choose_mutations,
+    describe_item,
+    find_silent_losses,
+    list_mutations,
+)
+
+Row = dict[str, Any]
+JSON_COLUMNS = ("raw_conversation_history", "coverage_details_json", "TRAJECTORY", "ENABLED_TOOLS")
+MUTATED_FIELDS = (
+    "role",
+    "content",
+    "text",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "tool_call_id",
+    "per_claim",
+    "claim",
+    "score",
+    "covered",
+    "reason",
+    *JSON_COLUMNS,
+)
+VALID_VALUES = (("arguments", "object"),)
+"""Kinds of values that these fields may have."""
+
+
+@pytest.fixture
+def folder(samples: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(samples / "mcp_atlas", tmp_path / "run"))
+
+
+def find_plan(folder: Path) -> RunPlan:
+    (plan,) = discover([folder], format="mcp_atlas").plans
+    return plan
+
+
+def read_run(plan: RunPlan) -> tuple[dict[str, Item], list[ImportIssue]]:
+    items: dict[str, Item] = {}
+    issues: list[ImportIssue] = []
+    for record in read_items(plan):
+        if isinstance(record, Item):
+            items[record.id] = record
+            issues += record.issues
+        elif isinstance(record, ImportIssue):
+            issues.append(record)
+    return items, issues
+
+
+def score_item(item: Item, overrides: dict[tuple[str, str], Any] | None = None) -> ScoredItem:
+    values = {
+        verdict.criterion: verdict.value
+        for verdict in item.verdicts
+        if verdict.source == "official" and verdict.target == "item"
+    }
+    return ScoredItem(
+        item.id,
+        item.category,
+        item.group,
+        item.official,
+        values=values,
+        overrides=overrides or {},
+        metadata=item.extra.metadata,
+        is_incident=item.has_incident,
+    )
+
+
+def list_claims(item: Item) -> list[Any]:
+    return [verdict for verdict in item.verdicts if verdict.criterion.startswith("claim ")]
+
+
+def get_metrics(metrics: Sequence[Metric], table: str) -> dict[str, float | None]:
+    return {metric.name: metric.value for metric in metrics if metric.table == table}
+
+
+def edit_rows(path: Path, edit: Callable[[list[Row]], None]) -> None:
+    with path.open(newline="") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    columns = list(rows[0])
+    edit(rows)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+# -- published results
+
+
+@pytest.mark.bench
+def test_published_run_has_the_recorded_claims_calls_and_verdicts(bench: Path) -> None:
+    truth = json.loads((bench / "mcp_atlas" / "truth.json").read_text())
+    items, _ = read_run(find_plan(bench / "mcp_atlas"))
+    assert set(items) == {entry["task"] for entry in truth["items"] if entry["in_scored_file"]}
+    for entry in truth["items"]:
+        item = items.get(entry["task"])
+        if item is None:
+            continue
+        coverage = [v.value for v in item.verdicts if v.criterion == COVERAGE]
+        assert coverage == ([] if entry["coverage_score"] is None else [entry["coverage_score"]])
+        assert item.official == entry["pass(>=0.75)"]
+        assert [[call.name, call.raw] for call in item.predicted] == entry["predicted_calls"]
+        assert [[call.name, call.raw] for call in item.golden] == entry["golden_calls"]
+        assert item.incident == entry["infrastructure_error"]
+
+        claims = list_claims(item)
+        assert sum(claim.failure is not None for claim in claims) == entry["judge_errors"]
+        for claim, (score, _, reason) in zip(claims, entry["claims"], strict=True):
+            if claim.failure is not None:
+                assert (claim.value, claim.failure) == (None, reason)
+            else:
+                assert float(claim.value) == score
+                assert claim.rationale.startswith(reason)
+
+
+@pytest.mark.bench
+def test_published_figures_are_recomputed_for_each_split(bench: Path) -> None:
+    truth = json.loads((bench / "mcp_atlas" / "truth.json").read_text())
+    plan = find_plan(bench / "mcp_atlas")
+    items, _ = read_run(plan)
+    metrics = compute_metrics([score_item(item) for item in items.values()], plan.run)
+    for split, expected in truth["official"].items():
+        figures = get_metrics(metrics, f"coverage, {split} tasks")
+        assert len(figures) == 7
+        for name, value in figures.items():
+            assert value == pytest.approx(expected[name], abs=0.005), (split, name)
+    assert plan.run.official_metrics["all"]["mean_coverage"] == 0.375
+
+
+@pytest.mark.bench
+def test_figures_without_failed_requests_and_judges_stand_beside_the_official_ones(
+    bench: Path,
+) -> None:
+    plan = find_plan(bench / "mcp_atlas")
+    items, _ = read_run(plan)
+    metrics = compute_metrics([score_item(item) for item in items.values()], plan.run)
+    figures = get_metrics(metrics, "coverage without failed requests and judges")
+    # t-0001 1, t-0002 0.25, t-0006 1 (of the claim that was judged), t-0008 0.5
+    assert figures == {"mean coverage": pytest.approx(0.6875), "pass rate": 0.5}
+
+
+@pytest.mark.bench
+def test_task_that_the_scorer_dropped_is_not_run(bench: Path) -> None:
+    records = read_items(find_plan(bench / "mcp_atlas"))
+    missing = [record.id for record in records if isinstance(record, MissingItem)]
+    assert missing == ["t-0005"]
+
+
+@pytest.mark.bench
+def test_outputs_are_imported_only_without_their_scored_file(bench: Path) -> None:
+    folder = bench / "mcp_atlas"
+    plan = find_plan(folder)
+    assert Path(plan.run.path).name == "scored_mock-model.csv"
+    (unscored,) = discover([folder / "outputs.csv", folder / "groundtruth.csv"]).plans
+    items, _ = read_run(unscored)
+    assert len(items) == 7
+    assert {item.official for item in items.values()} == {None}
+    assert [call.name for call in items["t-0001"].golden] == ["library_search_books"]
+
+
+# -- claims
+
+
+@pytest.mark.parametrize(
+    ("cell", "claims"),
+    [
+        ('["The sky is blue.", "It rains."]', ["The sky is blue.", "It rains."]),
+        ("['It\\'s late.', \"Say 'hi'.\"]", ["It's late.", "Say 'hi'."]),
+        ("- first claim\n- second claim", ["first claim", "second claim"]),
+        ("1. first claim\n2. second claim", ["first claim", "second claim"]),
+        ("first claim; second claim", ["first claim", "second claim"]),
+        ("first claim\nsecond claim", ["first claim", "second claim"]),
+        ("['one', 'a']", []),
+        ("[]", []),
+        ("[open('x')]", ["[open('x')]"]),
+        ("", []),
+    ],
+)
+def test_claims_are_read_in_every_form(cell: str, claims: list[str]) -> None:
+    assert parse_claims(cell) == claims
+
+
+def test_claims_pass_fail_or_are_partly_fulfilled(folder: Path) -> None:
+    items, _ = read_run(find_plan(folder))
+    assert [claim.value for claim in list_claims(items["g-01"])] == [True, True, True]
+    assert [claim.value for claim in list_claims(items["g-02"])] == [0.5, False]
+    assert list_claims(items["g-01"])[0].by == "oak-20b"
+    scale = find_scale("claim 2", [True])
+    assert scale is not None
+    assert scale.parse_typed_answer("pass") is True
+    assert scale.parse_typed_answer("0.5") == 0.5
+
+
+def test_claims_of_a_failed_request_were_not_judged(folder: Path) -> None:
+    items, _ = read_run(find_plan(folder))
+    failed = items["g-04"]
+    assert (failed.incident, failed.official) == ("timeout", False)
+    assert [(claim.source, claim.value) for claim in list_claims(failed)] == [("official", False)]
+
+
+def test_failure_mode_of_the_diagnosis_file_is_the_error_type(folder: Path) -> None:
+    items, _ = read_run(find_plan(folder))
+    (diagnosis,) = [v for v in items["g-02"].verdicts if v.criterion == "failure_mode"]
+    assert (diagnosis.value, items["g-02"].error_type) == (["err_recovery"], "err_recovery")
+    (undiagnosed,) = [v for v in items["g-04"].verdicts if v.criterion == "failure_mode"]
+    assert undiagnosed.failure == "Task failed due to infrastructure error: timeout"
+
+
+def test_coverage_that_is_not_the_mean_of_the_claims_is_reported(folder: Path) -> None:
+    edit_rows(
+        folder / "scored" / "scored_maple-8b.csv", lambda rows: rows[0].update(coverage_score="0.9")
+    )
+    _, issues = read_run(find_plan(folder))
+    assert [issue.what for issue in issues] == [
+        "coverage_score is 0.9, but the claims have the mean 1.000"
+    ]
+    assert issues[0].line == 2
+
+
+@pytest.mark.parametrize("text", ["much", "nan", "inf", "-1", "2"])
+def test_coverage_that_is_no_share_gives_an_issue_and_no_verdict(folder: Path, text: str) -> None:
+    edit_rows(
+        folder / "scored" / "scored_maple-8b.csv", lambda rows: rows[0].update(coverage_score=text)
+    )
+    items, issues = read_run(find_plan(folder))
+    assert items["g-01"].official is None
+    assert any(issue.line == 2 and "coverage_score" in issue.what for issue in issues)
+
+
+def test_trajectories_of_older_files_are_read(folder: Path) -> None:
+    path = folder / "old.csv"
+    trajectory = [
+        {"name": "garden_list_plants", "parameters": {"bed": "all"}, "output_summary": "3 beds"},
+        {"name": "notes_read_note", "parameters": {}, "error_message": "no such note"},
+        {"final_answer": "Three."},
+    ]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["TASK", "PROMPT", "agent_trajectory", "script_model_response", "errors"])
+        errors = json.dumps(["max_tool_calls_reached"])
+        writer.writerow(["o-1", "How many beds?", json.dumps(trajectory), "Three.", errors])
+    (plan,) = discover([path]).plans
+    items, issues = read_run(plan)
+    item = items["o-1"]
+    assert issues == []
+    assert [(call.name, call.arguments) for call in item.predicted] == [
+        ("garden_list_plants", {"bed": "all"}),
+        ("notes_read_note", {}),
+    ]
+    shown = [(message.role, message.content) for message in item.messages]
+    assert shown == [
+        ("user", "How many beds?"),
+        ("tool", "3 beds"),
+        ("tool", "no such note"),
+        ("assistant", "Three."),
+    ]
+    assert item.ended == "max_tool_calls_reached"
+
+
+# -- reviews
+
+
+def test_reviewed_claims_decide_the_coverage_and_the_item(folder: Path) -> None:
+    plan = find_plan(folder)
+    items, _ = read_run(plan)
+    item = score_item(items["g-03"], {(RESPONSE, "claim 2"): True})
+    assert item.derive_verdict("mcp_atlas", "item", COVERAGE) == 1.0
+    assert item.derive_verdict("mcp_atlas", *ITEM_CORRECT) is True
+    metrics = compute_metrics([item], plan.run)
+    assert get_metrics(metrics, "coverage, all tasks")["mean_coverage"] == 1.0
+
+
+def test_reviewed_claims_are_written_and_all_else_is_kept(folder: Path) -> None:
+    plan = find_plan(folder)
+    items, _ = read_run(plan)
+    reviewed = [score_item(item) for item in items.values()]
+    reviewed[1] = score_item(items["g-02"], {(RESPONSE, "claim 2"): 0.5})
+    reviewed[0] = score_item(items["g-01"], {ITEM_CORRECT: False})
+    written = list(rewrite_scores(plan, reviewed))
+    (file,) = [each for each in written if isinstance(each, RewrittenFile)]
+    assert [each.count for each in written if isinstance(each, Unrepresentable)] == [1]
+
+    old = file.path.read_bytes()
+    rows = list(csv.DictReader(old.decode().splitlines(keepends=True)))
+    new_rows = list(csv.DictReader(file.content.decode().splitlines(keepends=True)))
+    changed = {name: new_rows[1][name] for name in rows[1] if rows[1][name] != new_rows[1][name]}
+    details = json.loads(changed.pop("coverage_details_json"))
+    assert [claim["covered"] for claim in details["per_claim"]] == ["partial", "partial"]
+    assert changed == {"coverage_score": "0.5", "partially_covered_claims": "2"}
+    assert [row for number, row in enumerate(rows) if number != 1] == [
+        row for number, row in enumerate(new_rows) if number != 1
+    ]
+    lines = old.splitlines(keepends=True)
+    assert b"".join(lines[:2]) in file.content and lines[-1] in file.content
+
+
+# -- damage
+
+
+def test_unterminated_quote_is_reported_with_its_line(folder: Path) -> None:
+    path = folder / "scored" / "scored_maple-8b.csv"
+    content = path.read_bytes()
+    path.write_bytes(content[: content.rindex(b"Skipped")])
+    items, issues = read_run(find_plan(folder))
+    assert set(items) == {"g-01", "g-02", "g-03"}
+    assert any("not CSV" in issue.what and issue.line for issue in issues)
+
+
+def test_record_with_too_few_cells_is_reported(folder: Path) -> None:
+    path = folder / "scored" / "scored_maple-8b.csv"
+    with path.open("a") as file:
+        file.write("g-09,What?\n")
+    items, issues = read_run(find_plan(folder))
+    assert "g-09" in items
+    assert any("2 cells instead of 17" in issue.what for issue in issues)
+
+
+def read_mutated(path: Path, rows: Sequence[Row]) -> Reading:
+    cells = [
+        {name: json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in row}
+        for row in rows
+    ]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n", restval="")
+        writer.writeheader()
+        writer.writerows(cells)
+    items, issues = read_run(find_plan(path))
+    return Reading([describe_item(item) for item in items.values()], issues)
+
+
+def is_loss(mutation: Mutation) -> bool:
+    """Whether a mutation gives something that the format does not allow."""
+    if mutation.kind not in ("remove", "rename"):
+        return True
+    is_column = len(mutation.path) == 1  # cannot be renamed in one record alone
+    # A message with calls needs no content.
+    is_optional = mutation.kind == "remove" and mutation.path[-1] == "content"
+    return not is_column and not is_optional
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.sweep)])
+def test_no_mutation_of_a_field_loses_anything_in_silence(folder: Path, count: int) -> None:
+    path = folder / "scored" / "scored_maple-8b.csv"
+    with path.open(newline="") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    for row in rows:
+        row |= {name: json.loads(row[name]) for name in JSON_COLUMNS}
+    mutations = choose_mutations(list_mutations(rows, MUTATED_FIELDS, VALID_VALUES), count)
+    mutations = [mutation for mutation in mutations if is_loss(mutation)]
+    assert find_silent_losses(rows, mutations, lambda new: read_mutated(path, new)) == []

@@ -8,9 +8,10 @@ outputs of tools.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fcreview.importers.bfcl.dataset import DatasetItem, make_dataset_item
@@ -23,6 +24,7 @@ from fcreview.importers.bfcl.items import (
     apply_record_incident,
     build_item,
 )
+from fcreview.importers.bfcl.scores import ScoreEntry
 from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.records import Undecodable, add_issue, as_list, as_object
 from fcreview.importers.dialects.conversation import ParsedConversation, ToolResult
@@ -34,6 +36,7 @@ from fcreview.model.item import Item, Message
 
 V3 = "bfcl_v3"
 VERSIONS = {V3: "V3", "bfcl_v4": "V4"}
+MAX_PARSED_TEXT = 20_000
 NONE = "None"
 """Word that the adapter of V4 writes for null in the metadata of a score."""
 _ERROR_TYPE = re.compile(r"'error_type': '([^']+)'")
@@ -82,20 +85,22 @@ def fill_bfcl_item(
     dataset_item = _make_dataset_item(item, sample, is_v3=benchmark == V3)
     record = make_result_record(item, sample, conversation, is_v3=benchmark == V3)
     decoder = _choose_decoder(record["result"], sample, config, is_v3=benchmark == V3)
-    context = CategoryContext(VERSIONS[benchmark], category=item.category, decoder=decoder)
+    context = CategoryContext(
+        VERSIONS[benchmark], category=item.category, decoder=decoder, score_file_name="EvalScope"
+    )
+    score_entry = None if official is not False else _make_score_entry(item, sample)
     inputs = ItemInputs(
         item.id,
         CorrectedItem(dataset_item),
         official=official,
-        score_entry=None,
+        score_entry=score_entry,
         file=item.file,
         position=JsonRecord(item.line, offset=item.offset, length=item.length, value=None),
     )
     built = build_item(context, inputs, record)
     for name in _COPIED_FIELDS:
         setattr(item, name, getattr(built, name))
-    # The official verdict comes from the review, with EvalScope's own explanation.
-    item.verdicts += [verdict for verdict in built.verdicts if verdict.source != "official"]
+    item.verdicts += built.verdicts
     item.issues += built.issues
     _name_results(item, conversation)
     _add_reasoning(item, conversation)
@@ -316,22 +321,61 @@ def _add_reasoning(item: Item, conversation: ParsedConversation) -> None:
 # -- EvalScope's verdict
 
 
-def read_error(score: JsonObject) -> tuple[str | None, str | None]:
-    """Return the error type and the explanation of a failing score."""
+def _make_score_entry(item: Item, sample: Sample) -> ScoreEntry:
+    """Make the entry that BFCL's own score file would have for a failing item."""
+    error = read_error(sample.score)
+    record = {
+        "id": item.id,
+        "error": {"error_type": error.type, "error_message": error.message},
+    }
+    return ScoreEntry(item.id, line=0, offset=0, length=0, loaded_record=record)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreError:
+    """Error of a failing score."""
+
+    type: str | None
+    message: str | None
+
+
+def read_error(score: JsonObject) -> ScoreError:
+    """Return the error type and the message of a failing score.
+
+    V4 writes every value as a text. The error of a multi-turn item is the text of a Python object
+    with a type and a message of its own, that of a single-turn item the text of a list.
+    """
     metadata = as_object(score.get("metadata"))
     details = as_object(metadata.get("raw_score_result")) or metadata
-    error = details.get("error")
-    error_type = details.get("error_type")
-    message = details.get("error_message")
-    if isinstance(error, str) and error_type in (None, NONE, ""):
-        # The error of a multi-turn item is the text of a Python object with its own type.
+    error_type = _read_text(details.get("error_type"))
+    error = _read_text(details.get("error"))
+    if error_type is None and error is not None:
         found_type = _ERROR_TYPE.search(error)
         found_message = _ERROR_MESSAGE.search(error)
-        error_type = found_type[1] if found_type else None
-        if found_message:
-            message = found_message[1] or found_message[2]
-    texts = [text for text in (message, error) if isinstance(text, str) and text not in ("", NONE)]
-    if isinstance(message, list):
-        texts = [str(part) for part in as_list(message)]
-    has_type = isinstance(error_type, str) and error_type not in ("", NONE)
-    return (str(error_type) if has_type else None), (texts[0] if texts else None)
+        return ScoreError(
+            found_type[1] if found_type else None,
+            (found_message[1] or found_message[2]) if found_message else error,
+        )
+
+    message = _read_text(details.get("error_message")) or error
+    explanation = _read_text(score.get("explanation"))
+    texts = as_list(details.get("error")) or _parse_text_list(message)
+    if texts:
+        message = "\n".join(str(text) for text in texts)
+    return ScoreError(error_type, message or explanation)
+
+
+def _read_text(value: Any) -> str | None:
+    """Return a text, or None for nothing and for the word that stands for it."""
+    return value if isinstance(value, str) and value not in ("", NONE) else None
+
+
+def _parse_text_list(text: str | None) -> list[Any]:
+    """Return the elements of a list in Python or JSON syntax. Empty for any other text."""
+    if text is None or not text.startswith("[") or len(text) > MAX_PARSED_TEXT:
+        return []
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return []
+    return value if isinstance(value, list) else []

@@ -27,7 +27,7 @@ REPORTS = "reports"
 CONFIGS = "configs"
 TEMPORARY_PREFIX = "rerun-"
 """Beginning of the names of files that EvalScope writes while it runs again."""
-MAX_FIRST_LINE_BYTES = 8 << 20
+MAX_FIRST_LINE_BYTES = 32 << 20
 HEAD_BYTES = 512
 MAX_CONFIG_BYTES = 1 << 20
 KNOWN_BENCHMARKS = (

@@ -30,6 +30,11 @@ INDEX = "index"
 QUESTION = "question id"
 """Metadata key that all repeats of a question share."""
 DIGITS = 4
+"""Decimals of the figures in a report."""
+PERCENT_DIGITS = 2
+"""The same number of decimals in percent."""
+SHARE_ENDINGS = ("acc", "accuracy", "_rate", "_score", "_f1")
+"""Ends of the names of metrics from 0 to 1."""
 DEFAULT_CATEGORY = "default"
 CRITERIA = {"process_acc": PROCESS_ACCURACY}
 """Name of a value in `score.value` -> criterion of its verdict, if the names differ."""
@@ -44,6 +49,9 @@ class SubsetScore:
     name: str
     score: float
     num: int
+    """Number of samples or, for dialogues, of dialogues with a value."""
+    total: int
+    """The same number with those that have no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +156,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     stated = parse_stated_metrics(run.official_metrics.get(REPORT))
     metrics: list[Metric] = []
     for figures in compute_figures(items, run.generation, stated):
-        metrics += _list_metrics(figures, len(items))
+        metrics += _list_metrics(figures)
     return metrics
 
 
@@ -220,7 +228,8 @@ def _score_subset(
         values = [dict(item.values) for item in items if item.values]
         if not values:
             return None
-        return SubsetScore(subset, round_figure(DECISION_FIGURES[metric](values)), len(items))
+        figure = round_figure(DECISION_FIGURES[metric](values))
+        return SubsetScore(subset, figure, num=len(items), total=len(items))
 
     value_name = get_value_name(metric)
     known = [
@@ -228,7 +237,8 @@ def _score_subset(
     ]
     if not known:
         return None
-    return SubsetScore(subset, round_figure(sum(known) / len(known)), len(known))
+    mean = round_figure(sum(known) / len(known))
+    return SubsetScore(subset, mean, num=len(known), total=len(items))
 
 
 def get_value_name(metric: str) -> str:
@@ -262,7 +272,9 @@ def _score_dialogues(metric: str, subset: str, items: Sequence[ScoredItem]) -> S
         scores = [round(sum(steps) / len(steps), 3) for steps in dialogues.values()]
     else:
         scores = [float(all(steps)) for steps in dialogues.values()]
-    return SubsetScore(subset, round_figure(sum(scores) / len(scores)), len(dialogues))
+    all_dialogues = {item.group or item.id for item in items}
+    mean = round_figure(sum(scores) / len(scores))
+    return SubsetScore(subset, mean, num=len(dialogues), total=len(all_dialogues))
 
 
 # -- general_fc
@@ -310,14 +322,19 @@ def weigh(name: str, scores: Sequence[SubsetScore]) -> SubsetScore:
     """Return the mean of rounded scores, weighted by their numbers of samples."""
     num = sum(score.num for score in scores)
     total = sum(score.score * score.num for score in scores)
-    return SubsetScore(name, round_figure(total / num) if num else 0.0, num)
+    return _make_mean(name, scores, total / num if num else 0.0)
 
 
 def average(name: str, scores: Sequence[SubsetScore]) -> SubsetScore:
     """Return the plain mean of rounded scores."""
-    num = sum(score.num for score in scores)
     total = sum(score.score for score in scores)
-    return SubsetScore(name, round_figure(total / len(scores)) if scores else 0.0, num)
+    return _make_mean(name, scores, total / len(scores) if scores else 0.0)
+
+
+def _make_mean(name: str, scores: Sequence[SubsetScore], mean: float) -> SubsetScore:
+    num = sum(score.num for score in scores)
+    total = sum(score.total for score in scores)
+    return SubsetScore(name, round_figure(mean), num=num, total=total)
 
 
 def compute_aggregates(benchmark: str, subsets: Mapping[str, SubsetScore]) -> Iterator[SubsetScore]:
@@ -346,44 +363,53 @@ def _combine(aggregate: Aggregate, scores: Mapping[str, SubsetScore]) -> SubsetS
             sum_of_shares += share
         if score is not None and is_present:
             total += share * score.score
-    num = sum(score.num for score in present)
-    mean = total / sum_of_shares if sum_of_shares else 0.0
-    return SubsetScore(aggregate.name, round_figure(mean), num)
+    return _make_mean(aggregate.name, present, total / sum_of_shares if sum_of_shares else 0.0)
 
 
 # -- rows of the metrics table
 
 
-def _list_metrics(figures: MetricFigures, n_items: int) -> Iterator[Metric]:
+def _list_metrics(figures: MetricFigures) -> Iterator[Metric]:
     table = f"EvalScope: {figures.name}"
     if figures.note:
         yield Metric(table, "score", value=None, note=figures.note)
         return
+
     categories = figures.all_categories
-    unit: MetricUnit = "count" if figures.name.startswith("count_") else "score"
-
-    def make_metric(name: str, score: SubsetScore, level: int, note: str = "") -> Metric:
-        value = score.score if score.num else None
-        metric = Metric(table, name, value=value, unit=unit, level=level, n=score.num)
-        metric.total = score.num
-        metric.counted_noun = "samples"
-        metric.digits = 0 if unit == "count" else DIGITS
-        metric.note = note
-        return metric
-
-    whole = make_metric("score", weigh("score", categories), level=0)
-    whole.total = max(n_items, whole.n or 0)
-    yield whole
-    yield make_metric("macro_score", average("macro_score", categories), level=0)
+    unit = choose_unit(figures.name)
+    yield _make_metric(table, weigh("score", categories), unit, level=0)
+    yield _make_metric(table, average("macro_score", categories), unit, level=0)
     for category in categories:
         subsets = figures.categories[category.name]
-        yield make_metric(category.name, category, level=1)
-        macro = average(category.name, subsets)
-        yield make_metric(f"{category.name} (macro)", macro, level=1)
+        yield _make_metric(table, category, unit, level=1)
+        yield _make_metric(table, average(f"{category.name} (macro)", subsets), unit, level=1)
         for subset in subsets:
-            yield make_metric(subset.name, subset, level=2)
+            yield _make_metric(table, subset, unit, level=2)
     for aggregate in figures.aggregates:
-        yield make_metric(aggregate.name, aggregate, level=1, note="aggregate")
+        metric = _make_metric(table, aggregate, unit, level=1)
+        metric.note = "aggregate"
+        yield metric
+
+
+def _make_metric(table: str, score: SubsetScore, unit: MetricUnit, level: int) -> Metric:
+    return Metric(
+        table,
+        score.name,
+        value=score.score if score.num else None,
+        unit=unit,
+        level=level,
+        n=score.num,
+        total=score.total,
+        counted_noun="samples",
+        digits=PERCENT_DIGITS,
+    )
+
+
+def choose_unit(metric: str) -> MetricUnit:
+    """Return the unit of a metric. Shares are shown in percent, with all decimals of the report."""
+    if metric.startswith("count_"):
+        return "count"
+    return "share" if metric.endswith(SHARE_ENDINGS) else "score"
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001

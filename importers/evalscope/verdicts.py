@@ -33,6 +33,7 @@ MCP-Atlas is the coverage, and `pass` is whether it reaches the threshold."""
 CAUSE = "cause of the difference"
 """Metadata key of the reason why the official and the recomputed verdict differ."""
 MAX_EXPLANATION = 4_000
+MAX_DIFFERENCE = 300
 VALUES: Mapping[str, tuple[str, ...]] = {
     "acebench": ("acc",),
     "bfcl_v3": ("acc",),
@@ -134,6 +135,8 @@ def _add_deciding_verdict(item: Item, sample: Sample, benchmark: str, official: 
     else:
         error_type, rationale = _read_error(sample, benchmark)
         item.error_type = error_type or item.error_type
+        if item.first_difference is None and rationale:
+            item.first_difference = make_excerpt(" ".join(rationale.split()), MAX_DIFFERENCE)
     item.verdicts.append(
         Verdict("official", official, error_type=item.error_type, rationale=rationale, by=BY)
     )
@@ -153,6 +156,7 @@ def _replace_official_verdict(item: Item, official: bool | None) -> None:
 
 
 def _is_official(verdict: Verdict) -> bool:
+    """Whether a verdict is the official one on the whole item."""
     place = (verdict.source, verdict.target, verdict.criterion)
     return place == ("official", ITEM, CORRECT)
 
@@ -214,8 +218,8 @@ def _read_error(sample: Sample, benchmark: str) -> tuple[str | None, str | None]
     explanation = sample.score.get("explanation")
     text = explanation if isinstance(explanation, str) else None
     if benchmark in bfcl.VERSIONS:
-        error_type, message = bfcl.read_error(sample.score)
-        return error_type, _cut(message or text)
+        error = bfcl.read_error(sample.score)
+        return error.type, _cut(error.message or text)
     if isinstance(metadata.get("error_reason"), str):
         return _read_decision_error(sample, metadata["error_reason"])
     error_type = metadata.get("error_type")
@@ -233,8 +237,8 @@ def _read_decision_error(sample: Sample, reason: str) -> tuple[str | None, str |
         return "invalid_call", reason
     if sample.metadata.get("should_call_tool") is True:
         stop_reason = sample.choice.get("stop_reason")
-        return "missing_call", f"no call, because the stop reason is {stop_reason}"
-    return "unwanted_call", "a tool is called, although no call is expected"
+        return "no_tool_call", f"no call is counted, because the stop reason is {stop_reason}"
+    return "unexpected_tool_call", "a tool is called, although no call is expected"
 
 
 def _list_texts(value: Any) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.bombs import (
     atif_bombs,
     conversation_bombs,
+    evalscope_bombs,
     generic_bombs,
     inspect_bombs,
     mapping_bombs,
@@ -21,6 +22,7 @@ BOMBS_BY_IMPORTER: dict[str, dict[str, Bomb]] = {
     "bfcl": BFCL.make_bombs() | conversation_bombs.BFCL_BOMBS,
     "complexfuncbench": conversation_bombs.COMPLEXFUNCBENCH_BOMBS,
     "confetti": CONFETTI.make_bombs(),
+    "evalscope": evalscope_bombs.BOMBS,
     "generic": generic_bombs.BOMBS,
     "hammerbench": conversation_bombs.HAMMERBENCH_BOMBS,
     "inspect": inspect_bombs.BOMBS,

@@ -222,26 +222,55 @@ def is_equivalent(
     values are compared in the same way. A field of a golden object contains a value or a list of
     accepted values.
     """
-    if is_same_value(golden, predicted) or any(
-        _rule_accepts(rule, golden, predicted) for rule in rules
-    ):
+    if is_same_value(golden, predicted):
+        return True
+    if any(_rule_accepts(rule, golden, predicted) for rule in rules):
         return True
     if depth >= _MAX_DEPTH:
         return False
     if isinstance(golden, (list, tuple)) and isinstance(predicted, (list, tuple)):
-        return len(golden) == len(predicted) and all(
-            is_equivalent(rules, one, other, depth + 1)
-            for one, other in zip(golden, predicted, strict=True)
-        )
+        return _is_equivalent_list(rules, golden, predicted, depth + 1)
     if isinstance(golden, Mapping) and isinstance(predicted, Mapping):
-        fields = {name: one if isinstance(one, list) else [one] for name, one in golden.items()}
-        return predicted.keys() <= fields.keys() and all(
-            any(is_equivalent(rules, one, predicted[name], depth + 1) for one in accepted)
-            if name in predicted
-            else _OMITTED in accepted
-            for name, accepted in fields.items()
-        )
+        return _is_equivalent_object(rules, golden, predicted, depth + 1)
     return False
+
+
+def _is_equivalent_list(
+    rules: Sequence[EquivalenceRule],
+    golden: Sequence[Any],
+    predicted: Sequence[Any],
+    depth: int,
+) -> bool:
+    if len(golden) != len(predicted):
+        return False
+    for golden_element, predicted_element in zip(golden, predicted, strict=True):
+        if not is_equivalent(rules, golden_element, predicted_element, depth):
+            return False
+    return True
+
+
+def _is_equivalent_object(
+    rules: Sequence[EquivalenceRule],
+    golden: Mapping[str, Any],
+    predicted: Mapping[str, Any],
+    depth: int,
+) -> bool:
+    """Whether the prediction has only fields of the golden object, and each field of the golden
+    object has an accepted value or may be omitted.
+    """
+    if not predicted.keys() <= golden.keys():
+        return False
+    for name, value in golden.items():
+        accepted_values = value if isinstance(value, list) else [value]
+        if name not in predicted:
+            if _OMITTED not in accepted_values:
+                return False
+            continue
+        if not any(
+            is_equivalent(rules, accepted, predicted[name], depth) for accepted in accepted_values
+        ):
+            return False
+    return True
 
 
 def can_be_omitted(

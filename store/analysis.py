@@ -178,23 +178,23 @@ class UnblindedAnalysis:
         """Return a rating for each current verdict of each annotator, also "unsure", but not in
         bulk reviews.
         """
-        return self._run_query(
-            lambda: [
-                Rating(
-                    each.item,
-                    key=each.key,
-                    target=o.target,
-                    criterion=o.criterion,
-                    annotator=o.annotator,
-                    value=o.verdict,
-                    fault=o.fault,
-                    blind=o.blind,
+        return self._run_query(lambda: list(self._iter_ratings(view)))
+
+    def _iter_ratings(self, view: View) -> Iterator[Rating]:
+        for item in self._iter_reviewed_items(view):
+            for opinion in item.opinions:
+                if opinion.verdict is None or opinion.stale or opinion.is_adjudication:
+                    continue
+                yield Rating(
+                    item.item,
+                    key=item.key,
+                    target=opinion.target,
+                    criterion=opinion.criterion,
+                    annotator=opinion.annotator,
+                    value=opinion.verdict,
+                    fault=opinion.fault,
+                    blind=opinion.blind,
                 )
-                for each in self._iter_reviewed_items(view)
-                for o in each.opinions
-                if o.verdict is not None and not o.stale and not o.is_adjudication
-            ]
-        )
 
     def fetch_duplicate_reviews(self, view: View) -> list[RepeatedRating]:
         """Return the first and second verdict of each annotator on each hidden duplicate, to
@@ -203,38 +203,49 @@ class UnblindedAnalysis:
         return self._run_query(lambda: list(self._iter_duplicate_reviews(view)))
 
     def _iter_duplicate_reviews(self, view: View) -> Iterator[RepeatedRating]:
-        events = self._reviews.events
-        for each in self._iter_reviewed_items(view):
-            for annotator in events.list_annotators_of_duplicate(each.key):
-                first, second = events.compute_opinions_before_and_on_duplicate(
-                    each.key, annotator, *each.hashes
-                )
-                first_verdicts = {
-                    (o.target, o.criterion): o.verdict for o in first if o.verdict is not None
-                }
-                for o in second:
-                    if (
-                        o.verdict is not None
-                        and (question := (o.target, o.criterion)) in first_verdicts
-                    ):
-                        before = first_verdicts[question]
-                        yield RepeatedRating(
-                            each.item, each.key, *question, annotator, before, o.verdict
-                        )
+        for item in self._iter_reviewed_items(view):
+            for annotator in self._reviews.events.list_annotators_of_duplicate(item.key):
+                yield from self._iter_repeated_ratings(item, annotator)
+
+    def _iter_repeated_ratings(
+        self, item: ReviewedItem, annotator: str
+    ) -> Iterator[RepeatedRating]:
+        """Yield the targets that an annotator decided in both reviews of an item."""
+        before, on_duplicate = self._reviews.events.compute_opinions_before_and_on_duplicate(
+            item.key, annotator, *item.hashes
+        )
+        first_verdicts = {
+            (opinion.target, opinion.criterion): opinion.verdict
+            for opinion in before
+            if opinion.verdict is not None
+        }
+        for opinion in on_duplicate:
+            first_verdict = first_verdicts.get((opinion.target, opinion.criterion))
+            if first_verdict is None or opinion.verdict is None:
+                continue
+            yield RepeatedRating(
+                item.item,
+                key=item.key,
+                target=opinion.target,
+                criterion=opinion.criterion,
+                annotator=annotator,
+                first=first_verdict,
+                second=opinion.verdict,
+            )
 
     def fetch_disagreements(self, view: View) -> list[ItemDisagreement]:
         """Return the open disagreements in item order."""
-        return self._run_query(
-            lambda: sorted(
-                (
-                    ItemDisagreement(each.item, disagreement)
-                    for each in self._iter_reviewed_items(view, with_bulk=True)
-                    if len(each.opinions) > 1
-                    for disagreement in self._find_disagreements(each)
-                ),
-                key=lambda each: each.item,
-            )
-        )
+
+        def find_on_items() -> list[ItemDisagreement]:
+            disagreements = []
+            for item in self._iter_reviewed_items(view, with_bulk=True):
+                if len(item.opinions) < 2:
+                    continue
+                for disagreement in self._find_disagreements(item):
+                    disagreements.append(ItemDisagreement(item.item, disagreement))
+            return sorted(disagreements, key=lambda disagreement: disagreement.item)
+
+        return self._run_query(find_on_items)
 
     def fetch_item_disagreements(self, item: int) -> list[Disagreement]:
         """Return the open disagreements on one item.
@@ -243,10 +254,11 @@ class UnblindedAnalysis:
         """
 
         def find_on_item() -> list[Disagreement]:
-            key, *hashes = self._reviews.fetch_key_and_hashes(item)
-            opinions = self._reviews.events.compute_opinions(key, *hashes)
+            key, prediction_hash, golden_hash = self._reviews.fetch_key_and_hashes(item)
+            opinions = self._reviews.events.compute_opinions(key, prediction_hash, golden_hash)
+            hashes = (prediction_hash, golden_hash)
             return self._find_disagreements(
-                ReviewedItem(item, key=key, hashes=(hashes[0], hashes[1]), opinions=opinions)
+                ReviewedItem(item, key=key, hashes=hashes, opinions=opinions)
             )
 
         return self._run_query(find_on_item)
@@ -270,10 +282,8 @@ class UnblindedAnalysis:
         items = self._run_query(
             lambda: view_items.fetch_sorted_item_numbers(self._connection, view)
         )
-        return [
-            each.item
-            for each in self._run_query(lambda: self._reviews.items.find_unreviewed_items(items))
-        ]
+        unreviewed = self._run_query(lambda: self._reviews.items.find_unreviewed_items(items))
+        return [reference.item for reference in unreviewed]
 
     def fetch_audit_input(self, view: View) -> golden_audit.AuditInput:
         """Return the questions and answers of the view's runs, from which the audit finds wrong

@@ -93,29 +93,37 @@ def parse_review(
     such a value (`pass`). Raises ValueError for an invalid record.
     """
     _check_label_fields(label)
-    target = label.get("target", ITEM)
-    criterion = label.get("criterion", CORRECT)
-    if not is_address(target):
-        raise ValueError(f"invalid target {target!r}: use {ADDRESS_FORMS}")
-    act = opinion.get("act", "review")
-    values = _read_annotation_fields(opinion, criterion, check_scale=check_scale)
-    if act not in ("review", "adjudicate"):
-        raise ValueError(f"invalid `act` {act!r}: use review or adjudicate")
-
     blind = opinion.get("blind")
     return ImportedReview(
         line_number,
         key_fields={name: label[name] for name in ItemKey._fields if label.get(name)},
-        annotation=Annotation(act=act, target=target, criterion=criterion, **values),
+        annotation=_read_annotation(label, opinion, check_scale=check_scale),
         annotator=_get_optional_text(opinion, "annotator") or None,
         time=normalize_time(_get_optional_text(opinion, "time")),
         blind=blind if isinstance(blind, bool) else None,
         bulk=_get_optional_text(opinion, "bulk") or None,
-        prediction_hash=_get_optional_text(opinion, "prediction_hash")
-        or _get_optional_text(label, "prediction_hash"),
-        golden_hash=_get_optional_text(opinion, "golden_hash")
-        or _get_optional_text(label, "golden_hash"),
+        prediction_hash=_get_hash(label, opinion, "prediction_hash"),
+        golden_hash=_get_hash(label, opinion, "golden_hash"),
     )
+
+
+def _read_annotation(
+    label: Mapping[str, Any], opinion: Mapping[str, Any], *, check_scale: bool
+) -> Annotation:
+    target = label.get("target", ITEM)
+    if not is_address(target):
+        raise ValueError(f"invalid target {target!r}: use {ADDRESS_FORMS}")
+    criterion = label.get("criterion", CORRECT)
+    values = _read_annotation_fields(opinion, criterion, check_scale=check_scale)
+    act = opinion.get("act", "review")
+    if act not in ("review", "adjudicate"):
+        raise ValueError(f"invalid `act` {act!r}: use review or adjudicate")
+    return Annotation(act=act, target=target, criterion=criterion, **values)
+
+
+def _get_hash(label: Mapping[str, Any], opinion: Mapping[str, Any], name: str) -> str:
+    """Return a hash of the answer that the annotator saw. Older files have it in the label only."""
+    return _get_optional_text(opinion, name) or _get_optional_text(label, name)
 
 
 def _check_label_fields(label: Mapping[str, Any]) -> None:
@@ -238,8 +246,8 @@ def import_reviews(
     no review is by this annotator; nothing has been written then.
     """
     name = annotator_in_file or journal.annotator
-    invalid = [record for record in file.records if isinstance(record, InvalidRecord)]
-    raise_for_invalid_records(file.name, invalid, file.unit)
+    unreadable = [record for record in file.records if isinstance(record, InvalidRecord)]
+    raise_for_invalid_records(file.name, unreadable, file.unit)
     reviews = []
     for record in file.records:
         if isinstance(record, ImportedReview) and record.annotator in (None, name):
@@ -249,9 +257,10 @@ def import_reviews(
 
     with store.lock:
         store.refresh_reviews()
-        events, invalid = _build_events(store, journal.annotator, reviews, file)
-        raise_for_invalid_records(file.name, invalid, file.unit)
+        events, unusable = _build_events(store, journal.annotator, reviews, file)
+        raise_for_invalid_records(file.name, unusable, file.unit)
         result = _select_new_events(store, events)
+    # Waiting for the disk happens without the lock.
     result.written = journal.extend(result.written)
     with store.lock:
         store.reviews.add_new_journal_events()
@@ -264,22 +273,27 @@ def _build_events(
     """Build the event of each review. Return the reviews without an item, or with values that a
     journal cannot hold, as invalid records, in the order of the file.
     """
-    finder = _ItemFinder(store, {review.key_fields["id"] for review in reviews}, file)
+    item_ids = {review.key_fields["id"] for review in reviews}
+    finder = _ItemFinder(store, item_ids, file)
     invalid = []
-    located: list[tuple[ImportedReview, _StoredItem]] = []
+    reviews_with_items: list[tuple[ImportedReview, _StoredItem]] = []
     for review in reviews:
         try:
-            located.append((review, finder.find_reviewed_item(review)))
+            item = finder.find_reviewed_item(review)
         except ValueError as error:
             invalid.append(InvalidRecord(review.line, str(error)))
+        else:
+            reviews_with_items.append((review, item))
 
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     events: list[tuple[ImportedReview, Event]] = []
-    for review, item in _add_overridden_verdicts(store, located):
+    for review, item in _add_overridden_verdicts(store, reviews_with_items):
         try:
-            events.append((review, _build_event(review, item, annotator, now)))
+            event = _build_event(review, item, annotator, now)
         except LineError as error:
             invalid.append(InvalidRecord(review.line, str(error)))
+        else:
+            events.append((review, event))
     invalid.sort(key=lambda record: record.line)
     return events, invalid
 
@@ -287,18 +301,21 @@ def _build_events(
 def _select_new_events(
     store: Store, events: Iterable[tuple[ImportedReview, Event]]
 ) -> LabelImportResult:
+    """Leave out the events that the workspace already has, and those that are older than the
+    opinion of the workspace.
+    """
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
-        event_ids, opinion = existing.find_event_ids_and_opinion(event)
-        if event_ids.intersection((event.event, *review.exported_events)) or (
-            opinion is not None and _is_repetition_of(event, opinion)
-        ):
+        known_ids = existing.get_event_ids(event)
+        opinion = existing.find_opinion(event)
+        is_known = not known_ids.isdisjoint((event.event, *review.exported_events))
+        if is_known or (opinion is not None and _is_repetition_of(event, opinion)):
             result.already += 1
         elif opinion is not None and review.time is not None and opinion.time >= event.time:
             result.older += 1
         else:
-            event_ids.add(event.event)
+            known_ids.add(event.event)
             result.written.append(event)
     return result
 
@@ -313,22 +330,28 @@ class _ExistingReviews:
         self._event_ids: dict[ItemKey, set[str]] = {}
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
-    def find_event_ids_and_opinion(self, event: Event) -> tuple[set[str], Opinion | None]:
-        """Return the ids of all events by this event's annotator on the item, and the annotator's
-        opinion on the same target and criterion.
+    def get_event_ids(self, event: Event) -> set[str]:
+        """Return the ids of all events by this event's annotator on the item. The caller adds the
+        ids of new events.
         """
-        key, hashes = event.key, (event.prediction_hash, event.golden_hash)
-        if key not in self._event_ids:
-            history = self._store.reviews.events.get_history(key)
-            self._event_ids[key] = {
-                each.event for each in history if each.annotator == event.annotator
+        if event.key not in self._event_ids:
+            self._event_ids[event.key] = {
+                earlier.event
+                for earlier in self._store.reviews.events.get_history(event.key)
+                if earlier.annotator == event.annotator
             }
-        if (key, *hashes) not in self._opinions:
-            opinions = self._opinions[key, *hashes] = {}
-            for each in self._store.reviews.events.compute_opinions(key, *hashes):
-                if not is_stale(event, each.prediction_hash, each.golden_hash):
-                    opinions.setdefault(_opinion_key(each), each)
-        return self._event_ids[key], self._opinions[key, *hashes].get(_opinion_key(event))
+        return self._event_ids[event.key]
+
+    def find_opinion(self, event: Event) -> Opinion | None:
+        """Return the annotator's opinion on the target and criterion of an event."""
+        answer = (event.key, event.prediction_hash, event.golden_hash)
+        if answer not in self._opinions:
+            opinions: dict[tuple[str, ...], Opinion] = {}
+            for opinion in self._store.reviews.events.compute_opinions(*answer):
+                if not is_stale(event, opinion.prediction_hash, opinion.golden_hash):
+                    opinions.setdefault(_opinion_key(opinion), opinion)
+            self._opinions[answer] = opinions
+        return self._opinions[answer].get(_opinion_key(event))
 
 
 def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
@@ -343,57 +366,52 @@ def _is_repetition_of(event: Event, opinion: Opinion) -> bool:
     if event.verdict is not None and not is_same_verdict(opinion.verdict, event.verdict):
         return False
     for name in ANNOTATION_FIELDS:
-        new, current = getattr(event, name), getattr(opinion, name)
-        unset = new is None and (name != "fault" or event.verdict is None)
-        if name != "verdict" and not unset and (new or None) != (current or None):
+        if name == "verdict":
+            continue
+        new_value = getattr(event, name)
+        clears_fault = name == "fault" and event.verdict is not None
+        if new_value is None and not clears_fault:
+            continue
+        # An empty value, such as no tags, is the same as none.
+        if (new_value or None) != (getattr(opinion, name) or None):
             return False
     return True
+
+
+_KEY_COLUMNS = (
+    "r.benchmark",
+    "r.generation",
+    "r.language",
+    "r.model",
+    "i.category",
+    "i.id",
+)
+"""SQL of the fields of `ItemKey`."""
 
 
 class _ItemFinder:
     def __init__(self, store: Store, ids: set[str], file: ReviewFile) -> None:
         self._scope = frozenset(file.preferred_runs)
         rows = store.connection.execute(
-            "SELECT i.id, i.item, i.run, r.benchmark, r.generation, r.language, r.model,"
-            " i.category, i.prediction_hash,"
-            " i.golden_hash, i.n_turns, list_transform(coalesce(i.pairs, []), lambda p: p.turn)"
+            f"SELECT i.item, i.run, {', '.join(_KEY_COLUMNS)}, coalesce(i.prediction_hash, ''),"
+            " coalesce(i.golden_hash, ''), i.n_turns,"
+            " list_transform(coalesce(i.pairs, []), lambda p: p.turn)"
             " FROM item_rows i JOIN runs r USING (run) WHERE i.id IN (SELECT unnest($1::VARCHAR[]))"
             " AND coalesce(i.run = $2, true) ORDER BY i.item",
             [sorted(ids), file.run_number],
         ).fetchall()
         self._by_id: dict[str, list[_StoredItem]] = {}
-        for (
-            name,
-            item,
-            run,
-            benchmark,
-            generation,
-            language,
-            model,
-            category,
-            prediction,
-            golden,
-            turns,
-            pairs,
-        ) in rows:
-            key = ItemKey(
-                benchmark,
-                generation=generation,
-                language=language,
-                model=model,
-                category=category,
-                id=name,
-            )
-            found = _StoredItem(
+        for item, run, *key_fields, prediction_hash, golden_hash, n_turns, turns_of_pairs in rows:
+            stored = _StoredItem(
                 item,
                 run=run,
-                key=key,
-                prediction_hash=prediction or "",
-                golden_hash=golden or "",
-                n_turns=turns,
-                pairs=Counter(pairs),
+                key=ItemKey(*key_fields),
+                prediction_hash=prediction_hash,
+                golden_hash=golden_hash,
+                n_turns=n_turns,
+                n_pairs_by_turn=Counter(turns_of_pairs),
             )
-            self._by_id.setdefault(name, []).append(found)
+            self._by_id.setdefault(stored.key.id, []).append(stored)
 
     def find_reviewed_item(self, review: ImportedReview) -> _StoredItem:
         """Return the item of a review.
@@ -403,26 +421,18 @@ class _ItemFinder:
         item = self._find_item_by_key(review)
         if item.has_hashes_of(review):
             raise_if_target_is_missing(
-                review.annotation.target, item.key.id, item.n_turns, item.pairs
+                review.annotation.target, item.key.id, item.n_turns, item.n_pairs_by_turn
             )
         return item
 
     def _find_item_by_key(self, review: ImportedReview) -> _StoredItem:
-        item_id = review.key_fields["id"]
-        wanted = review.key_fields.items()
-        matching = []
-        for item in self._by_id.get(item_id, []):
-            if wanted <= item.key._asdict().items():
-                matching.append(item)
-        if not matching:
-            listed = ", ".join(f"{name} {value}" for name, value in wanted)
-            raise ValueError(f"item not found: {listed}")
-
+        matching = self._list_matching_items(review.key_fields)
+        if len({item.key for item in matching}) > 1:
+            preferred = [item for item in matching if item.run in self._scope]
+            matching = preferred or matching
         keys = {item.key for item in matching}
         if len(keys) > 1:
-            matching = [item for item in matching if item.run in self._scope] or matching
-            keys = {item.key for item in matching}
-        if len(keys) > 1:
+            item_id = review.key_fields["id"]
             names = " and ".join(_list_differing_fields(keys))
             raise ValueError(f"{item_id} matches {len(keys)} items: add {names} to the record")
 
@@ -432,6 +442,17 @@ class _ItemFinder:
             if (item.prediction_hash, item.golden_hash) == hashes:
                 return item
         return matching[0]
+
+    def _list_matching_items(self, key_fields: Mapping[str, str]) -> list[_StoredItem]:
+        """Return the items that have these fields in their keys. Raises ValueError without one."""
+        matching = []
+        for item in self._by_id.get(key_fields["id"], []):
+            if key_fields.items() <= item.key._asdict().items():
+                matching.append(item)
+        if not matching:
+            listed = ", ".join(f"{name} {value}" for name, value in key_fields.items())
+            raise ValueError(f"item not found: {listed}")
+        return matching
 
 
 def _list_differing_fields(keys: Collection[ItemKey]) -> list[str]:
@@ -450,7 +471,7 @@ class _StoredItem:
     prediction_hash: str
     golden_hash: str
     n_turns: int
-    pairs: Counter[int]  # number of call pairs by turn; turns count from 0
+    n_pairs_by_turn: Counter[int]  # turns count from 0
 
     def has_hashes_of(self, review: ImportedReview) -> bool:
         """Return whether the review is about this prediction and golden answer.
@@ -473,21 +494,25 @@ def raise_if_target_is_missing(
     part = parse_address(target)
     if part is None:
         return
-    n_turns = max([n_turns, *(turn + 1 for turn in n_pairs_by_turn)])
-    if part.turn >= n_turns:
+    # Calls may be in turns without messages.
+    n_turns_with_pairs = max(n_pairs_by_turn, default=-1) + 1
+    n_all_turns = max(n_turns, n_turns_with_pairs)
+    if part.turn >= n_all_turns:
         raise ValueError(
-            f"target {target} does not exist: {item_id} has {format_count(n_turns, 'turn')}"
+            f"target {target} does not exist: {item_id} has {format_count(n_all_turns, 'turn')}"
         )
-    calls = n_pairs_by_turn[part.turn]
-    if part.call is not None and part.call >= calls:
-        turn = part.turn + 1
-        if not calls:
-            use = f"no call of turn {turn} is compared with a golden call. Use turn:{turn} or item"
-            raise ValueError(f"target {target} does not exist in {item_id}: {use}")
-        raise ValueError(
-            f"target {target} does not exist: turn {turn} of {item_id} has"
-            f" {format_count(calls, 'call')}"
-        )
+
+    n_pairs = n_pairs_by_turn[part.turn]
+    if part.call is None or part.call < n_pairs:
+        return
+    turn = part.turn + 1
+    if not n_pairs:
+        advice = f"no call of turn {turn} is compared with a golden call. Use turn:{turn} or item"
+        raise ValueError(f"target {target} does not exist in {item_id}: {advice}")
+    raise ValueError(
+        f"target {target} does not exist: turn {turn} of {item_id} has"
+        f" {format_count(n_pairs, 'call')}"
+    )
 
 
 def _add_overridden_verdicts(

@@ -7,7 +7,7 @@ it is valid in every copy of the workspace. fcreview never changes an existing q
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
     from pydantic import ConfigDict, TypeAdapter
 
+    from fcreview.store.reviews.review_index import ItemIndex
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
 
@@ -273,8 +274,11 @@ def _describe_first_error(error: ValueError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    message = "unknown field" if first["type"] == "unexpected_keyword_argument" else first["msg"]
-    return f"{'.'.join(map(str, first['loc']))}: {message}".removeprefix(": ")
+    message = first["msg"]
+    if first["type"] == "unexpected_keyword_argument":
+        message = "unknown field"
+    location = ".".join(str(part) for part in first["loc"])
+    return f"{location}: {message}" if location else message
 
 
 _CREATE_TABLE = """
@@ -301,29 +305,26 @@ class QueueItemTable:
 
         Raises QueueError if the file is missing or invalid.
         """
-        if name not in self._queues:
-            queue = read_queue(self._workspace, name)
-            items = self._items[name] = self._find_item_numbers(queue)
-            self._connection.execute(_CREATE_TABLE)
-            rows = [
-                (
-                    share.annotator,
-                    place,
-                    item,
-                    to_item_number(item, is_duplicate=place in share.repeats),
-                )
-                for share in queue.shares
-                for place, at in enumerate(share.order)
-                if (item := items[at]) is not None
-            ]
-            columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
-            self._connection.execute(
-                "INSERT INTO queue_places SELECT $1, unnest($2::VARCHAR[]), unnest($3::BIGINT[]),"
-                " unnest($4::BIGINT[]), unnest($5::BIGINT[])",
-                [name, *columns],
-            )
-            self._queues[name] = queue
-        return self._queues[name]
+        if name in self._queues:
+            return self._queues[name]
+        queue = read_queue(self._workspace, name)
+        items = self._find_item_numbers(queue)
+        places = list(_iter_places(queue, items))
+        self._connection.execute(_CREATE_TABLE)
+        self._connection.execute(
+            "INSERT INTO queue_places SELECT $queue, unnest($annotators::VARCHAR[]),"
+            " unnest($places::BIGINT[]), unnest($items::BIGINT[]), unnest($numbers::BIGINT[])",
+            {
+                "queue": name,
+                "annotators": [place.annotator for place in places],
+                "places": [place.position for place in places],
+                "items": [place.item for place in places],
+                "numbers": [place.number for place in places],
+            },
+        )
+        self._queues[name] = queue
+        self._items[name] = items
+        return queue
 
     def find_item_numbers(self, queue_name: str) -> list[int | None]:
         """Return the number of each item in `QueueFile.items`; None for an item that is no
@@ -341,16 +342,37 @@ class QueueItemTable:
 
         index = ItemIndex(self._connection)
         index.load_items(list(dict.fromkeys(item.key for item in queue.items)))
-        numbers: list[int | None] = []
-        for item in queue.items:
-            candidates = index.find_loaded_items(item.key)
-            sampled = (
-                each.item
-                for each in candidates
-                if each[1:] == (item.prediction_hash, item.golden_hash)
-            )
-            numbers.append(next(sampled, candidates[0].item if candidates else None))
-        return numbers
+        return [_choose_item_number(item, index) for item in queue.items]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A row of the table `queue_places`, without the queue."""
+
+    annotator: str
+    position: int
+    item: int
+    number: int
+
+
+def _iter_places(queue: QueueFile, items: Sequence[int | None]) -> Iterator[_Place]:
+    """Yield the places of all shares whose items are in the database."""
+    for share in queue.shares:
+        repeats = set(share.repeats)
+        for position, index in enumerate(share.order):
+            item = items[index]
+            if item is not None:
+                number = to_item_number(item, is_duplicate=position in repeats)
+                yield _Place(share.annotator, position=position, item=item, number=number)
+
+
+def _choose_item_number(sampled: QueueItem, index: ItemIndex) -> int | None:
+    candidates = index.find_loaded_items(sampled.key)
+    for candidate in candidates:
+        hashes = (candidate.prediction_hash, candidate.golden_hash)
+        if hashes == (sampled.prediction_hash, sampled.golden_hash):
+            return candidate.item
+    return candidates[0].item if candidates else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,25 +403,38 @@ def measure_queue_progress(
 
     Stale verdicts do not count.
     """
-    queue, items = queue_items.load_queue(queue_name), queue_items.find_item_numbers(queue_name)
+    queue = queue_items.load_queue(queue_name)
+    items = queue_items.find_item_numbers(queue_name)
     progress = []
     for share in queue.shares:
-        if annotator not in (None, share.annotator):
-            continue
-        done, repeats = 0, set(share.repeats)
-        for place, at in enumerate(share.order):
-            item, key = items[at], queue.items[at].key
-            if item is not None and reviews.events.has_events_by(key, share.annotator):
-                done += _has_verdict(
-                    key, item, share.annotator, reviews, is_duplicate=place in repeats
-                )
-        missing = sum(items[at] is None for at in share.order)
-        progress.append(
-            ShareProgress(
-                share.annotator, done=done, total=len(share.order) - missing, missing=missing
-            )
-        )
+        if annotator in (None, share.annotator):
+            progress.append(_measure_share_progress(queue, items, share, reviews))
     return progress
+
+
+def _measure_share_progress(
+    queue: QueueFile,
+    items: Sequence[int | None],
+    share: AnnotatorShare,
+    reviews: ReviewTables,
+) -> ShareProgress:
+    """Count the reviewed and the missing items of a share. `items` are their numbers, see
+    `QueueItemTable.find_item_numbers`.
+    """
+    repeats = set(share.repeats)
+    n_done = 0
+    n_missing = 0
+    for position, index in enumerate(share.order):
+        item = items[index]
+        key = queue.items[index].key
+        if item is None:
+            n_missing += 1
+        elif reviews.events.has_events_by(key, share.annotator):
+            is_duplicate = position in repeats
+            if _has_verdict(key, item, share.annotator, reviews, is_duplicate=is_duplicate):
+                n_done += 1
+    n_items = len(share.order) - n_missing
+    return ShareProgress(share.annotator, done=n_done, total=n_items, missing=n_missing)
 
 
 def _has_verdict(

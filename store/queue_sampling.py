@@ -114,27 +114,16 @@ def draw_queue(
     remaining = population.frame.remove_queues(earlier)
     _check_remaining_items(population.frame, remaining, earlier, request.size)
 
-    unit_strata = remaining.get_unit_strata()
-    sharing = request.sharing
-    sample = draw_stratified_sample(unit_strata, request.size or len(unit_strata), sharing.seed)
-    overlap = draw_overlap_indexes(sample.items, sharing)
-    items_by_unit = remaining.group_items_by_unit()
-    drawn_units = [items_by_unit[unit] for unit in sample.items]
-    items = _build_queue_items(sample, drawn_units, overlap)
-    unit_sizes = [len(unit) for unit in drawn_units]
-    shares = [
-        _expand_share(share, unit_sizes) for share in assign_shares(sample.items, overlap, sharing)
-    ]
-
+    drawn = _draw_sample(remaining, request)
     design = SampleDesign(
-        seed=sharing.seed,
+        seed=request.sharing.seed,
         where=request.view.where,
         stratify=request.stratify,
-        size=len(sample.items),
-        overlap=sharing.overlap,
-        repeats=sharing.repeats,
-        population=len(unit_strata),
-        runs=_describe_sampled_runs(connection, items),
+        size=drawn.n_units,
+        overlap=request.sharing.overlap,
+        repeats=request.sharing.repeats,
+        population=len(remaining.get_unit_strata()),
+        runs=_describe_sampled_runs(connection, drawn.items),
         excludes=population.frame.list_overlapping_queues(earlier),
         n_excluded=len(population.frame.strata) - len(remaining.strata),
         cluster=request.cluster,
@@ -145,8 +134,38 @@ def draw_queue(
         request.name,
         created=_current_time(),
         design=design,
+        strata=drawn.strata,
+        items=drawn.items,
+        shares=drawn.shares,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawnSample:
+    n_units: int
+    """Number of drawn items or, with clusters, of drawn clusters."""
+    strata: list[Stratum]
+    items: list[QueueItem]
+    shares: list[AnnotatorShare]
+
+
+def _draw_sample(frame: SamplingFrame, request: QueueRequest) -> _DrawnSample:
+    """Draw units, which are items or whole clusters, and share their items between annotators."""
+    unit_strata = frame.get_unit_strata()
+    sharing = request.sharing
+    sample = draw_stratified_sample(unit_strata, request.size or len(unit_strata), sharing.seed)
+    overlap = draw_overlap_indexes(sample.items, sharing)
+
+    items_by_unit = frame.group_items_by_unit()
+    drawn_units = [items_by_unit[unit] for unit in sample.items]
+    unit_sizes = [len(unit) for unit in drawn_units]
+    shares = []
+    for share in assign_shares(sample.items, overlap, sharing):
+        shares.append(_expand_share(share, unit_sizes))
+    return _DrawnSample(
+        n_units=len(sample.items),
         strata=sample.strata,
-        items=items,
+        items=_build_queue_items(sample, drawn_units, overlap),
         shares=shares,
     )
 
@@ -363,23 +382,25 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
     only one content key in all runs of a model, so it counts once. Raises QueueError for an unknown
     stratum or if there are no clusters.
     """
-    stratum = _build_stratum_sql(request.stratify)
+    stratum_sql = _build_stratum_sql(request.stratify)
     where, params, _ = build_view_condition(request.view, blind=False)
     rows = connection.execute(
-        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum}, {_CLUSTER_SQL}"
+        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum_sql}, {_CLUSTER_SQL}"
         f" {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
         params,
     ).fetchall()
+
     strata: dict[ContentKey, str] = {}
     clusters: dict[ContentKey, str] = {}
-    for *content, stratum_name, cluster in rows:
+    for *content, stratum, cluster in rows:
         content_key = orjson.dumps(content).decode()
-        strata[content_key] = stratum_name
+        strata[content_key] = stratum
         clusters[content_key] = cluster
     if not request.cluster:
         return SamplingFrame(strata, {})
 
-    if len(set(clusters.values())) == len(clusters):
+    has_clusters = len(set(clusters.values())) < len(clusters)
+    if not has_clusters:
         raise QueueError(
             f"--cluster {request.cluster} needs items that belong to a {request.cluster}. None does"
         )
@@ -442,31 +463,36 @@ def draw_queue_extension(
     """
     queue = request.queue
     drawn = _draw_from_strata(content_keys, request)
-    design = replace(
+    drawn_keys = sorted(drawn)
+    annotators = [check_annotator(name) for name in request.annotators]
+    if not annotators:
+        annotators = [share.annotator for share in queue.shares]
+    return QueueFile(
+        _find_free_name(workspace, queue.name),
+        created=_current_time(),
+        design=_build_extension_design(request, size=len(drawn)),
+        strata=[
+            Stratum(part.name, size=len(part.candidates), drawn=part.n_to_draw)
+            for part in request.parts
+        ],
+        items=[_build_extension_item(key, drawn[key]) for key in drawn_keys],
+        shares=assign_shares(drawn_keys, set(), ShareOptions(annotators, seed=request.seed)),
+    )
+
+
+def _build_extension_design(request: ExtensionRequest, size: int) -> SampleDesign:
+    """Return the design of the extended queue, changed for the items that are drawn now."""
+    queue = request.queue
+    return replace(
         queue.design,
         seed=request.seed,
-        size=len(drawn),
+        size=size,
         overlap=0,
         repeats=0,
         population=sum(len(part.candidates) for part in request.parts),
         runs=[_describe_extended_run(queue, request.row)],
         extends=queue.name,
         target=request.target,
-    )
-    strata = [
-        Stratum(part.name, size=len(part.candidates), drawn=part.n_to_draw)
-        for part in request.parts
-    ]
-    names = [check_annotator(name) for name in request.annotators]
-    names = names or [share.annotator for share in queue.shares]
-    shares = assign_shares(sorted(drawn), set(), ShareOptions(names, seed=request.seed))
-    return QueueFile(
-        _find_free_name(workspace, queue.name),
-        created=_current_time(),
-        design=design,
-        strata=strata,
-        items=[_build_extension_item(key, drawn[key]) for key in sorted(drawn)],
-        shares=shares,
     )
 
 
@@ -556,15 +582,17 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
         check_queue_name(queue.name)
     except QueueError as error:  # reported, so that the other queues are still merged
         return MergedQueue(queue.name, "unreadable", why=str(error))
-    existing = {fold_filename(name): name for name in reversed(list_queue_names(workspace))}
-    number = 1
-    name = queue.name
-    while (same_name := existing.get(fold_filename(name))) is not None:
+
+    # Names that differ only in case are the same name.
+    existing_names = {fold_filename(name): name for name in reversed(list_queue_names(workspace))}
+    for number in itertools.count(1):
+        name = queue.name if number == 1 else f"{queue.name}-{number}"
+        same_name = existing_names.get(fold_filename(name))
+        if same_name is None:
+            break
         if _has_same_content(workspace, same_name, queue):
-            state: QueueMergeState = "known" if number == 1 else "differs"
-            return MergedQueue(queue.name, state=state, kept_as=same_name)
-        number += 1
-        name = f"{queue.name}-{number}"
+            known_state: QueueMergeState = "known" if number == 1 else "differs"
+            return MergedQueue(queue.name, state=known_state, kept_as=same_name)
     write_queue(workspace, replace(queue, name=name))
     return MergedQueue(queue.name, state="new" if number == 1 else "differs", kept_as=name)
 

@@ -406,9 +406,14 @@ def _find_object_ids(json_object: Mapping[str, Any]) -> Iterator[str]:
     """Yield the id of an object: the value of `item_id`, else of its only field such as `id` or
     `user_id`.
     """
-    names = [name for name in json_object if name == "id" or name.endswith("_id")]
-    chosen = ["item_id"] if "item_id" in names else names if len(names) == 1 else []
-    yield from (json_object[name] for name in chosen if isinstance(json_object[name], str))
+    id_names = [name for name in json_object if name == "id" or name.endswith("_id")]
+    if "item_id" in id_names:
+        id_names = ["item_id"]
+    # With several ids, it is unknown which one is the object's own.
+    if len(id_names) == 1:
+        value = json_object[id_names[0]]
+        if isinstance(value, str):
+            yield value
 
 
 def _read_object_options(json_object: Mapping[str, Any]) -> tuple[str, ...]:

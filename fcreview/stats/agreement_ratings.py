@@ -207,15 +207,17 @@ def build_labels_with_faults(ratings: Iterable[Rating]) -> list[Rating]:
     measure agreement on faults.
     """
     labels = [rating for rating in ratings if is_definite(rating.value)]
-    with_fault = {label.criterion for label in labels if _get_fault_of_pass(label)}
-    return labels + [
-        replace(
-            label, criterion=f"{label.criterion}+fault", value=f"{word}:{fault}" if fault else word
-        )
-        for label in labels
-        if label.criterion in with_fault
-        for word, fault in [("pass" if label.value is True else "fail", _get_fault_of_pass(label))]
-    ]
+    criteria_with_fault = {label.criterion for label in labels if _get_fault_of_pass(label)}
+    fault_labels = []
+    for label in labels:
+        if label.criterion not in criteria_with_fault:
+            continue
+        value = "pass" if label.value is True else "fail"
+        fault = _get_fault_of_pass(label)
+        if fault:
+            value = f"{value}:{fault}"
+        fault_labels.append(replace(label, criterion=f"{label.criterion}+fault", value=value))
+    return labels + fault_labels
 
 
 def group_ratings(

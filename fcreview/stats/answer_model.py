@@ -503,5 +503,8 @@ def collect_metric_values(metrics: Iterable[Metric]) -> dict[MetricKey, float]:
 
 
 def _stack_draws(draws: Sequence[MetricValues]) -> dict[MetricKey, FloatArray]:
-    keys = [key for key in draws[0] if all(key in values for values in draws)] if draws else []
+    """Return the values of each metric that has one in every draw."""
+    if not draws:
+        return {}
+    keys = [key for key in draws[0] if all(key in values for values in draws)]
     return {key: np.array([values[key] for values in draws]) for key in keys}

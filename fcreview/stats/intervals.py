@@ -30,13 +30,16 @@ def compute_wilson_interval(n_passed: int, n_all: int) -> tuple[float, float] | 
     """
     if n_all == 0:
         return None
-    share, square = n_passed / n_all, NORMAL_QUANTILE**2 / n_all
+    share = n_passed / n_all
+    square = NORMAL_QUANTILE**2 / n_all
     center = (share + square / 2) / (1 + square)
-    half_width = (
-        NORMAL_QUANTILE / (1 + square) * sqrt(share * (1 - share) / n_all + square / (4 * n_all))
-    )
-    low, high = max(0.0, center - half_width), min(1.0, center + half_width)
-    return low if n_passed else 0.0, high if n_passed < n_all else 1.0
+    root = sqrt(share * (1 - share) / n_all + square / (4 * n_all))
+    half_width = NORMAL_QUANTILE / (1 + square) * root
+
+    # Without rounding errors, these ends are exactly 0 and 1.
+    low = max(0.0, center - half_width) if n_passed > 0 else 0.0
+    high = min(1.0, center + half_width) if n_passed < n_all else 1.0
+    return low, high
 
 
 def compute_mid_p_interval(n_passed: int, n_all: int) -> tuple[float, float]:

@@ -63,24 +63,33 @@ def count_label_agreement(
 
     Only verdicts pass and fail on whole items count.
     """
-    verdicts: dict[int, dict[str, bool]] = {}
+    verdicts_by_item: dict[int, dict[str, bool]] = {}
     for rating in ratings:
-        if (rating.target, rating.criterion) == ITEM_CORRECT and isinstance(rating.value, bool):
-            verdicts.setdefault(rating.item, {})[rating.annotator] = rating.value
-    double = [
-        set(by_annotator.values()) for by_annotator in verdicts.values() if len(by_annotator) > 1
-    ]
-    pairs = [
-        (each.first, each.second)
-        for each in repeated
-        if (each.target, each.criterion) == ITEM_CORRECT and isinstance(each.second, bool)
-    ]
+        is_about_item = (rating.target, rating.criterion) == ITEM_CORRECT
+        if is_about_item and isinstance(rating.value, bool):
+            verdicts_by_item.setdefault(rating.item, {})[rating.annotator] = rating.value
+    n_single = 0
+    n_different = 0
+    for verdict_by_annotator in verdicts_by_item.values():
+        if len(verdict_by_annotator) == 1:
+            n_single += 1
+        elif len(set(verdict_by_annotator.values())) > 1:
+            n_different += 1
+
+    n_repeated = 0
+    n_changed = 0
+    for repeat in repeated:
+        is_about_item = (repeat.target, repeat.criterion) == ITEM_CORRECT
+        if is_about_item and isinstance(repeat.second, bool):
+            n_repeated += 1
+            if repeat.first != repeat.second:
+                n_changed += 1
     return LabelAgreement(
-        n_single=len(verdicts) - len(double),
-        n_double=len(double),
-        n_different=sum(len(values) > 1 for values in double),
-        n_repeated=len(pairs),
-        n_changed=sum(first != second for first, second in pairs),
+        n_single=n_single,
+        n_double=len(verdicts_by_item) - n_single,
+        n_different=n_different,
+        n_repeated=n_repeated,
+        n_changed=n_changed,
     )
 
 

@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import zip_longest
 from math import sqrt
 from typing import Literal, NamedTuple
 
@@ -130,19 +131,20 @@ def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
     questions = _collect_questions(runs, match_keys)
     tasks = _find_tasks(runs, match_keys)
 
-    matched: dict[Cluster, list[list[ItemOutcome]]] = {}
+    outcomes_by_identity: dict[Cluster, list[list[ItemOutcome]]] = {}
     for run_index, run in enumerate(runs):
         for outcome in run:
             match_key = match_keys[outcome.question_key]
             identity = _name_task(outcome, match_key)
             if identity not in tasks:
+                # The item is no trial, so that its question identifies it.
                 identity = (*match_key, _find_question(outcome, questions[match_key]))
-            if identity not in matched:
-                matched[identity] = [[] for _ in runs]
-            matched[identity][run_index].append(outcome)
+            if identity not in outcomes_by_identity:
+                outcomes_by_identity[identity] = [[] for _ in runs]
+            outcomes_by_identity[identity][run_index].append(outcome)
 
     items = []
-    for identity, outcomes_by_run in matched.items():
+    for identity, outcomes_by_run in outcomes_by_identity.items():
         items += _align_outcomes(identity, outcomes_by_run, is_task=identity in tasks)
     n_other_question = sum(len(texts) > 1 for texts in questions.values())
     return AlignedRuns(items, generations=generations, n_other_question=n_other_question)
@@ -222,16 +224,14 @@ def _align_outcomes(
     identity: Cluster, outcomes_by_run: Sequence[Sequence[ItemOutcome]], *, is_task: bool
 ) -> list[AlignedItem]:
     """Return the rows of one item, or of all trials of one task."""
-    if is_task:
-        outcomes_by_run = _order_trials(outcomes_by_run)
-    n_rows = max(map(len, outcomes_by_run))
+    columns = _order_trials(outcomes_by_run) if is_task else outcomes_by_run
+    # Runs with fewer occurrences have None in the last rows.
+    rows = list(zip_longest(*columns))
     items = []
-    for number in range(n_rows):
-        row = tuple(
-            outcomes[number] if number < len(outcomes) else None for outcomes in outcomes_by_run
-        )
-        first = next(outcome for outcome in row if outcome is not None)
-        cluster = _find_cluster(first, identity, is_trial=is_task and n_rows > 1)
+    for row in rows:
+        present = [outcome for outcome in row if outcome is not None]
+        first = present[0]
+        cluster = _find_cluster(first, identity, is_trial=is_task and len(rows) > 1)
         items.append(
             AlignedItem(
                 first.question_key,
@@ -570,29 +570,27 @@ def _has_unequally_reviewed_golden(question: Sequence[AlignedItem]) -> bool:
 
 
 def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> ComparisonGroup:
-    verdicts_a: list[bool | None] = []
-    verdicts_b: list[bool | None] = []
+    pairs = []
     for item in items:
         a, b = item.outcomes
         if a is not None and b is not None:
-            verdicts_a.append(a.verdict)
-            verdicts_b.append(b.verdict)
-    pairs = zip(verdicts_a, verdicts_b, strict=True)
+            pairs.append((a.verdict, b.verdict))
     counts = count_verdict_pairs((a, b) for a, b in pairs if a is not None and b is not None)
-    n_verdicts_a = sum(verdict is not None for verdict in verdicts_a)
-    n_verdicts_b = sum(verdict is not None for verdict in verdicts_b)
+    n_verdicts_a = sum(a is not None for a, _ in pairs)
+    n_verdicts_b = sum(b is not None for _, b in pairs)
 
     questions = _group_by_question(items)
     clusters = _sum_clusters(questions)
     reviews = _count_reviews(questions)
     difference = compute_difference(clusters.pairs)
     if reviews.depends_on_run:
+        # Reviews of one run only would decide the comparison.
         difference = replace(difference, low=None, high=None, p=None, test=None)
     return ComparisonGroup(
         category=category,
         counts=counts,
         difference=difference,
-        n_pairs=len(verdicts_a),
+        n_pairs=len(pairs),
         n_verdicts=(n_verdicts_a, n_verdicts_b),
         clustered_rates=clusters.rates,
         reviews=reviews,
@@ -607,6 +605,11 @@ class _ClusterSum:
     passed_a: Number = 0
     passed_b: Number = 0
 
+    def add(self, passes: _ClusterSum) -> None:
+        self.size += passes.size
+        self.passed_a += passes.passed_a
+        self.passed_b += passes.passed_b
+
 
 @dataclass(frozen=True, slots=True)
 class _ClusterSums:
@@ -616,7 +619,7 @@ class _ClusterSums:
 
 def _sum_clusters(questions: Iterable[Sequence[AlignedItem]]) -> _ClusterSums:
     """Add up the verdicts of A and B in each cluster."""
-    sums: defaultdict[Cluster, _ClusterSum] = defaultdict(_ClusterSum)
+    sums_by_cluster: defaultdict[Cluster, _ClusterSum] = defaultdict(_ClusterSum)
     only_a: Number = 0
     only_b: Number = 0
     for question in questions:
@@ -626,17 +629,13 @@ def _sum_clusters(questions: Iterable[Sequence[AlignedItem]]) -> _ClusterSums:
         # With equally many trials in both runs, these are the numbers of passing trials.
         only_a += max(passes.passed_a - passes.passed_b, 0)
         only_b += max(passes.passed_b - passes.passed_a, 0)
-        cluster_sum = sums[question[0].cluster]
-        cluster_sum.size += passes.size
-        cluster_sum.passed_a += passes.passed_a
-        cluster_sum.passed_b += passes.passed_b
+        sums_by_cluster[question[0].cluster].add(passes)
 
-    sizes = [cluster_sum.size for cluster_sum in sums.values()]
-    passed_a = [cluster_sum.passed_a for cluster_sum in sums.values()]
-    passed_b = [cluster_sum.passed_b for cluster_sum in sums.values()]
-    differences = [a - b for a, b in zip(passed_a, passed_b, strict=True)]
-    rate_a = compute_clustered_rate(sizes, passed_a)
-    rate_b = compute_clustered_rate(sizes, passed_b)
+    sums = list(sums_by_cluster.values())
+    sizes = [cluster.size for cluster in sums]
+    differences = [cluster.passed_a - cluster.passed_b for cluster in sums]
+    rate_a = compute_clustered_rate(sizes, [cluster.passed_a for cluster in sums])
+    rate_b = compute_clustered_rate(sizes, [cluster.passed_b for cluster in sums])
     return _ClusterSums(
         pairs=ClusteredPairs(sizes, differences, only_a=float(only_a), only_b=float(only_b)),
         rates=(rate_a, rate_b),
@@ -991,14 +990,16 @@ def _has_all_verdicts(item: AlignedItem) -> bool:
 def rank_runs(items: Sequence[AlignedItem], n_runs: int) -> list[RankedRun]:
     """Rank runs by pass rate, and compare each run with the best run."""
     counted = [_count_run(run, items) for run in range(n_runs)]
+    # Runs without a pass rate come last.
     rates = [-1.0 if each.rate is None else each.rate for each in counted]
-    order = sorted(range(n_runs), key=lambda run: -rates[run])
-    best = order[0] if order else 0
+    best_first = sorted(range(n_runs), key=lambda run: -rates[run])
     ranking = []
-    for run in order:
-        rank = 1 + sum(rate > rates[run] for rate in rates)
-        to_best = None if run == best else _compare_with_best(items, run, best)
-        ranking.append(replace(counted[run], rank=rank, to_best=to_best))
+    for run in best_first:
+        n_better = sum(rate > rates[run] for rate in rates)
+        to_best = None
+        if run != best_first[0]:
+            to_best = _compare_with_best(items, run, best_first[0])
+        ranking.append(replace(counted[run], rank=n_better + 1, to_best=to_best))
     return ranking
 
 

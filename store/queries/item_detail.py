@@ -465,49 +465,57 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
     return siblings
 
 
+SECOND_PRESENTATION = 2
+"""`Event.presentation` of reviews of a hidden duplicate."""
+
+
 def adapt_row_to_duplicate(
     row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool
 ) -> QueueRow:
     """In the row of a hidden duplicate, replace this annotator's first review by the second one."""
     if not is_hidden_duplicate(item_number):
         return row
-    key, *hashes = reviews.fetch_key_and_hashes(row.item)
+    key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(row.item)
     opinions = reviews.events.compute_opinions_of_annotator(
-        key, reviews.annotator or "", *hashes, is_duplicate=True
+        key, reviews.annotator or "", prediction_hash, golden_hash, is_duplicate=True
     )
-    second = (
-        decide(opinions, reviews.get_roll_up_context(row.item), reviews.annotator)[0]
-        if opinions
-        else None
-    )
-    row = replace(
-        row,
-        item=item_number,
-        you=second and second.mine,
-        your_parts=second.n_my_part_verdicts if second else 0,
-    )
-    if row.you is None:
-        row.human = row.effective = None
-        row.parts = row.your_parts
+    own_verdict = None
+    n_own_parts = 0
+    if opinions:
+        context = reviews.get_roll_up_context(row.item)
+        second_review = decide(opinions, context, reviews.annotator)[0]
+        own_verdict = second_review.mine
+        n_own_parts = second_review.n_my_part_verdicts
+
+    adapted = replace(row, item=item_number, you=own_verdict, your_parts=n_own_parts)
+    if own_verdict is None:
+        # Until the second review, the row must not reveal the first one.
+        adapted.human = None
+        adapted.effective = None
+        adapted.parts = n_own_parts
         if blind:
-            hide_verdicts_unless_reviewed(row)
-    return row
+            hide_verdicts_unless_reviewed(adapted)
+    return adapted
 
 
 def _replace_review_of_duplicate(detail: ItemDetail, reviews: ReviewTables) -> None:
     """Replace this annotator's first review of a hidden duplicate by the second one."""
-    detail.presentation = 2
-    annotator, hashes = (
-        reviews.annotator or "",
-        (detail.item.prediction_hash, detail.item.golden_hash),
+    detail.presentation = SECOND_PRESENTATION
+    annotator = reviews.annotator or ""
+    opinions_of_others = [opinion for opinion in detail.opinions if opinion.annotator != annotator]
+    second_opinions = reviews.events.compute_opinions_of_annotator(
+        detail.key,
+        annotator,
+        detail.item.prediction_hash,
+        detail.item.golden_hash,
+        is_duplicate=True,
     )
-    second = reviews.events.compute_opinions_of_annotator(
-        detail.key, annotator, *hashes, is_duplicate=True
-    )
-    detail.opinions = [
-        opinion for opinion in detail.opinions if opinion.annotator != annotator
-    ] + second
-    detail.history = [e for e in detail.history if e.annotator != annotator or e.presentation == 2]
+    detail.opinions = opinions_of_others + second_opinions
+    detail.history = [
+        event
+        for event in detail.history
+        if event.annotator != annotator or event.presentation == SECOND_PRESENTATION
+    ]
 
 
 def _hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:

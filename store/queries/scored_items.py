@@ -167,22 +167,8 @@ def fetch_outcomes_without_details(
     )
     outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
     while batch := rows.fetchmany(ROWS_PER_FETCH):
-        for item, question_hash, passed, is_reviewed, is_override, has_golden_fault in batch:
-            question = questions[question_hash]
-            outcome = ItemOutcome(
-                item,
-                question.key,
-                group=question.group,
-                question=question.text,
-                verdict=passed,
-                error_type=None,
-                first_difference=None,
-                prediction_hash="",
-                golden_hash="",
-                is_reviewed=is_reviewed,
-                is_override=is_override,
-                has_golden_fault=has_golden_fault,
-            )
+        for item, question_hash, *verdict_and_reviews in batch:
+            outcome = questions[question_hash].build_outcome(item, *verdict_and_reviews)
             outcomes[get_run_number(item)].append(outcome)
     return outcomes
 
@@ -199,6 +185,30 @@ class _Question:
     key: QuestionKey
     group: str | None
     text: str
+
+    def build_outcome(
+        self,
+        item: int,
+        verdict: bool | None,
+        is_reviewed: bool,
+        is_override: bool,
+        has_golden_fault: bool,
+    ) -> ItemOutcome:
+        """Return the outcome of one item, without details of its answer."""
+        return ItemOutcome(
+            item,
+            self.key,
+            group=self.group,
+            question=self.text,
+            verdict=verdict,
+            error_type=None,
+            first_difference=None,
+            prediction_hash="",
+            golden_hash="",
+            is_reviewed=is_reviewed,
+            is_override=is_override,
+            has_golden_fault=has_golden_fault,
+        )
 
 
 def _fetch_questions(
@@ -266,22 +276,38 @@ def _fetch_automatic_verdicts(
     query = _SELECT_VERDICTS + where + and_runs_of_items_sql(connection, items)
 
     verdicts: dict[_ItemTarget, _VerdictsBySource] = {}
-    for item, official, rule, judge, listed in connection.execute(query, [value]).fetchall():
-        listed = listed or ()
-        judges = [verdict["by"] for verdict in listed if verdict["source"] == "judge"]
-        verdicts[_ItemTarget(item, *ITEM_CORRECT)] = {
-            "official": {"by": None, "value": official},
-            "rule": {"by": None, "value": rule},
-            "judge": {"by": get_only_judge(judges), "value": judge},
-        }
-        for verdict in listed:
-            target = _ItemTarget(item, verdict["target"], verdict["criterion"])
+    for values in connection.execute(query, [value]).fetchall():
+        row = _VerdictsRow(*values)
+        verdicts[_ItemTarget(row.item, *ITEM_CORRECT)] = row.item_verdicts
+        for verdict in row.listed or ():
+            target = _ItemTarget(row.item, verdict["target"], verdict["criterion"])
             by_source = verdicts.setdefault(target, {})
             by_source[verdict["source"]] = {
                 "by": verdict["by"],
                 "value": parse_json(verdict["value"]),
             }
     return verdicts
+
+
+class _VerdictsRow(NamedTuple):
+    """A row of the query `_SELECT_VERDICTS`."""
+
+    item: int
+    official: bool | None
+    rule: bool | None
+    judge: bool | None
+    listed: list[dict[str, Any]] | None
+    """Verdicts {source, target, criterion, value, by}."""
+
+    @property
+    def item_verdicts(self) -> _VerdictsBySource:
+        """The verdicts on the whole item."""
+        judges = [verdict["by"] for verdict in self.listed or () if verdict["source"] == "judge"]
+        return {
+            "official": {"by": None, "value": self.official},
+            "rule": {"by": None, "value": self.rule},
+            "judge": {"by": get_only_judge(judges), "value": self.judge},
+        }
 
 
 def get_only_judge(judge_names: Iterable[str | None]) -> str | None:

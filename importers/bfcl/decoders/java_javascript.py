@@ -50,22 +50,30 @@ def parse_java_or_javascript(text: str, language: str) -> Calls:
     Raises Undecodable, or WrongFormat for code without a call.
     """
     check_text_size(text)
+    code = text
     if language == "javascript":
         # In the official grammar a code fence ends the statement; newer grammars read it as a
         # template string.
-        text = text.replace("\n```", ";\n```")
+        code = text.replace("\n```", ";\n```")
+    root = _parse_code(code, language)
+    call = _JavaReader(code).read_call(root) if language == "java" else _read_javascript_call(root)
+    if call is None:
+        raise WrongFormat("the code contains no call")
+    return [call]
+
+
+def _parse_code(code: str, language: str) -> Node:
+    """Return the syntax tree. Raises Undecodable if the code is not valid."""
     try:
-        source = text.encode()
+        source = code.encode()
     except UnicodeEncodeError as error:
         raise Undecodable(f"the reply contains invalid characters: {error.reason}") from None
     root = _load_parser(language).parse(source).root_node
-    # a missing semicolon is not an error
+    # `has_error` is also true for a missing semicolon, which is accepted.
     if root.has_error and _find_first_node(root, "ERROR") is not None:
-        raise Undecodable(f"the text is not valid {'Java' if language == 'java' else 'JavaScript'}")
-    found = _JavaReader(text).read_call(root) if language == "java" else _read_javascript_call(root)
-    if found is None:
-        raise WrongFormat("the code contains no call")
-    return [found]
+        language_name = "Java" if language == "java" else "JavaScript"
+        raise Undecodable(f"the text is not valid {language_name}")
+    return root
 
 
 def _node_text(node: Node) -> str:
@@ -74,9 +82,9 @@ def _node_text(node: Node) -> str:
 
 def _add_argument(arguments: dict[Any, Any], name: str | None, value: str) -> None:
     if name in arguments:
-        raise Undecodable(
-            f"argument {name} is given twice" if name else "several arguments have no name"
-        )
+        if name:
+            raise Undecodable(f"argument {name} is given twice")
+        raise Undecodable("several arguments have no name")
     arguments[name] = value
 
 
@@ -111,25 +119,39 @@ class _JavaReader:
         call = _find_first_node(root, "method_invocation")
         if call is None:
             return None
-        target, name = call.child_by_field_name("object"), call.child_by_field_name("name")
-        prefix = f"{self._slice_code(target)}." if target is not None else ""
-        function = prefix + (self._slice_code(name) if name else "")
-        arguments: dict[str, Any] = {}
-        holder = call.child_by_field_name("arguments")
         try:
-            for child in holder.children if holder else []:
-                if child.type == "assignment_expression":
-                    parameter, value = child.children[0], child.children[2]
-                    _add_argument(
-                        arguments,
-                        self._slice_code(parameter),
-                        self._read_code(value, is_argument=True),
-                    )
-                elif child.type in ("identifier", "class_literal"):
-                    _add_argument(arguments, None, self._read_code(child))
+            return self._read_function_name(call), self._read_arguments(call)
         except RecursionError:
             raise Undecodable("the expression is nested too deeply") from None
-        return function, arguments
+
+    def _read_function_name(self, call: Node) -> str:
+        """Return the name of the called method, with its object if there is one."""
+        called_object = call.child_by_field_name("object")
+        name = call.child_by_field_name("name")
+        function = self._slice_code(name) if name is not None else ""
+        if called_object is None:
+            return function
+        return f"{self._slice_code(called_object)}.{function}"
+
+    def _read_arguments(self, call: Node) -> dict[str, Any]:
+        """Return the arguments of the form `name = value`, and an argument that is only a name
+        under the key None, as in BFCL.
+        """
+        arguments: dict[str, Any] = {}
+        argument_list = call.child_by_field_name("arguments")
+        if argument_list is None:
+            return arguments
+        for child in argument_list.children:
+            if child.type == "assignment_expression":
+                parameter, _equals_sign, value = child.children[:3]
+                _add_argument(
+                    arguments,
+                    self._slice_code(parameter),
+                    self._read_code(value, is_argument=True),
+                )
+            elif child.type in ("identifier", "class_literal"):
+                _add_argument(arguments, None, self._read_code(child))
+        return arguments
 
     def _read_code(self, node: Node, is_argument: bool = False) -> str:
         """Return the source text of a value without spaces.
@@ -141,42 +163,61 @@ class _JavaReader:
         if node.type in VERBATIM_NODES:
             return self._slice_code(node)
         if node.type == "array_creation_expression":
-            element, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-            if element is None or value is None:
-                raise Undecodable("an array has no elements")
-            return f"new {self._read_code(element)}[]{self._read_code(value)}"
+            return self._read_array_creation(node)
         if node.type == "object_creation_expression":
-            created, given = node.child_by_field_name("type"), node.child_by_field_name("arguments")
-            inside = (
-                [self._read_code(child) for child in given.children if child.type not in ",()"]
-                if given
-                else []
-            )
-            return f"new {self._read_code(created) if created else ''}({', '.join(inside)})"
+            return self._read_object_creation(node)
         if node.child_count:
             return "".join(self._read_code(child) for child in node.children)
         return self._slice_code(node)
 
+    def _read_array_creation(self, node: Node) -> str:
+        """Return the code of an array: `new int[]{1,2}`."""
+        element_type = node.child_by_field_name("type")
+        elements = node.child_by_field_name("value")
+        if element_type is None or elements is None:
+            raise Undecodable("an array has no elements")
+        return f"new {self._read_code(element_type)}[]{self._read_code(elements)}"
+
+    def _read_object_creation(self, node: Node) -> str:
+        """Return the code of an object: `new Point(1, 2)`."""
+        object_type = node.child_by_field_name("type")
+        argument_list = node.child_by_field_name("arguments")
+        arguments = []
+        if argument_list is not None:
+            for child in argument_list.children:
+                if child.type not in ("(", ",", ")"):
+                    arguments.append(self._read_code(child))
+        type_name = self._read_code(object_type) if object_type is not None else ""
+        return f"new {type_name}({', '.join(arguments)})"
+
 
 def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
-    statements = (node for node in root.children if node.type == "expression_statement")
-    calls = (
-        node
-        for statement in statements
-        for node in statement.children
-        if node.type == "call_expression"
-    )
-    call = next(calls, None)
+    """Return the name and arguments of the first statement that is a call, or None."""
+    call = _find_call_statement(root)
     if call is None:
         return None
+    function, argument_list = call.children[:2]
     arguments: dict[str, Any] = {}
-    for child in call.children[1].children:
+    for child in argument_list.children:
         if child.type == "assignment_expression":
-            parameter, value = _node_text(child.children[0]), _node_text(child.children[2])
-            _add_argument(arguments, parameter, value[1:-1] if is_quoted(value, "\"'") else value)
+            parameter, _equals_sign, value_node = child.children[:3]
+            value = _node_text(value_node)
+            if is_quoted(value, QUOTES):
+                value = value[1:-1]
+            _add_argument(arguments, _node_text(parameter), value)
         elif child.type in ("identifier", "true"):
             _add_argument(arguments, None, _node_text(child))
-    return _node_text(call.children[0]), arguments
+    return _node_text(function), arguments
+
+
+def _find_call_statement(root: Node) -> Node | None:
+    for statement in root.children:
+        if statement.type != "expression_statement":
+            continue
+        for expression in statement.children:
+            if expression.type == "call_expression":
+                return expression
+    return None
 
 
 JAVA_TYPES: dict[str, type] = {
@@ -200,6 +241,7 @@ JAVASCRIPT_TYPES: dict[str, type] = {
     "any": str,
 }
 
+QUOTES = "\"'"  # characters around a string in JavaScript
 MAX_LITERAL = 10_000
 """Longest collection literal that is parsed, in characters.
 
@@ -261,7 +303,7 @@ def convert_javascript(text: str, declared_type: str, element_type: str | None =
     """
     match declared_type:
         case "String":
-            return text[1:-1] if is_quoted(text, "\"'") else text
+            return text[1:-1] if is_quoted(text, QUOTES) else text
         case "integer":
             return _parse_integer(text)
         case "float":
@@ -315,7 +357,10 @@ def _text_until(text: str, start: int, closing: str, min_length: int = 0) -> str
     contains a newline.
     """
     end = text.find(closing, start + min_length)
-    return None if end < 0 or "\n" in text[start:end] else text[start:end]
+    if end < 0:
+        return None
+    inside = text[start:end]
+    return None if "\n" in inside else inside
 
 
 def _text_between(
@@ -324,53 +369,65 @@ def _text_between(
     """Return the first text between a match of `head` and the next `closing` that contains no
     newline, or None.
     """
-    matches = (_text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
-    return next((inside for inside in matches if inside is not None), None)
+    for match in head.finditer(text):
+        inside = _text_until(text, match.end(), closing, min_length)
+        if inside is not None:
+            return inside
+    return None
 
 
 def _parse_java_array(text: str, element_type: str | None) -> list[Any] | None:
     inside = _text_between(ARRAY, text, "}")
     if inside is None:
         return None
-    parts = [part.strip() for part in inside.split(",")]
-    return [
-        convert_java(part, element_type) if element_type else _guess_java_value(part)
-        for part in parts
-        if part
-    ]
+    elements = []
+    for part in inside.split(","):
+        element = part.strip()
+        if element:
+            elements.append(_parse_java_element(element, element_type))
+    return elements
+
+
+def _parse_java_element(text: str, element_type: str | None) -> Any:
+    if element_type:
+        return convert_java(text, element_type)
+    return _guess_java_value(text)
 
 
 def _parse_array_list(text: str, element_type: str | None) -> list[Any] | None:
+    """Parse the three forms of a list: with elements in parentheses, as in `Arrays.asList(1, 2)`,
+    with calls of `add` in double braces, and empty.
+    """
     inside = _text_between(LIST_OF, text, "))", 1)
     if inside is not None:
         return [_parse_list_element(part.strip(), element_type) for part in inside.split(",")]
-    head = LIST_BRACES.search(text)
-    end = text.find("}}", head.end() + 1) if head else -1
-    if head and end >= 0:
-        return [
-            _parse_list_element(part.strip(), element_type)
-            for part in ADDED.findall(text[head.end() : end])
-        ]
+
+    opening = LIST_BRACES.search(text)
+    if opening is not None:
+        end = text.find("}}", opening.end() + 1)
+        if end >= 0:
+            added = ADDED.findall(text[opening.end() : end])
+            return [_parse_list_element(part.strip(), element_type) for part in added]
     return [] if LIST_EMPTY.search(text) else None
 
 
 def _parse_list_element(part: str, element_type: str | None) -> Any:
     if element_type in ("char", "String"):
         return part[1:-1]
-    return convert_java(part, element_type) if element_type else _guess_java_value(part)
+    return _parse_java_element(part, element_type)
 
 
 def _parse_hash_map(text: str, _element_type: str | None) -> dict[str, Any] | None:
+    """Parse a map with calls of `put` in double braces, or an empty one."""
     head = MAP.search(text)
     if head is None:
         return None
     braces = MAP_BRACES.search(text, head.end())
-    end = text.find("}", braces.end()) if braces else -1
-    if braces and end >= 0:
-        return {
-            key: _guess_java_value(value.strip())
-            for key, value in PUT.findall(text[braces.end() : end])
-        }
+    if braces is not None:
+        end = text.find("}", braces.end())
+        if end >= 0:
+            members = PUT.findall(text[braces.end() : end])
+            return {key: _guess_java_value(value.strip()) for key, value in members}
     return {} if MAP_EMPTY.search(text, head.end()) else None
 
 
@@ -379,34 +436,62 @@ def _guess_java_value(text: str) -> Any:
         return BOOLEANS[text]
     if is_quoted(text, '"'):
         return text[1:-1]
-    for suffixes, parse in (("lL", _parse_integer), ("fF", _parse_float)):
-        if not isinstance(value := _parse_number_with_suffix(text, suffixes, parse), str):
-            return value
+    # A number with a suffix, else the text itself.
+    long_number = _parse_number_with_suffix(text, "lL", _parse_integer)
+    if not isinstance(long_number, str):
+        return long_number
+    float_number = _parse_number_with_suffix(text, "fF", _parse_float)
+    if not isinstance(float_number, str):
+        return float_number
     return _guess_number(text)
 
 
 def _parse_javascript_array(text: str, element_type: str | None) -> list[Any] | str:
     """Parse an array, which may contain arrays. Text that is not an array stays text."""
-    rows = ROWS.match(text)
-    end = ROWS_END[text[0]].search(text, rows.end()) if rows else None
-    if rows and end:
-        inside = text[rows.end() - 1 : end.start() + 1]
-        if "\n" not in inside or "\n" not in BETWEEN_ROWS.sub("],[", inside):
-            blocks = find_blocks(inside, "[", "]")
-            return [[_guess_javascript_value(part) for part in row.split(",")] for row in blocks]
-    line: str | None
-    if text.startswith("["):
-        line = _text_until(text, 1, "]")
-    else:
-        head = NEW_ARRAY.match(text)
-        line = _text_until(text, head.end(), ")") if head else None
-    if line is None or (element_type is not None and element_type not in JAVASCRIPT_TYPES):
+    rows = _find_rows(text)
+    if rows is not None:
+        return [[_guess_javascript_value(part) for part in row.split(",")] for row in rows]
+
+    elements = _find_array_elements(text)
+    has_known_type = element_type is None or element_type in JAVASCRIPT_TYPES
+    if elements is None or not has_known_type:
         return text
-    parts = [part.strip() for part in line.split(",")] if line.strip() else []
-    return [
-        convert_javascript(part, element_type) if element_type else _guess_javascript_value(part)
-        for part in parts
-    ]
+    if not elements.strip():
+        return []
+    values = []
+    for part in elements.split(","):
+        if element_type:
+            values.append(convert_javascript(part.strip(), element_type))
+        else:
+            values.append(_guess_javascript_value(part.strip()))
+    return values
+
+
+def _find_rows(text: str) -> list[str] | None:
+    """Return the texts of the inner arrays of an array of arrays, or None for other text.
+
+    As in the official program, a newline may stand only between two inner arrays.
+    """
+    start = ROWS.match(text)
+    if start is None:
+        return None
+    end = ROWS_END[text[0]].search(text, start.end())
+    if end is None:
+        return None
+    inside = text[start.end() - 1 : end.start() + 1]
+    if "\n" in BETWEEN_ROWS.sub("],[", inside):
+        return None
+    return find_blocks(inside, "[", "]")
+
+
+def _find_array_elements(text: str) -> str | None:
+    """Return the elements of `[1, 2]` or `new Array(1, 2)` as one text; None for other text."""
+    if text.startswith("["):
+        return _text_until(text, 1, "]")
+    head = NEW_ARRAY.match(text)
+    if head is None:
+        return None
+    return _text_until(text, head.end(), ")")
 
 
 def _parse_javascript_object(text: str) -> dict[str, Any] | str:
@@ -415,10 +500,13 @@ def _parse_javascript_object(text: str) -> dict[str, Any] | str:
 
     Text that is not an object stays text.
     """
-    inside = _text_until(text, 1, "}") if text.startswith("{") else None
+    if not text.startswith("{"):
+        return text
+    inside = _text_until(text, 1, "}")
     if inside is None:
         return text
-    found: dict[str, Any] = {}
+
+    members: dict[str, Any] = {}
     position = 0
     while (colon := inside.find(":", position)) >= 0:
         key = inside[position:colon]
@@ -426,16 +514,16 @@ def _parse_javascript_object(text: str) -> dict[str, Any] | str:
         if not key:
             continue
         end = _find_member_end(inside, position)
-        value = inside[position:end].strip()
+        members[key.strip().strip(QUOTES)] = _parse_member_value(inside[position:end].strip())
+        # The next key begins after the comma and spaces.
         position = len(inside) - len(inside[end + 1 :].lstrip())
-        is_array = value.startswith("[") and value.endswith("]")
-        parsed = (
-            _parse_javascript_array(value, None)
-            if is_array
-            else _guess_javascript_value(value.strip("'\""))
-        )
-        found[key.strip().strip("'\"")] = parsed
-    return found
+    return members
+
+
+def _parse_member_value(text: str) -> Any:
+    if text.startswith("[") and text.endswith("]"):
+        return _parse_javascript_array(text, None)
+    return _guess_javascript_value(text.strip(QUOTES))
 
 
 def _find_member_end(text: str, start: int) -> int:
@@ -444,10 +532,12 @@ def _find_member_end(text: str, start: int) -> int:
     """
     comma = text.find(",", start)
     while comma >= 0:
-        following = text.find(",", comma + 1)
-        if text.find(":", comma + 2, len(text) if following < 0 else following) >= 0:
+        next_comma = text.find(",", comma + 1)
+        search_end = len(text) if next_comma < 0 else next_comma
+        has_key = text.find(":", comma + 2, search_end) >= 0
+        if has_key:
             return comma
-        comma = following
+        comma = next_comma
     return len(text)
 
 
@@ -455,4 +545,6 @@ def _guess_javascript_value(text: str) -> Any:
     text = text.strip()
     if text in BOOLEANS:
         return BOOLEANS[text]
-    return text[1:-1] if is_quoted(text, "\"'") else _guess_number(text)
+    if is_quoted(text, QUOTES):
+        return text[1:-1]
+    return _guess_number(text)

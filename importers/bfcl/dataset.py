@@ -400,12 +400,9 @@ def _combine_datasets(
     """
     path = str(second_files.questions)
     first_folder = first_files.questions.parent
-    second_folder = second_files.questions.parent
+    folders = f"{first_folder} and {second_files.questions.parent}"
     if len(first.items) + len(second.items) > MAX_LOADED_ITEMS:
-        what = (
-            f"the datasets in {first_folder} and {second_folder} are too large to combine. Using"
-            f" {first_folder}"
-        )
+        what = f"the datasets in {folders} are too large to combine. Using {first_folder}"
         return Dataset(
             first.items,
             issues=[*first.issues, ImportIssue(path, None, what=what)],
@@ -416,25 +413,38 @@ def _combine_datasets(
         issues=[*first.issues, *second.issues],
         repeated_ids=second.repeated_ids | first.repeated_ids,
     )
+    for item in _combine_items(first, second).values():
+        combined.items.add_item(item)
+    different_ids = _list_ids_with_different_records(first, second)
+    if different_ids:
+        count = format_count(len(different_ids), "id")
+        what = (
+            f"{count} with different records in {folders}, such as {different_ids[0]}. Using those"
+            f" in {first_folder}"
+        )
+        combined.issues.append(ImportIssue(path, None, what=what))
+    return combined
+
+
+def _combine_items(first: Dataset, second: Dataset) -> dict[str, DatasetItem]:
+    """Return the items of both by id. An item of `second` replaces one without golden answer."""
     items = dict(first.items)
-    different_ids = []
     for item_id, item in second.items.items():
         known = items.get(item_id)
         if known is None or _lacks_only_answer(known, item):
             items[item_id] = item
-        elif not _has_same_content(known, item):
-            different_ids.append(item_id)
-    for item in items.values():
-        combined.items.add_item(item)
+    return items
 
-    if different_ids:
-        count = format_count(len(different_ids), "id")
-        what = (
-            f"{count} with different records in {first_folder} and {second_folder}, such as"
-            f" {different_ids[0]}. Using those in {first_folder}"
-        )
-        combined.issues.append(ImportIssue(path, None, what=what))
-    return combined
+
+def _list_ids_with_different_records(first: Dataset, second: Dataset) -> list[str]:
+    different_ids = []
+    for item_id, item in second.items.items():
+        known = first.items.get(item_id)
+        if known is None or _lacks_only_answer(known, item):
+            continue
+        if not _has_same_content(known, item):
+            different_ids.append(item_id)
+    return different_ids
 
 
 def _has_same_content(item: DatasetItem, other: DatasetItem) -> bool:
@@ -792,8 +802,10 @@ def _describe_new_functions(item: DatasetItem, turn: int) -> str:
     """Return the text for a turn without a user message, in which functions become available."""
     withheld = item.extra.get("missed_function")
     functions = withheld.get(str(turn)) if isinstance(withheld, dict) else None
-    # Score entries have the function docs instead of the names.
-    names = [each["name"] if isinstance(each, dict) else str(each) for each in functions or []]
+    names = []
+    for function in functions or []:
+        # Score entries have the function docs instead of the names.
+        names.append(function["name"] if isinstance(function, dict) else str(function))
     if not names:
         return "this turn has no user message"
     return f"functions available from this turn: {', '.join(names)}"

@@ -332,7 +332,11 @@ def has_date(name: str) -> bool:
 
 def find_date_in_path(folder: Path) -> str | None:
     """Return the first ISO date in the last five parts of a path; None if they contain no date."""
-    return next((found[0] for part in folder.parts[-5:] if (found := _DATE.search(part))), None)
+    for part in folder.parts[-5:]:
+        date = _DATE.search(part)
+        if date is not None:
+            return date[0]
+    return None
 
 
 def is_early_v1_file(path: Path) -> bool:

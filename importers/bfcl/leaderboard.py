@@ -546,21 +546,27 @@ def _make_v1_groups(rates: RatesByCategory) -> list[CategoryGroup]:
 def _make_all_items_group(
     version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]
 ) -> CategoryGroup:
-    run = [
-        rates[category]
-        for group in groups
-        for category in group.list_categories_by_size()
-        if category in rates
-    ]
-    n_verdicts = sum(rate.n_verdicts for rate in run)
-    value = sum(rate.passed for rate in run) / n_verdicts if n_verdicts else None
-    missing = [category for group in groups for category in group.rate.missing]
-    notes = (
-        "the leaderboard's overall accuracy" if version == "V1" else "",
-        describe_missing(missing),
+    """Return the pass rate over all items of the groups, as if they were one category."""
+    rates_of_run = []
+    missing: list[str] = []
+    for group in groups:
+        missing += group.rate.missing
+        for category in group.list_categories_by_size():
+            if category in rates:
+                rates_of_run.append(rates[category])
+
+    n_passed = sum(rate.passed for rate in rates_of_run)
+    n_verdicts = sum(rate.n_verdicts for rate in rates_of_run)
+    n_items = sum(rate.n_items for rate in rates_of_run)
+    value = n_passed / n_verdicts if n_verdicts else None
+    notes = []
+    if version == "V1":
+        notes.append("the leaderboard's overall accuracy")
+    if missing:
+        notes.append(describe_missing(missing))
+    return CategoryGroup(
+        "all items", MeanRate(value, n_verdicts=n_verdicts, n_items=n_items), note="; ".join(notes)
     )
-    rate = MeanRate(value, n_verdicts=n_verdicts, n_items=sum(rate.n_items for rate in run))
-    return CategoryGroup("all items", rate, note="; ".join(filter(None, notes)))
 
 
 OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
@@ -571,9 +577,27 @@ def make_v2_overall_and_groups(
 ) -> OverallAndGroups:
     """Return (overall accuracy, groups) of `data_combined.csv`.
 
-    The overall accuracy is the mean of ten columns.
+    The overall accuracy is the mean of ten columns: four kinds of calls, each the mean of the live
+    and the non-live category, the executable categories, irrelevance and relevance.
     """
     by_name = {group.name: group for group in groups}
+    combined = _combine_live_and_non_live(rates, by_name["ast"].parts)
+    irrelevance = _make_irrelevance_group(rates)
+    relevance = make_category_groups(rates, ["live_relevance"])
+    overall = _make_overall_of_columns(
+        [*combined, *by_name["executable"].parts, irrelevance, *relevance]
+    )
+    return overall, [
+        make_unweighted_group("combined_ast", combined),
+        _make_non_live_group(by_name),
+        _make_live_ast_group(rates),
+        irrelevance,
+    ]
+
+
+def _combine_live_and_non_live(
+    rates: RatesByCategory, non_live_parts: Sequence[CategoryGroup]
+) -> list[CategoryGroup]:
     names = (
         "combined_simple",
         "combined_multiple",
@@ -581,24 +605,10 @@ def make_v2_overall_and_groups(
         "combined_parallel_multiple",
     )
     live_parts = make_category_groups(rates, LIVE_AST_CATEGORIES)
-    columns = zip(names, by_name["ast"].parts, live_parts, strict=True)
-    combined = [
-        make_group_without_parts(name, [non_live, live]) for name, non_live, live in columns
-    ]
-    irrelevance, relevance = (
-        _make_irrelevance_group(rates),
-        make_category_groups(rates, ["live_relevance"]),
-    )
-    overall = _make_overall_of_columns(
-        [*combined, *by_name["executable"].parts, irrelevance, *relevance]
-    )
-    combined_ast = make_unweighted_group("combined_ast", combined)
-    return overall, [
-        combined_ast,
-        _make_non_live_group(by_name),
-        _make_live_ast_group(rates),
-        irrelevance,
-    ]
+    groups = []
+    for name, non_live, live in zip(names, non_live_parts, live_parts, strict=True):
+        groups.append(make_group_without_parts(name, [non_live, live]))
+    return groups
 
 
 def make_v3_overall_and_groups(
@@ -679,17 +689,13 @@ def _compute_spread(configs: Sequence[Metric]) -> list[Metric]:
     if len(percentages) == len(configs):
         max_delta = max(percentages) - min(percentages)
         deviation = stdev(percentages) if len(percentages) > 1 else 0.0
+
+    n = sum(config.n or 0 for config in configs)
+    total = sum(config.total or 0 for config in configs)
+    spread = {"max delta": max_delta, "standard deviation": deviation}
     return [
-        Metric(
-            FORMAT_TABLE,
-            name,
-            value=value,
-            unit="percent",
-            n=sum(config.n or 0 for config in configs),
-            total=sum(config.total or 0 for config in configs),
-            digits=2,
-        )
-        for name, value in (("max delta", max_delta), ("standard deviation", deviation))
+        Metric(FORMAT_TABLE, name, value=value, unit="percent", n=n, total=total, digits=2)
+        for name, value in spread.items()
     ]
 
 
@@ -826,22 +832,33 @@ def _summarize_step_times(seconds_by_item: tuple[tuple[float, ...], ...]) -> Ste
 
     Returns None if no step has a latency.
     """
-    seconds = sorted(filter(None, chain.from_iterable(seconds_by_item)))
+    seconds = sorted(duration for duration in chain.from_iterable(seconds_by_item) if duration)
     if not seconds:
         return None
-    n_steps, total = len(seconds), fsum(seconds)
+    n_steps = len(seconds)
+    total = fsum(seconds)
     mean = total / n_steps
-    # `statistics.stdev` computes with fractions and takes twenty times as long.
-    deviation = dist(seconds, [mean] * n_steps) / sqrt(n_steps - 1) if n_steps > 1 else None
-    position = (n_steps - 1) * 95 / 100  # linear interpolation, as in NumPy
-    low, high = seconds[int(position)], seconds[min(int(position) + 1, n_steps - 1)]
+    deviation = None
+    if n_steps > 1:
+        # `statistics.stdev` computes with fractions and takes twenty times as long.
+        deviation = dist(seconds, [mean] * n_steps) / sqrt(n_steps - 1)
     return StepTimes(
         n_steps,
         total=total,
         mean=mean,
         deviation=deviation,
-        p95=low + (high - low) * (position - int(position)),
+        p95=_compute_percentile(seconds, 95),
     )
+
+
+def _compute_percentile(sorted_values: Sequence[float], percentile: int) -> float:
+    """Return a percentile by linear interpolation between two values, as NumPy does."""
+    last = len(sorted_values) - 1
+    position = last * percentile / 100
+    index = int(position)
+    low = sorted_values[index]
+    high = sorted_values[min(index + 1, last)]
+    return low + (high - low) * (position - index)
 
 
 def _estimate_cost(

@@ -80,25 +80,26 @@ def find_files_of_kind(folder: Path, version: str, kind: FileKind) -> Files:
 
 
 def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 0) -> Files:
-    is_deep = version not in filenames.FLAT_VERSIONS and (
+    """Return the files of one version and kind in a model's folder and in its parts."""
+    has_parts = version not in filenames.FLAT_VERSIONS and (
         depth > 0
         or folder.name in filenames.GROUP_FOLDERS
         or filenames.is_official_output_folder(folder.parent)
     )
-    found = []
+    files = []
     for name, is_folder in list_folder(folder):
         path = folder / name
         if is_folder:
-            is_part = name in filenames.GROUP_FOLDERS or (
-                is_deep and not filenames.is_result_or_score_folder(path)
-            )
-            if is_part and depth < MAX_GROUP_DEPTH:
-                found += _walk_model_folder(path, version, kind, depth + 1)
-        elif path.suffix in SUFFIXES:
-            file = filenames.classify_file(path)
-            if file is not None and file.kind == kind and file.version == version:
-                found.append(file)
-    return found
+            is_part = has_parts and not filenames.is_result_or_score_folder(path)
+            is_entered = is_part or name in filenames.GROUP_FOLDERS
+            if is_entered and depth < MAX_GROUP_DEPTH:
+                files += _walk_model_folder(path, version, kind, depth + 1)
+            continue
+
+        file = filenames.classify_file(path) if path.suffix in SUFFIXES else None
+        if file is not None and file.kind == kind and file.version == version:
+            files.append(file)
+    return files
 
 
 def list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, bool]]:

@@ -95,28 +95,26 @@ class RunCoverage:
         return RunFact("expected_items", value=self.n_expected, reason="; ".join(phrases))
 
     def _describe_categories(self, plan: RunPlan) -> str:
-        run = plan.run
-        categories = (
-            list_dataset_categories(Path(run.dataset), run.generation) if run.dataset else []
-        )
-        covered = {*self.counted_categories, *self.uncounted_categories}
-        others = [
-            category.name
-            for category in categories
-            if category.name not in covered
-            and (category.shares_file or category.questions not in plan.data)
-        ]
-        n_covered = len(categories) - len(others)
-        if not others:
+        """Describe which categories of the dataset the run has."""
+        categories = []
+        if plan.run.dataset:
+            categories = list_dataset_categories(Path(plan.run.dataset), plan.run.generation)
+        other_names = [category.name for category in categories if not self._covers(category, plan)]
+        n_covered = len(categories) - len(other_names)
+        if other_names:
             return (
-                f"all {n_covered} categories of the dataset"
-                if n_covered > 1
-                else "the category of the dataset"
+                f"{n_covered} of {len(categories)} categories of the dataset; no results for"
+                f" {list_some(other_names)}"
             )
-        return (
-            f"{n_covered} of {len(categories)} categories of the dataset; no results for"
-            f" {list_some(others)}"
-        )
+        if n_covered > 1:
+            return f"all {n_covered} categories of the dataset"
+        return "the category of the dataset"
+
+    def _covers(self, category: DatasetCategory, plan: RunPlan) -> bool:
+        """Whether the run has results of a category, maybe under another name of the category."""
+        if category.name in self.counted_categories or category.name in self.uncounted_categories:
+            return True
+        return not category.shares_file and category.questions in plan.data
 
 
 @dataclass(frozen=True, slots=True)

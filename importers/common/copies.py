@@ -102,17 +102,21 @@ def list_original_names(name: str) -> list[str]:
 
     Empty if the name has no mark of a copy.
     """
-    found = []
-    if match := _SUFFIX_BEHIND_EXTENSION.fullmatch(name):
-        found.append(match["original"])
-    if (match := _PREFIX.fullmatch(name)) and match["original"].endswith(_SUFFIXES):
-        found.append(match["original"])
-    if match := _MARK_BEFORE_KIND.fullmatch(name):
-        found.append(match["start"] + match["kind"])
+    originals = []
+    mark_at_end = _SUFFIX_BEHIND_EXTENSION.fullmatch(name)
+    if mark_at_end is not None:
+        originals.append(mark_at_end["original"])
+    mark_at_start = _PREFIX.fullmatch(name)
+    if mark_at_start is not None and mark_at_start["original"].endswith(_SUFFIXES):
+        originals.append(mark_at_start["original"])
+    mark_before_kind = _MARK_BEFORE_KIND.fullmatch(name)
+    if mark_before_kind is not None:
+        originals.append(mark_before_kind["start"] + mark_before_kind["kind"])
+
     stem, dot, extension = name.rpartition(".")
     if dot and extension.lower() in ("json", "jsonl"):
-        found += [original + dot + extension for original in _list_original_stems(stem)]
-    return found
+        originals += [original + dot + extension for original in _list_original_stems(stem)]
+    return originals
 
 
 def has_copy_mark(name: str) -> bool:
@@ -126,12 +130,14 @@ def has_copy_folder(folder_names: Iterable[str]) -> bool:
 
 
 def _list_original_stems(stem: str) -> list[str]:
-    found = []
-    if match := _SUFFIX.fullmatch(stem):
-        found.append(match["original"])
-    if match := _LONG_SUFFIX.fullmatch(stem):
-        found.append(match["original"] or match["numbered"])
-    return found
+    originals = []
+    mark = _SUFFIX.fullmatch(stem)
+    if mark is not None:
+        originals.append(mark["original"])
+    long_mark = _LONG_SUFFIX.fullmatch(stem)
+    if long_mark is not None:
+        originals.append(long_mark["original"] or long_mark["numbered"])
+    return originals
 
 
 def _list_original_folder_names(name: str) -> list[str]:
@@ -156,15 +162,15 @@ def report_copies(copies: Mapping[Path, Path]) -> list[ImportIssue]:
 
 
 def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path]) -> ImportIssue:
-    original = copies[paths[0]]
+    first = paths[0]
+    original = copies[first]
+    is_same_folder = original.parent == folder
     if len(paths) == 1:
-        place = original.name if original.parent == folder else str(original)
-        return ImportIssue(
-            str(paths[0]), None, what=f"ignored, a copy of {place}", severity="notice"
-        )
-
-    if original.parent == folder:
-        what = f"ignored {len(paths)} copies of files in the same folder, such as {paths[0].name}"
+        place = original.name if is_same_folder else str(original)
+        what = f"ignored, a copy of {place}"
+        return ImportIssue(str(first), None, what=what, severity="notice")
+    if is_same_folder:
+        what = f"ignored {len(paths)} copies of files in the same folder, such as {first.name}"
     else:
         what = (
             f"ignored {len(paths)} files, copies of the files in {original.parent}. Open this"

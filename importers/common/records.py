@@ -181,13 +181,15 @@ def report_missing_records(
     """Yield an issue if the dataset lacks questions of results, and another one if it lacks
     golden answers.
     """
-    answers_file = questions_file.parent / "possible_answer" / questions_file.name
-    for path, what, known in (
-        (questions_file, "question", question_ids),
-        (answers_file, "golden answer", answer_ids),
-    ):
-        if n_missing := sum(item_id not in known for item_id in item_ids):
-            yield make_missing_records_issue(path, what, n_missing, len(item_ids))
+    n_items = len(item_ids)
+    n_without_question = sum(item_id not in question_ids for item_id in item_ids)
+    if n_without_question:
+        yield make_missing_records_issue(questions_file, "question", n_without_question, n_items)
+
+    n_without_answer = sum(item_id not in answer_ids for item_id in item_ids)
+    if n_without_answer:
+        answers_file = questions_file.parent / "possible_answer" / questions_file.name
+        yield make_missing_records_issue(answers_file, "golden answer", n_without_answer, n_items)
 
 
 def make_missing_records_issue(

@@ -67,6 +67,9 @@ def shorten(value: Any) -> str:
     return abbreviate(value, 80)
 
 
+MAX_DESCRIBED_VALUES = 5
+
+
 def describe_accepted_values(accepted: Any) -> str:
     """List the first five accepted values for a message.
 
@@ -74,8 +77,11 @@ def describe_accepted_values(accepted: Any) -> str:
     """
     values = accepted if isinstance(accepted, list) else [accepted]
     texts = [shorten(value) for value in values if value != ""]
-    more = [f"{len(texts) - 5} more"] if len(texts) > 5 else []
-    return ", ".join([*texts[:5], *more]) or '""'
+    if not texts:
+        return '""'
+    listed = ", ".join(texts[:MAX_DESCRIBED_VALUES])
+    n_more = len(texts) - MAX_DESCRIBED_VALUES
+    return f"{listed}, {n_more} more" if n_more > 0 else listed
 
 
 def describe_type(python_type: type) -> str:

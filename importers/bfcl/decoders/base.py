@@ -53,10 +53,16 @@ def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
     """
     pairs = list(found)
     for name, arguments in pairs:
-        if type(arguments) is not dict or type(name) is not str:
-            display = [(str(each), value if type(value) is dict else None) for each, value in pairs]
-            named = pairs if all(type(each) is str for each, _ in pairs) else None
-            raise WrongFormat(f"the arguments of {name} are not an object", display, named)
+        if type(arguments) is dict and type(name) is str:
+            continue
+        shown_calls = []
+        for shown_name, shown_arguments in pairs:
+            is_object = type(shown_arguments) is dict
+            shown_calls.append((str(shown_name), shown_arguments if is_object else None))
+        # Official programs count calls whose names are text.
+        have_all_names = all(type(each) is str for each, _ in pairs)
+        named_calls = pairs if have_all_names else None
+        raise WrongFormat(f"the arguments of {name} are not an object", shown_calls, named_calls)
     return pairs
 
 

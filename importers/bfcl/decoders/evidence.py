@@ -137,21 +137,23 @@ class _CategoryReader:
 
     def _read_replies(self, n_records: int) -> dict[str, Any]:
         """Return item id -> reply. Ids that the dataset contains twice are omitted."""
-        read = list(islice(_read_objects(self._files.results), n_records))
-        stated_ids = [
-            record.get("idx") if record.get("id") is None else record["id"] for record in read
-        ]
-        numbers = [stated for stated in stated_ids if is_integer(stated)]
+        records = list(islice(_read_objects(self._files.results), n_records))
+        recorded_ids = [_get_recorded_id(record) for record in records]
+        numbers = [recorded_id for recorded_id in recorded_ids if is_integer(recorded_id)]
+        # Some files count from 1, but item ids count from 0.
         first_number = 1 if numbers and min(numbers) == 1 else 0
+
         replies = {}
-        for position, (record, stated) in enumerate(zip(read, stated_ids, strict=True)):
-            number = stated - first_number if is_integer(stated) else position
-            item_id = stated if isinstance(stated, str) and stated else f"{self._category}_{number}"
-            if (
-                "result" in record
-                and item_id not in self._dataset.repeated_ids
-                and not _is_failed_request(record)
-            ):
+        for position, (record, recorded_id) in enumerate(zip(records, recorded_ids, strict=True)):
+            if is_integer(recorded_id):
+                item_id = f"{self._category}_{recorded_id - first_number}"
+            elif isinstance(recorded_id, str) and recorded_id:
+                item_id = recorded_id
+            else:
+                item_id = f"{self._category}_{position}"
+            if "result" not in record or _is_failed_request(record):
+                continue
+            if item_id not in self._dataset.repeated_ids:
                 replies[item_id] = record["result"]
         return replies
 
@@ -216,6 +218,12 @@ class _CategoryReader:
             return make_dataset_item(item_id, self._category, prompt, answer)
         except MALFORMED_DATA:
             return DatasetItem(item_id, self._category)
+
+
+def _get_recorded_id(record: dict[str, Any]) -> Any:
+    """Return the id of a result record. Old records have a number in `idx` instead."""
+    item_id = record.get("id")
+    return record.get("idx") if item_id is None else item_id
 
 
 @dataclass(slots=True)

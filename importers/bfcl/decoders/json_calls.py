@@ -182,13 +182,16 @@ def decode_xlam1(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     """
     text = require_text(result)
     try:
-        found = parse_json(text)
+        value = parse_json(text)
     except Undecodable as error:
         raise WrongFormat(str(error)) from None
-    listed = _require_list(found.get("tool_calls", []) if type(found) is dict else found)
-    return validate_calls(
-        (each.get("name", ""), each.get("arguments", {})) for each in listed if type(each) is dict
-    )
+    if type(value) is dict:
+        value = value.get("tool_calls", [])
+    calls = []
+    for call in _require_list(value):
+        if type(call) is dict:
+            calls.append((call.get("name", ""), call.get("arguments", {})))
+    return validate_calls(calls)
 
 
 def decode_xlam2(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001

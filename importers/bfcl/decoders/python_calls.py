@@ -60,84 +60,84 @@ def parse_simple_calls(text: str) -> Calls | None:
         return None
     if text == "[]":
         return []
-    position, calls = 1, []
-    while True:
-        head = CALL.match(text, position)
-        if head is None:
-            return None
-        name = head[1]
-        if name in RESERVED or ("." in name and not RESERVED.isdisjoint(name.split("."))):
-            return None
+    try:
+        return _SimpleCallReader(text).read_calls()
+    except _NotSimple:
+        return None
+
+
+class _NotSimple(Exception):
+    """Raised for text that needs the `ast` parser."""
+
+
+class _SimpleCallReader:
+    """Reads a list of calls from beginning to end. Methods raise _NotSimple for other syntax."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 1  # after the opening bracket
+
+    def read_calls(self) -> Calls:
+        calls = []
+        separator = ","
+        while separator == ",":
+            name = self._match(CALL)[1]
+            if not RESERVED.isdisjoint(name.split(".")):
+                raise _NotSimple
+            calls.append((name, self._read_arguments()))
+            separator = self._match(AFTER_CALL)[1]
+        if self._position != len(self._text):
+            raise _NotSimple
+        return calls
+
+    def _read_arguments(self) -> dict[str, Any]:
+        """Read the arguments of a call and its closing parenthesis."""
         arguments: dict[str, Any] = {}
-        after = _parse_simple_arguments(text, head.end(), arguments)
-        end = AFTER_CALL.match(text, after) if after is not None else None
-        if end is None:
-            return None
-        calls.append((name, arguments))
-        position = end.end()
-        if end[1] == "]":
-            return calls if position == len(text) else None
+        if self._is_next(")"):
+            self._position += 1
+            return arguments
+        separator = ","
+        while separator == ",":
+            name, *scalar, separator = self._match(ARGUMENT).groups()
+            if name in RESERVED:
+                raise _NotSimple
+            if separator is None:
+                # The pattern ends at the opening bracket of a list.
+                arguments[name] = self._read_elements()
+                separator = self._match(AFTER_LIST)[1]
+            else:
+                arguments[name] = _convert_scalar(*scalar)
+        return arguments
 
+    def _read_elements(self) -> list[Any]:
+        """Read the elements of a list and its closing bracket. A nested list is not simple."""
+        elements: list[Any] = []
+        if self._is_next("]"):
+            self._position += 1
+            return elements
+        separator = ","
+        while separator == ",":
+            *scalar, separator = self._match(ELEMENT).groups()
+            elements.append(_convert_scalar(*scalar))
+        return elements
 
-def _parse_simple_arguments(text: str, position: int, arguments: dict[str, Any]) -> int | None:
-    """Add the arguments of a call to `arguments`.
+    def _is_next(self, text: str) -> bool:
+        return self._text.startswith(text, self._position)
 
-    Returns the position after the call; None for other syntax.
-    """
-    if text.startswith(")", position):
-        return position + 1
-    while True:
-        found = ARGUMENT.match(text, position)
-        if found is None:
-            return None
-        name, single, double, whole, fraction, word, end = found.groups()
-        if name in RESERVED:
-            return None
-        position = found.end()
-        if end is None:
-            elements: list[Any] = []
-            after = _parse_simple_elements(text, position, elements)
-            closing = AFTER_LIST.match(text, after) if after is not None else None
-            if closing is None:
-                return None
-            arguments[name] = elements
-            position, end = closing.end(), closing[1]
-        else:
-            value = _convert_scalar(single, double, whole, fraction, word)
-            if value is RESERVED:
-                return None
-            arguments[name] = value
-        if end == ")":
-            return position
-
-
-def _parse_simple_elements(text: str, position: int, elements: list[Any]) -> int | None:
-    """Append the elements of a list of strings, numbers and constants to `elements`, and return the
-    position after the list. Returns None if the list contains anything else, such as a nested list.
-    """
-    if text.startswith("]", position):
-        return position + 1
-    while True:
-        found = ELEMENT.match(text, position)
-        if found is None:
-            return None
-        single, double, whole, fraction, word, end = found.groups()
-        value = _convert_scalar(single, double, whole, fraction, word)
-        if value is RESERVED:
-            return None
-        elements.append(value)
-        position = found.end()
-        if end == "]":
-            return position
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        """Match a pattern at the position, and go to its end."""
+        match = pattern.match(self._text, self._position)
+        if match is None:
+            raise _NotSimple
+        self._position = match.end()
+        return match
 
 
 def _convert_scalar(
     single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str
 ) -> Any:
     """Return the value of the groups of `SCALAR`: a string in `single` or `double` quotes, a
-    number, or a word.
-
-    Returns RESERVED for a keyword.
+    number, or a word. Raises _NotSimple for a keyword.
     """
     if single is not None:
         return single
@@ -147,7 +147,9 @@ def _convert_scalar(
         return int(whole) if fraction is None else float(whole + fraction)
     if word in CONSTANTS:
         return CONSTANTS[word]
-    return RESERVED if word in RESERVED else word
+    if word in RESERVED:
+        raise _NotSimple
+    return word
 
 
 PROSE_START = re.compile(
@@ -363,15 +365,23 @@ def clean_coder1(text: str) -> str:
 
 def decode_quoted(result: Any, context: DecoderContext) -> Calls:
     """Decode `['f(a=1)', 'g(b=2)']`, a list of calls in quotes."""
-    text = require_text(result).replace("\n", "")
+    reply = require_text(result).replace("\n", "")
     opening, closing = ("[ ", " ]") if context.is_v1 else ("[", "]")
-    text = text if text.startswith("[") else opening + text
-    text = text if text.endswith("]") else text + closing
-    if text.startswith("['"):
-        text = text.replace("['", "[").replace("', '", ", ").replace("','", ", ")
-    return parse_calls_in_language(
-        text.replace("']", "]") if text.endswith("']") else text, context
-    )
+    if not reply.startswith("["):
+        reply = opening + reply
+    if not reply.endswith("]"):
+        reply = reply + closing
+    return parse_calls_in_language(_remove_quotes_around_calls(reply), context)
+
+
+def _remove_quotes_around_calls(text: str) -> str:
+    """Return `['f(a=1)', 'g(b=2)']` as `[f(a=1), g(b=2)]`."""
+    unquoted = text
+    if unquoted.startswith("['"):
+        unquoted = unquoted.replace("['", "[").replace("', '", ", ").replace("','", ", ")
+    if unquoted.endswith("']"):
+        unquoted = unquoted.replace("']", "]")
+    return unquoted
 
 
 def decode_raven(result: Any, context: DecoderContext) -> Calls:

@@ -212,24 +212,33 @@ def decode_falcon(result: Any, context: DecoderContext) -> Calls:
 
     A reply without a block is an error in V4 only.
     """
-    _, tag, rest = require_text(result).partition(OPEN)
-    block = rest.partition(OPEN)[0].partition(CLOSE)[0]
+    text = require_text(result)
     try:
-        if not tag:
-            raise Undecodable("the text contains no <tool_call>")
-        block = block.strip()
-        if block.startswith("```") and block.endswith("```"):
-            block = block.strip("`").strip().removeprefix("json")
-        found = parse_json(block)
-        if type(found) is dict or (
-            type(found) is list and all(type(each) is dict for each in found)
-        ):
-            return read_json_calls(found)
+        calls = parse_json(_find_first_block(text))
+        if _is_call_or_list_of_calls(calls):
+            return read_json_calls(calls)
     except Undecodable:
         if context.version == "V4":
             raise
         return []
     raise Undecodable("the JSON is not a list of calls")
+
+
+def _find_first_block(text: str) -> str:
+    """Return the first `<tool_call>` block without tags and code fence. A new tag ends it."""
+    _, tag, rest = text.partition(OPEN)
+    if not tag:
+        raise Undecodable("the text contains no <tool_call>")
+    block = rest.partition(OPEN)[0].partition(CLOSE)[0].strip()
+    if block.startswith("```") and block.endswith("```"):
+        return block.strip("`").strip().removeprefix("json")
+    return block
+
+
+def _is_call_or_list_of_calls(value: Any) -> bool:
+    if type(value) is dict:
+        return True
+    return type(value) is list and all(type(element) is dict for element in value)
 
 
 def decode_tagged(result: Any, context: DecoderContext) -> Calls:

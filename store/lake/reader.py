@@ -7,11 +7,13 @@ the lake.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, cast
 
@@ -210,9 +212,10 @@ class LakeConnection:
         it.
         """
         current = read_part_again(self._files, part)
-        has_changed = current is not None and current.to_json() != part.to_json()
-        # The connection can access only the files that the lake had when it was opened.
-        if current is None or not has_changed or not current.files.keys() <= part.files.keys():
+        if current is None or current.to_json() == part.to_json():
+            self._omit_part(part, problem)
+        elif not current.files.keys() <= part.files.keys():
+            # The connection can access only the files that the lake had when it was opened.
             self._omit_part(part, problem)
         elif isinstance(current, LakeRun):
             self._delete_rows_of_run(current.number)
@@ -220,8 +223,8 @@ class LakeConnection:
             _insert_rows(self.connection, "sources", current.sources)
             self._contents.runs[current.number] = current
         else:
-            indexes = self._contents.indexes
-            indexes[[index.name for index in indexes].index(current.name)] = current
+            names = [index.name for index in self._contents.indexes]
+            self._contents.indexes[names.index(current.name)] = current
 
     def _omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
         if isinstance(part, LakeIndex):
@@ -321,19 +324,18 @@ class LakeConnection:
         if table == "items":
             columns = _omit_large_columns(columns)
             computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
+        # Indexes contain the values of computed columns. From the files of runs, they are computed.
+        index_columns = columns | {name: kind for name, (kind, _) in computed.items()}
+
         rest = self._list_runs_without_index(assigned)
         queries = self._build_table_queries(table, "rest", rest, columns, computed)
-
-        # Indexes contain the values of computed columns.
-        columns = columns | {name: kind for name, (kind, _) in computed.items()}
-        queries += self._build_table_queries(table, "whole", whole_indexes, columns)
+        queries += self._build_table_queries(table, "whole", whole_indexes, index_columns)
         for number, (index, runs) in enumerate(assigned):
-            if index in whole_indexes:
-                continue
-            # Function docs belong to no run. Those of changed runs do no harm.
-            where = "" if table == "functions" else f" WHERE run IN ({', '.join(map(str, runs))})"
-            for query in self._build_table_queries(table, f"part_{number}", [index], columns):
-                queries.append(query + where)
+            if index not in whole_indexes:
+                part_queries = self._build_table_queries(
+                    table, f"part_{number}", [index], index_columns
+                )
+                queries += [query + _build_run_condition(table, runs) for query in part_queries]
 
         # The table of issues is never empty: it has the issues that belong to no run.
         if not queries or table == "import_issues":
@@ -384,15 +386,14 @@ class LakeConnection:
 
         The query gets the paths from the DuckDB variable `{variable}_{table}`. `computed_columns`
         has additional columns, in the form of `COMPUTED_COLUMNS`. Raises _UnexpectedContentError if
-        a file has other columns. Only the first file is checked here, because DuckDB compares the
-        others with it.
+        a file has other columns.
         """
         file = f"{table}.parquet"
-        parts = [part for part in parts if file in part.files]
-        if not parts:
+        parts_with_file = [part for part in parts if file in part.files]
+        if not parts_with_file:
             return []
 
-        paths = [self._files.get_duckdb_path(f"{part.folder}/{file}") for part in parts]
+        paths = [self._files.get_duckdb_path(f"{part.folder}/{file}") for part in parts_with_file]
         self.connection.execute(f"SET VARIABLE {variable}_{table} = ?::VARCHAR[]", [paths])
         options = _HIVE_OPTIONS if variable == "complete" else "hive_partitioning=false"
         source = f"read_parquet(getvariable('{variable}_{table}'), {options})"
@@ -400,8 +401,9 @@ class LakeConnection:
         expected = column_types
         if computed_columns:  # their SQL uses the large columns
             expected = self._fetch_column_types(_TABLES[table])
+        # Only the first file is checked here, because DuckDB compares the others with it.
         if _describe_wrong_column(self._fetch_column_types(source), expected):
-            self._raise_for_wrong_columns(parts, file, options, expected)
+            self._raise_for_wrong_columns(parts_with_file, file, options, expected)
 
         selected = [f'"{name}"' for name in column_types]
         selected += [f"{sql} AS {name}" for name, (_, sql) in computed_columns.items()]
@@ -440,11 +442,10 @@ class LakeConnection:
             n_items = sum(self._contents.runs[run].row["n_items"] for run in index.runs)
             if path in empty_columns:
                 problem = f"is damaged (column {empty_columns[path]} has empty values)"
+                problems.append((index, f"items.parquet {problem}"))
             elif n_rows != n_items:
                 problem = f"does not match its runs ({n_rows:,} of {n_items:,} items)"
-            else:
-                continue
-            problems.append((index, f"items.parquet {problem}"))
+                problems.append((index, f"items.parquet {problem}"))
         if problems:
             raise _UnexpectedContentError(problems)
 
@@ -455,6 +456,13 @@ class LakeConnection:
             f"SELECT filename, '{name}' FROM {files} WHERE {name} IS NULL" for name in _REQUIRED
         ]
         return dict(self.connection.execute(" UNION ".join(queries)).fetchall())
+
+
+def _build_run_condition(table: str, runs: Iterable[int]) -> str:
+    # Function docs belong to no run. Those of changed runs do no harm.
+    if table == "functions":
+        return ""
+    return f" WHERE run IN ({', '.join(map(str, runs))})"
 
 
 def _omit_large_columns(column_types: Mapping[str, str]) -> dict[str, str]:
@@ -581,20 +589,29 @@ def _create_tables(connection: Connection, contents: LakeContents) -> None:
     connection.execute("ATTACH ':memory:' AS store")
     connection.execute("USE store")
     connection.execute(read_schema_sql())
-    connection.execute("CREATE SCHEMA internal")
-    for name, empty in _TABLES.items():
-        table = "item_rows" if name == "items" else name
-        connection.execute(
-            f"CREATE TABLE {empty} AS SELECT * FROM {table} LIMIT 0; DROP TABLE {table}"
-        )
+    _replace_large_tables(connection)
+
     runs = [contents.runs[number] for number in sorted(contents.runs)]
     build = lake_files.hash_text("".join(run.content_hash for run in runs))
     connection.execute(
         f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'), ('build', '{build}')"
     )
     _insert_rows(connection, "runs", (run.row for run in runs))
-    _insert_rows(connection, "sources", (source for run in runs for source in run.sources))
+    sources = itertools.chain.from_iterable(run.sources for run in runs)
+    _insert_rows(connection, "sources", sources)
     _insert_rows(connection, "internal.search_issues", contents.issues)
+
+
+def _replace_large_tables(connection: Connection) -> None:
+    """Replace the tables that become views by empty tables of other names, with the same
+    columns.
+    """
+    connection.execute("CREATE SCHEMA internal")
+    for name, empty_table in _TABLES.items():
+        table = "item_rows" if name == "items" else name
+        connection.execute(
+            f"CREATE TABLE {empty_table} AS SELECT * FROM {table} LIMIT 0; DROP TABLE {table}"
+        )
 
 
 def _insert_rows(connection: Connection, table: str, rows: Iterable[dict[str, Any]]) -> None:
@@ -618,25 +635,33 @@ def copy_items_to_new_store(lake: Workspace, item_numbers: Sequence[int]) -> Wor
             f"{workspace.root} already has imported runs. Choose another folder with --workspace"
             " DIR."
         )
-    items = sorted(set(map(strip_duplicate_mark, item_numbers)))
+    items = sorted({strip_duplicate_mark(number) for number in item_numbers})
     folder = workspace.temporary / str(os.getpid())
     with import_lock(workspace):
         workspace.files.make_folder(folder)
         try:
-            connection = connect_lake(lake, {get_run_number(item) for item in items})
-            try:
-                _write_items_to_parquet(connection, items, str(folder))
-            finally:
-                connection.close()
-            with StoreBuilder(workspace, folder, copy_existing=False) as builder:
-                for table in ("runs", "sources", *lake_files.TABLES):
-                    builder.load_parquet(
-                        "item_rows" if table == "items" else table, folder / f"{table}.parquet"
-                    )
-                builder.finish_and_replace_store()
+            _copy_items_to_folder(lake, items, folder)
+            _build_store_from_folder(workspace, folder)
         finally:
             workspace.files.remove(folder)
     return workspace
+
+
+def _copy_items_to_folder(lake: Workspace, items: Sequence[int], folder: Path) -> None:
+    connection = connect_lake(lake, {get_run_number(item) for item in items})
+    try:
+        _write_items_to_parquet(connection, items, str(folder))
+    finally:
+        connection.close()
+
+
+def _build_store_from_folder(workspace: Workspace, folder: Path) -> None:
+    """Replace the workspace's store by one with the rows of the Parquet files in a folder."""
+    with StoreBuilder(workspace, folder, copy_existing=False) as builder:
+        for name in ("runs", "sources", *lake_files.TABLES):
+            table = "item_rows" if name == "items" else name
+            builder.load_parquet(table, folder / f"{name}.parquet")
+        builder.finish_and_replace_store()
 
 
 def _write_items_to_parquet(connection: LakeConnection, items: Sequence[int], folder: str) -> None:

@@ -60,26 +60,21 @@ class LakeWriter:
         are then copied to the lake. Raises StoreError if another version of fcreview wrote the
         lake, and OSError if it cannot be written.
         """
-        self._files, self._part, self._scratch = files, part, scratch
+        self._files = files
+        self._scratch = scratch
         self._index = lake_files.LakeIndex(part, {}, computed=lake_files.COMPUTED_COLUMNS_VERSION)
-        self._copies: dict[
-            str, dict[int, Path]
-        ] = {}  # Parquet files in the scratch folder, by table and run number.
+        # Parquet files in the scratch folder, by table and run number
+        self._copies: dict[str, dict[int, Path]] = {}
         self.connection = connect_in_memory()
         self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
         self.connection.execute(
             f"SET memory_limit = '1GB'; SET temp_directory = {quote_path(scratch)}"
         )
-        folders = (
-            name.rpartition("/")[0]
-            for name in files.list_file_sizes()
-            if name.startswith("benchmark=")
-        )
-        numbers = ((folder.rpartition("=")[2], folder) for folder in folders)
-        self._taken = {int(number): folder for number, folder in numbers if number.isdecimal()}
-        """Folder of each run in the lake, by number."""
+        self._folder_by_run = _find_run_folders(files)
+
         marker = orjson.dumps({"format": lake_files.FORMAT, "schema": SCHEMA_VERSION})
-        if files.read_files([LAKE_FILE]).get(LAKE_FILE, marker) != marker:
+        existing_marker = files.read_files([LAKE_FILE]).get(LAKE_FILE)
+        if existing_marker is not None and existing_marker != marker:
             raise StoreError(f"the lake {files.location} {lake_files.OTHER_VERSION}")
         files.write_file(LAKE_FILE, marker)
 
@@ -133,7 +128,7 @@ class LakeWriter:
         """
         number = int(row["run"])
         run = lake_files.LakeRun(row, [source | {"run": number} for source in sources])
-        self._taken[number] = run.folder
+        self._folder_by_run[number] = run.folder
         for table, query in queries.items():
             self._write_parquet_file(run.folder, table, query, RUN_ROW_GROUP, run.files)
             if f"{table}.parquet" in run.files:
@@ -146,18 +141,23 @@ class LakeWriter:
         the next free number.
         """
         number = derive_run_number(run_key)
-        while (folder := self._taken.get(number)) is not None:
-            name = f"{folder}/{lake_files.RUN_FILE}"
-            try:
-                if (
-                    lake_files.parse_lake_run(self._files.read_files([name])[name]).row["key"]
-                    == run_key
-                ):
-                    break
-            except (ValueError, KeyError, TypeError, AttributeError):
-                break  # The new run replaces a damaged or incomplete run.
+        while number in self._folder_by_run:
+            # The new run also replaces a damaged or incomplete run.
+            existing_key = self._read_run_key(self._folder_by_run[number])
+            if existing_key in (None, run_key):
+                break
             number += 1
         return number
+
+    def _read_run_key(self, folder: str) -> str | None:
+        """Return the key of the run in a folder; None if the run is damaged or incomplete."""
+        name = f"{folder}/{lake_files.RUN_FILE}"
+        try:
+            content = self._files.read_files([name])[name]
+            key = lake_files.parse_lake_run(content).row["key"]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+        return str(key)
 
     def _write_parquet_file(
         self,
@@ -167,19 +167,24 @@ class LakeWriter:
         row_group_size: int,
         files: dict[str, lake_files.SizeAndHash],
     ) -> None:
-        number = folder.rpartition("=")[2] if "=" in folder else "index"
+        """Write the rows of a query to a Parquet file of a run or an index, and add the file to
+        `files`. A file without rows is not written, except that of the items.
+        """
+        is_run = "=" in folder
+        number = folder.rpartition("=")[2] if is_run else "index"
         path = self._scratch / f"{number}.{table}"
-        if table == "items" and number != "index":
+        source = query
+        if table == "items" and is_run:
             # Copying the rows first makes the bytes of the file independent of the other runs in
             # the store.
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
-            query = "FROM copied ORDER BY item"
+            source = "FROM copied ORDER BY item"
         options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {row_group_size}"
-        count = self.connection.execute(
-            f"COPY ({query}) TO {quote_path(path)} ({options})"
-        ).fetchall()[0][0]
+        copied = self.connection.execute(f"COPY ({source}) TO {quote_path(path)} ({options})")
+        ((n_rows,),) = copied.fetchall()
+
         name = f"{table}.parquet"
-        if not count and table != "items":
+        if not n_rows and table != "items":
             self._files.remove_file(f"{folder}/{name}")
             return
         self._files.copy_file(f"{folder}/{name}", path)
@@ -206,23 +211,34 @@ class LakeWriter:
         """Write the index of the runs that were added."""
         if not self._index.runs:
             return
-        large = ", ".join(lake_files.LARGE_COLUMNS)
         for table, paths in self._copies.items():
-            files = ", ".join(quote_path(path) for _, path in sorted(paths.items()))
+            path_by_number = sorted(paths.items())
+            files = ", ".join(quote_path(path) for _, path in path_by_number)
             source = f"read_parquet([{files}], hive_partitioning=false)"
-            small = f"SELECT * EXCLUDE ({large}), {lake_files.COMPUTED_COLUMNS_SQL} FROM {source} i"
-            query = small if table == "items" else f"FROM {source}"
-            if table == "functions":
-                query = (
-                    f"SELECT hash, any_value(name) AS name, any_value(document) AS document {query}"
-                    " GROUP BY hash"
-                )
-                query += " ORDER BY hash"
             row_group = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
-            self._write_parquet_file(self._index.folder, table, query, row_group, self._index.files)
+            self._write_parquet_file(
+                self._index.folder,
+                table,
+                _build_index_query(table, source),
+                row_group,
+                self._index.files,
+            )
         self._files.write_file(
             f"{self._index.folder}/{lake_files.INDEX_FILE}", self._index.to_json()
         )
+
+
+def _find_run_folders(files: LakeFiles) -> dict[int, str]:
+    """Return the folder of each run in the lake, by number: `benchmark=bfcl/run=7`."""
+    folders = {}
+    for name in files.list_file_sizes():
+        if not name.startswith("benchmark="):
+            continue
+        folder, _, _ = name.rpartition("/")
+        _, _, number = folder.rpartition("=")
+        if number.isdecimal():
+            folders[int(number)] = folder
+    return folders
 
 
 def _build_run_queries(store_number: int, lake_number: int) -> dict[str, str]:
@@ -237,7 +253,7 @@ def _build_run_queries(store_number: int, lake_number: int) -> dict[str, str]:
         "functions": "SELECT * FROM store.functions WHERE hash IN"
         f" (SELECT unnest(functions) FROM store.item_rows WHERE run = {store_number}) ORDER BY"
         " hash",
-        "import_issues": f"SELECT {lake_number}::INTEGER AS run, {item} (item & 4294967295) AS"
+        "import_issues": f"SELECT {lake_number}::INTEGER AS run, {item} (item % {ITEM_NUMBERS_PER_RUN}) AS"
         f" item, {_ISSUE_COLUMNS}"
         f" FROM store.import_issues WHERE run = {store_number} ORDER BY rowid",
     }
@@ -291,22 +307,24 @@ def import_part(
     The returned summary has the run numbers of the lake, and 0 for a run that failed.
     """
     summary = ImportSummary()
+    index_name = part.build_index_name(lake.paths)
+    import_name, _, _ = index_name.partition("-")
     with tempfile.TemporaryDirectory(prefix="fcreview-lake-") as name:
         scratch = Path(name)
-        own, twice = _select_plans_of_part(plans, part, find_workspace(scratch, scratch))
+        workspace_of_keys = find_workspace(scratch, scratch)
+        own_plans, issues_of_plans = _select_plans_of_part(plans, part, workspace_of_keys)
+        search_issues = [asdict(issue) for issue in [*issues, *issues_of_plans]]
+
         WorkspaceFiles(scratch).make_folder(scratch / "parquet")
-        with LakeWriter(
-            lake.files, part.build_index_name(lake.paths), scratch / "parquet"
-        ) as writer:
-            for number, batch in enumerate(_split_into_batches(own)):
+        with LakeWriter(lake.files, index_name, scratch / "parquet") as writer:
+            for number, batch in enumerate(_split_into_batches(own_plans)):
                 folder = scratch / f"batch-{number}"
                 workspace = find_workspace(folder, folder)
                 _import_batch(lake, batch, workspace, writer, summary)
                 workspace.files.remove(workspace.store)
-            found = [asdict(issue) for issue in [*issues, *twice]]
-            writer.write_issues(found, part.build_index_name(lake.paths).partition("-")[0])
-            summary.issues[:0] = found
+            writer.write_issues(search_issues, import_name)
             writer.write_index_of_added_runs()
+    summary.issues = search_issues + summary.issues
     return summary
 
 
@@ -324,19 +342,41 @@ def _select_plans_of_part(
 
 def _split_into_batches(plans: Sequence[RunPlan]) -> Iterator[list[RunPlan]]:
     batch: list[RunPlan] = []
-    size = 0
+    n_bytes = 0
     for plan in plans:
         batch.append(plan)
-        size += sum(
-            path.stat().st_size
-            for kind, path in iter_source_kinds_and_paths(plan)
-            if kind != "data" and path.is_file()
-        )
-        if size >= BATCH_BYTES:
+        n_bytes += _measure_result_files(plan)
+        if n_bytes >= BATCH_BYTES:
             yield batch
-            batch, size = [], 0
+            batch = []
+            n_bytes = 0
     if batch:
         yield batch
+
+
+def _measure_result_files(plan: RunPlan) -> int:
+    """Return the size of the run's files in bytes, without its dataset."""
+    n_bytes = 0
+    for kind, path in iter_source_kinds_and_paths(plan):
+        if kind != "data" and path.is_file():
+            n_bytes += path.stat().st_size
+    return n_bytes
+
+
+def _build_index_query(table: str, source: str) -> str:
+    """Return the query for the rows of an index, which has no large columns."""
+    if table == "items":
+        large_columns = ", ".join(lake_files.LARGE_COLUMNS)
+        return (
+            f"SELECT * EXCLUDE ({large_columns}), {lake_files.COMPUTED_COLUMNS_SQL} FROM {source} i"
+        )
+    if table == "functions":
+        # Several runs have the same functions.
+        return (
+            "SELECT hash, any_value(name) AS name, any_value(document) AS document"
+            f" FROM {source} GROUP BY hash ORDER BY hash"
+        )
+    return f"FROM {source}"
 
 
 def _import_batch(

@@ -49,12 +49,10 @@ class UnblindedAnalysis:
         workspace: Workspace,
         reviews: ReviewTables,
     ) -> None:
-        self._connection, self._lock, self._workspace, self._reviews = (
-            connection,
-            lock,
-            workspace,
-            reviews,
-        )
+        self._connection = connection
+        self._lock = lock
+        self._workspace = workspace
+        self._reviews = reviews
         self._frames: FrameCache = {}
 
     def fetch_judge_verdicts(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:

@@ -52,7 +52,10 @@ DuckDBType = str | list[Any] | dict[str, Any]
 """A column type in the notation of DuckDB's `from_json`: `"VARCHAR"`, `["VARCHAR"]` or `[{"source":
 "VARCHAR", "value": "JSON"}]`. An export format without a JSON type writes `JSON` values as text.
 """
-TEXT, NUMBER, FLAG, JSON = "VARCHAR", "BIGINT", "BOOLEAN", "JSON"
+TEXT = "VARCHAR"
+NUMBER = "BIGINT"
+FLAG = "BOOLEAN"
+JSON = "JSON"
 _TYPE_OF_KIND: dict[FieldKind, DuckDBType] = {
     "text": TEXT,
     "texts": [TEXT],

@@ -296,7 +296,8 @@ class QueueItemTable:
     """
 
     def __init__(self, connection: Connection, workspace: Workspace) -> None:
-        self._connection, self._workspace = connection, workspace
+        self._connection = connection
+        self._workspace = workspace
         self._queues: dict[str, QueueFile] = {}
         self._items: dict[str, list[int | None]] = {}
 

@@ -552,7 +552,8 @@ class ImportSummary:
 
 
 FROM_WHOLE_ITEMS = "FROM item_rows i LEFT JOIN questions q ON q.hash = i.question_hash"
-ALL_MESSAGES, ALL_CALLS = "list_concat(q.messages, i.messages)", "list_concat(q.calls, i.calls)"
+ALL_MESSAGES = "list_concat(q.messages, i.messages)"
+ALL_CALLS = "list_concat(q.calls, i.calls)"
 """SQL over `FROM_WHOLE_ITEMS` for all messages and all calls of an item, first those that belong
 to its question.
 """

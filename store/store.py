@@ -220,7 +220,8 @@ class Store:
         return self._run_query(lambda: self._orders.find_position(view, item))
 
     def measure_columns(self, view: View) -> ColumnWidths:
-        names, blind = self.run_names, self.blind
+        names = self.run_names
+        blind = self.blind
         return self._run_query(
             lambda: view_items.measure_columns(
                 self.connection, self._orders.get_order(view, 1), view.runs, names, blind=blind

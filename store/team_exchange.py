@@ -334,7 +334,8 @@ class _LineFile:
     """A file of journal lines, with the digests of its lines in memory."""
 
     def __init__(self, workspace: Workspace, path: Path) -> None:
-        self._files, self._path = workspace.files, path
+        self._files = workspace.files
+        self._path = path
         self._digests: set[bytes] = set()
         self._state = (0, 0)  # inode and size of the file when it was last read or written
 
@@ -343,7 +344,8 @@ class _LineFile:
             with self._files.open_file(self._path) as file:
                 self._update_digests(file.fileno())
         except FileNotFoundError:
-            self._digests, self._state = set(), (0, 0)
+            self._digests = set()
+            self._state = (0, 0)
         return self._digests
 
     def find_new_lines(self, lines: Sequence[bytes]) -> list[bytes]:
@@ -422,7 +424,8 @@ class Outbox:
             str, str
         ] = {}  # reason by hash of the line, since the last `find_missing_lines`
         self.sent_bytes = sent_bytes
-        self._files, self._path = workspace.files, workspace.reviews / f"{annotator}.jsonl"
+        self._files = workspace.files
+        self._path = workspace.reviews / f"{annotator}.jsonl"
         self._offset = sent_bytes
         self._inode = 0
         self._known: set[str] = set()  # hashes of lines that the server has or has refused

@@ -175,7 +175,8 @@ def _is_similar_name(first: str, second: str) -> bool:
 
 
 def _is_equal_call(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
-    wanted, given = golden.arguments, predicted.arguments
+    wanted = golden.arguments
+    given = predicted.arguments
     if wanted is None or given is None or not are_arguments_accepted(wanted, given):
         return False
     return is_same_function(golden, predicted, rules)

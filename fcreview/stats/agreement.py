@@ -102,7 +102,8 @@ class RatingTable:
         """Count the annotators who chose each label in each pattern, of shape (patterns,
         label_keys).
         """
-        n_patterns, size = len(self.cells), len(self.label_keys)
+        n_patterns = len(self.cells)
+        size = len(self.label_keys)
         numbered = self.cells + size * np.arange(n_patterns)[:, np.newaxis]
         chosen = np.bincount(numbered[self.cells != NO_LABEL], minlength=n_patterns * size)
         return chosen.reshape(n_patterns, size)

@@ -49,7 +49,8 @@ def build_cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
     annotators in each pattern.
     """
     one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
-    first, second = one_hot[:, 0], one_hot[:, 1]
+    first = one_hot[:, 0]
+    second = one_hot[:, 1]
     equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
 
     def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
@@ -113,7 +114,8 @@ def build_weighted_kappa(labels: NDArray[np.int64], weights: FloatArray) -> Stat
     annotators in each pattern.
     """
     one_hot = np.eye(len(weights))[labels]
-    first, second = one_hot[:, 0], one_hot[:, 1]
+    first = one_hot[:, 0]
+    second = one_hot[:, 1]
     agreement = weights[labels[:, 0], labels[:, 1]]
 
     def compute_kappa(pattern_counts: FloatArray) -> FloatArray:

@@ -400,7 +400,8 @@ class MetricCalculator:
 
         `reviewed_items` are the same items as `automatic_items`, with human verdicts.
         """
-        self._items, self._compute_metrics = list(reviewed_items), compute_metrics
+        self._items = list(reviewed_items)
+        self._compute_metrics = compute_metrics
         self._automatic = [item.valid for item in automatic_items]
         self._cache: dict[tuple[int, bool], ScoredItem] = {}
 

@@ -416,10 +416,8 @@ def compute_calibrations(
 
 
 def calibrate_group(group: VerdictPairGroup) -> Calibration:
-    cells, n_random = (
-        _count_confusion_cells(group.pairs),
-        sum(pair.is_random for pair in group.pairs),
-    )
+    cells = _count_confusion_cells(group.pairs)
+    n_random = sum(pair.is_random for pair in group.pairs)
     return Calibration(
         group.scope,
         name=group.name,

@@ -1082,7 +1082,8 @@ def compute_upset_score(passing_rates: Sequence[float], failing_rates: Sequence[
     be sorted: the Mann-Whitney U statistic as a standard score (1947), without correction for ties;
     0 if all runs agree.
     """
-    n, m = len(passing_rates), len(failing_rates)
+    n = len(passing_rates)
+    m = len(failing_rates)
     if not n or not m:
         return 0.0
     u = sum(

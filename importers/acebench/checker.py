@@ -35,7 +35,8 @@ PYTHON_TYPES: dict[str, type] = {
 NESTED_TYPES = ("array", "tuple", "list(string)", "list(enum)", "object", "objectArray")
 _NORMALISATION = str.maketrans("'", '"', " ,./-_*^")
 
-GROUND_TRUTH, MILE_STONE = "ground_truth", "mile_stone"
+GROUND_TRUTH = "ground_truth"
+MILE_STONE = "mile_stone"
 # Error types, such as "wrong number of class", are spelled as in the evaluator.
 UNCLEAR_ERROR = "simple_function_checker:unclear"
 REQUIRED_PHRASES = {

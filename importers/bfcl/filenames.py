@@ -286,7 +286,8 @@ def _describe_ignored_file(path: Path) -> str | None:
     """Return the text of the import notice for an ignored BFCL file; None if the file is not
     ignored.
     """
-    name, folders = path.name, path.parts[-6:-1]
+    name = path.name
+    folders = path.parts[-6:-1]
     if "memory_snapshot" in folders and path.suffix == ".json":
         return "memory snapshots of the memory categories"
     if name.endswith("_prereq_result.json"):

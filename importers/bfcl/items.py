@@ -120,7 +120,8 @@ def _make_corrected_copy(
 
 
 DECODER_FIELD = "decoder"
-CHECKER, CHECKER_WITH_ERRATA = "checker", "checker with errata"
+CHECKER = "checker"
+CHECKER_WITH_ERRATA = "checker with errata"
 """Values of `Verdict.by` for recomputed verdicts, without and with errata."""
 WHOLE_ITEM_ERRORS = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
 """Error types of multi-turn items that are not caused by a single call."""

@@ -164,9 +164,11 @@ def _check_integer_size(operation: ast.operator, left: int, right: int) -> None:
 def _check_sequence_length(operation: ast.operator, left: Any, right: Any) -> None:
     """Raise UnsupportedArithmetic if a repetition or a concatenation would be too long."""
     if isinstance(operation, ast.Mult):
-        sequence, times = left, right
+        sequence = left
+        times = right
         if not isinstance(left, SEQUENCE_TYPES):
-            sequence, times = right, left
+            sequence = right
+            times = left
         if isinstance(times, int) and len(sequence) * max(times, 0) > MAX_SEQUENCE_LENGTH:
             raise UnsupportedArithmetic("the value of a repetition is too long")
         return

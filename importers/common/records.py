@@ -218,7 +218,8 @@ def read_failure_count(header: Mapping[str, Any]) -> int | None:
     """Return the number of failures in a header; None if `total_count` or `correct_count` is
     missing or invalid.
     """
-    total, correct = header.get("total_count"), header.get("correct_count")
+    total = header.get("total_count")
+    correct = header.get("correct_count")
     if type(total) is not int or type(correct) is not int or not 0 <= correct <= total:
         return None
     return total - correct

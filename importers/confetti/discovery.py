@@ -13,7 +13,8 @@ from fcreview.importers.common.discovery import list_telling_folders, report_mis
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
-CALLS_CATEGORY, ACTS_CATEGORY = "conversationsclean", "dialogacts"
+CALLS_CATEGORY = "conversationsclean"
+ACTS_CATEGORY = "dialogacts"
 RESULT_FILES = {f"BFCL_v2_{name}_result.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
 SCORE_FILES = {f"BFCL_v2_{name}_score.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
 QUESTION_FILES = {f"BFCL_v2_{name}.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}

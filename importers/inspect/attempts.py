@@ -134,7 +134,8 @@ class _Candidate:
 
         A log that cannot be read is not finished and has no samples.
         """
-        is_finished, n_samples = bool(log.paths), 0
+        is_finished = bool(log.paths)
+        n_samples = 0
         columns: list[Any] = []
         for path in log.paths:
             try:

@@ -332,4 +332,5 @@ def _attach_bfcl_dataset(
     }
     sources = plan.importer_data or LogSources()
     plan.importer_data = replace(sources, datasets=datasets)
-    plan.data, plan.run.dataset = search.data, search.run.dataset
+    plan.data = search.data
+    plan.run.dataset = search.run.dataset

@@ -95,7 +95,8 @@ class _EventCollector:
             self.data.has_scorer_error = self.data.has_scorer_error or is_in_scorer
 
     def _open_span(self, event: dict[str, Any]) -> None:
-        span_id, name = str(event.get("id")), str(event.get("name"))
+        span_id = str(event.get("id"))
+        name = str(event.get("name"))
         self._parents[span_id] = event.get("parent_id")
         self._last_span_type = event.get("type")
         if event.get("type") == "scorer":

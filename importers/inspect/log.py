@@ -54,8 +54,10 @@ from fcreview.safe_files import (
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
 
-HEADER, START = "header.json", "_journal/start.json"
-SUMMARIES, JOURNAL_SUMMARIES = "summaries.json", "_journal/summaries/"
+HEADER = "header.json"
+START = "_journal/start.json"
+SUMMARIES = "summaries.json"
+JOURNAL_SUMMARIES = "_journal/summaries/"
 SAMPLE_FOLDER = "samples/"
 LOG_FIELDS = frozenset(
     {"version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions"}
@@ -517,7 +519,9 @@ def _iterate_json_scores(file: BinaryIO, path: Path) -> Iterator[dict[str, Any]]
 
 def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[_JsonSamplePlace]]:
     """Return a log without its samples, and the places of the samples."""
-    header, broken, stream = dict[str, Any](), "", _make_json_stream(file)
+    header = dict[str, Any]()
+    broken = ""
+    stream = _make_json_stream(file)
     places: list[_JsonSamplePlace] = []
     try:
         for key in stream.iterate_keys():
@@ -537,7 +541,8 @@ def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[
 def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
     """Read the id and the epoch of a sample, which are its first fields, and skip the rest."""
     stream.peek_after_space()
-    line, offset = stream.line, stream.position
+    line = stream.line
+    offset = stream.position
     found: dict[str, Any] = {}
     if stream.peek_after_space() != b"{":
         stream.skip_value()

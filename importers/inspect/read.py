@@ -307,7 +307,8 @@ def _report_values(path: str, statistics: LogStatistics) -> Iterator[ImportIssue
 
 
 def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
-    status, path = log.header.get("status"), str(log.path)
+    status = log.header.get("status")
+    path = str(log.path)
     if not log.has_header:
         what = (
             "the log is incomplete, because its run is still active or has crashed. The finished"
@@ -463,7 +464,8 @@ def _describe_log_update(update: dict[str, Any]) -> dict[str, Any]:
 
 def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     """Read an item. If the sample occurs twice, add an issue to the second one and return None."""
-    sample_id, epoch = sample.value.get("id"), sample.value.get("epoch")
+    sample_id = sample.value.get("id")
+    epoch = sample.value.get("epoch")
     epoch = epoch if is_integer(epoch) and epoch > 0 else 1
     item_id = _make_item_id(sample_id, epoch, sample, context)
     if item_id is None:

@@ -21,7 +21,8 @@ from fcreview.importers.inspect.scores import (
     to_json_value,
 )
 
-LOWER, HIGHER = "lower", "higher"
+LOWER = "lower"
+HIGHER = "higher"
 MAX_KEYS = 200
 """Maximum number of keys of object scores for which there are scales."""
 

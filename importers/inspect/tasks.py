@@ -175,7 +175,8 @@ def _has_mixed_spellings(item: Item) -> bool:
 
 
 RULES = "BFCL rules"
-MULTI_TURN, AGENTIC = "multi_turn", "agentic"
+MULTI_TURN = "multi_turn"
+AGENTIC = "agentic"
 NO_EXEC_NOTE = "BFCL V4 has no executable categories"
 _SHOWN_FIELDS = frozenset(
     {

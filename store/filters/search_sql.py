@@ -281,7 +281,8 @@ def match_choice(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder
 def match_number(column: str) -> ConditionBuilder:
     def build_condition(term: FilterTerm) -> SqlCondition:
         op = "=" if term.op == ":" else term.op
-        parts, params = [], []
+        parts = []
+        params = []
         for value in term.values:
             if value.text.lower() == "none" and op == "=":
                 parts.append(f"{column} IS NULL")

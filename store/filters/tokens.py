@@ -219,7 +219,8 @@ class ExactTermBuilder:
 
     def __init__(self, key: str, values: Iterable[str | None], separator: str = ":") -> None:
         """Args: values: all values of the key, which the terms must distinguish."""
-        self._key, self._separator = key, separator
+        self._key = key
+        self._separator = separator
         self._spellings: dict[str, set[str]] = {}  # lower-case value -> its spellings
         for value in values:
             if value is not None:

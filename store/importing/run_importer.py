@@ -653,7 +653,9 @@ class _Import:
 
     def _record_success(self, builder: StoreBuilder, outcome: ReadOutcome) -> None:
         """Write the row of a loaded run, and add its issues and counts to the summary."""
-        job, staged, info = outcome.job, outcome.staged, outcome.info
+        job = outcome.job
+        staged = outcome.staged
+        info = outcome.info
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
         key = build_run_key(self.workspace, job.plan.run)
         self._named_runs[job.run_number] = info

@@ -39,7 +39,8 @@ from fcreview.store.rows import ITEM_COLUMNS, make_item_number
 _MAX_CACHED_LISTS = 20_000  # maximum number of function lists whose hashes are cached
 _LIST_FIELDS = ("predicted", "pairs", "verdicts")
 _SHARED_FIELDS = tuple(name for name in ITEM_COLUMNS if name not in RUN_SPECIFIC_FIELDS)
-_get_run_specific, _get_shared = attrgetter(*RUN_SPECIFIC_FIELDS), attrgetter(*_SHARED_FIELDS)
+_get_run_specific = attrgetter(*RUN_SPECIFIC_FIELDS)
+_get_shared = attrgetter(*_SHARED_FIELDS)
 _get_lists = attrgetter(*_LIST_FIELDS)
 _NO_MESSAGES: SharedList[Message] = SharedList()
 
@@ -365,10 +366,8 @@ def redact_json(value: dict[str, Any]) -> Any:
 
 
 def _redact_issue(issue: ImportIssue, item_id: str | None, seq: int | None) -> dict[str, Any]:
-    what, raw = (
-        redact_api_keys_in_text(issue.what),
-        issue.raw and redact_api_keys_in_text(issue.raw),
-    )
+    what = redact_api_keys_in_text(issue.what)
+    raw = issue.raw and redact_api_keys_in_text(issue.raw)
     item = issue.item or item_id
     return {
         **asdict(issue),

@@ -86,7 +86,8 @@ _ISSUE_TYPES: dict[str, tuple[type, ...]] = {
 """Types of the fields in a file `_issues/NAME.json`."""
 RUN_ADVICE = "The run is omitted. Import it again."
 INDEX_ADVICE = "Queries are slower without this index. Import this part of the runs again."
-RUN_FILE, INDEX_FILE = "_run.json", "_index.json"
+RUN_FILE = "_run.json"
+INDEX_FILE = "_index.json"
 LAKE_FILE = "_lake.json"  # file that makes a folder a lake
 _COPY_BYTES = 1 << 20
 _FOLDER_PREFIXES = ("benchmark=", "run=", "_")

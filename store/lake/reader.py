@@ -121,7 +121,9 @@ class LakeConnection:
     has_file_for_each_run = True  # see `fcreview.store.database.and_runs_of_items_sql`
 
     def __init__(self, connection: Connection, files: LakeFiles, contents: LakeContents) -> None:
-        self.connection, self._files, self._contents = connection, files, contents
+        self.connection = connection
+        self._files = files
+        self._contents = contents
         self._has_computed_columns = False
         self._are_files_intact = False  # whether the hashes of all files were checked
         self.problems = list(contents.problems)  # one message for each damaged file

@@ -30,7 +30,9 @@ from fcreview.store.lake.lake_files import LAKE_FILE, LakeFiles
 from fcreview.store.rows import ITEM_NUMBERS_PER_RUN, ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 
-RUN_ROW_GROUP, INDEX_ROW_GROUP, FUNCTIONS_ROW_GROUP = 4_096, 32_768, 2_048
+RUN_ROW_GROUP = 4_096
+INDEX_ROW_GROUP = 32_768
+FUNCTIONS_ROW_GROUP = 2_048
 """Number of rows in a row group of each Parquet file.
 
 To read an item, DuckDB reads a whole row group.

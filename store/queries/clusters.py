@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from fcreview.store.rows import View
 
-ANY_INCIDENT_TERM, NO_INCIDENT_TERM = "incident:any", "incident:none"
+ANY_INCIDENT_TERM = "incident:any"
+NO_INCIDENT_TERM = "incident:none"
 UNCOUNTED_KINDS = ("limit", "empty_reply")
 """Kinds of incidents that figures count only if a reviewer sets the mark."""
 MAX_TEXT_CHARS = 200  # maximum length of the text of a failure in `Cluster.difference`

@@ -365,7 +365,8 @@ def _parse_row(
     if row.is_incident:
         row.first_difference = describe_incident(row.incident or "", row.incident_certainty)
     if row.run in runs:
-        row.model, row.run_name = runs[row.run].model, run_names[row.run]
+        row.model = runs[row.run].model
+        row.run_name = run_names[row.run]
     for name in _JSON_COLUMNS:
         text = getattr(row, name)
         if text is not None:

@@ -279,7 +279,8 @@ class _ScoreReader:
         return found
 
     def _is_complete(self, header: dict[str, Any], n_entries: int) -> bool:
-        total, correct = header.get("total_count"), header.get("correct_count")
+        total = header.get("total_count")
+        correct = header.get("correct_count")
         if not is_integer(total) or not is_integer(correct):
             return False
         return bool(total - correct == n_entries and len(self._item_ids) <= total)

@@ -94,7 +94,8 @@ def decode_any_list(result: list[Any]) -> Calls:
     calls: list[tuple[Any, Any]] = []
     for call in result:
         if type(call) is dict and "tool_name" in call and "parameters" in call:
-            name, arguments = call["tool_name"], call["parameters"]
+            name = call["tool_name"]
+            arguments = call["parameters"]
         else:
             name, arguments = _first_key_and_value(call)
         if type(arguments) is str:

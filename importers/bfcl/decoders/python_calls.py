@@ -346,7 +346,8 @@ def decode_nemotron(result: Any, context: DecoderContext) -> Calls:
 
 def clean_gemma1(text: str) -> str:
     """Return the text from the first `[` to the last `]`."""
-    start, end = text.find("["), text.rfind("]")
+    start = text.find("[")
+    end = text.rfind("]")
     if start < 0 or end < start:
         raise Undecodable("the text contains no [ ... ]")
     return text[start : end + 1]

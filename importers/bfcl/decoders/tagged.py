@@ -50,7 +50,8 @@ class _FunctionGemmaReader:
     """
 
     def __init__(self, text: str) -> None:
-        self.text, self.position = text, 0
+        self.text = text
+        self.position = 0
 
     def read_object(self) -> dict[str, Any]:
         self.position += 1
@@ -121,9 +122,12 @@ def _parse_bare_word(word: str) -> Any:
     return CONSTANTS.get(word, word)
 
 
-THOUGHT, THOUGHT_END = "<|thought_start|>", "<|thought_end|>"
-START, END = "<|tool_call_start|>", "<|tool_call_end|>"
-FENCE_START, FENCE_END = re.compile(r"\s*`*\s*(?:python\b)?\s*"), re.compile(r"\s*`*\s*\Z")
+THOUGHT = "<|thought_start|>"
+THOUGHT_END = "<|thought_end|>"
+START = "<|tool_call_start|>"
+END = "<|tool_call_end|>"
+FENCE_START = re.compile(r"\s*`*\s*(?:python\b)?\s*")
+FENCE_END = re.compile(r"\s*`*\s*\Z")
 
 
 def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
@@ -155,7 +159,8 @@ def _parse_call_statements(text: str) -> Calls:
     return calls
 
 
-OPEN, CLOSE = "<tool_call>", "</tool_call>"
+OPEN = "<tool_call>"
+CLOSE = "</tool_call>"
 
 
 def decode_hermes(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
@@ -163,7 +168,8 @@ def decode_hermes(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
 
     All other lines are ignored.
     """
-    found, is_open = [], False
+    found = []
+    is_open = False
     for line in require_text(result).split("\n"):
         if line not in (OPEN, CLOSE) and is_open:
             found.append(read_json_call(parse_json(line.replace("'", '"'))))

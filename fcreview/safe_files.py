@@ -342,13 +342,13 @@ def read_member_at(file: BinaryIO, header_offset: int) -> bytes:
     the start of the archive. A content longer than `MAX_RECORD_BYTES` is cut. Raises ArchiveError.
     """
     archive = open_archive(file)
-    member = next(
-        (each for each in archive.infolist() if each.header_offset == header_offset), None
-    )
-    if member is None:
+    members = [each for each in archive.infolist() if each.header_offset == header_offset]
+    if not members:
         raise ArchiveError(f"the archive has no member at byte {header_offset}")
-    data = open_member(archive, member).read(MAX_RECORD_BYTES + 1)
-    return data[:MAX_RECORD_BYTES] + b" ... [cut]" if len(data) > MAX_RECORD_BYTES else data
+    content = open_member(archive, members[0]).read(MAX_RECORD_BYTES + 1)
+    if len(content) > MAX_RECORD_BYTES:
+        return content[:MAX_RECORD_BYTES] + b" ... [cut]"
+    return content
 
 
 def read_first_member(file: BinaryIO, expected_name: bytes, max_bytes: int) -> bytes | None:
@@ -372,26 +372,39 @@ def read_first_member(file: BinaryIO, expected_name: bytes, max_bytes: int) -> b
         return None
 
 
+ZIP_STORED = 0
+ZIP_DEFLATED = 8
+ZIP_ZSTANDARD = 93
+"""Method of Inspect's archives, which `zipfile` knows only from Python 3.14 on."""
+
+
 def _decompress(data: bytes, zip_method: int, max_bytes: int) -> bytes | None:
-    if zip_method == 0:
+    """Decompress the start of a member. Returns None if the data or the method is not usable."""
+    if zip_method == ZIP_STORED:
         return data
-    if zip_method == 8:
-        inflater = zlib.decompressobj(-15)
+    if zip_method == ZIP_DEFLATED:
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)  # without a zlib header
         content = inflater.decompress(data, max_bytes)
         return content if inflater.eof else None
-    if zip_method != 93:
-        return None
+    if zip_method == ZIP_ZSTANDARD:
+        return _decompress_zstandard(data, max_bytes)
+    return None
+
+
+def _decompress_zstandard(data: bytes, max_bytes: int) -> bytes | None:
+    """Decompress the frames that follow each other. Returns None if the last one is cut off."""
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
     content = b""
-    while data and len(content) <= max_bytes:
+    remaining = data
+    while remaining and len(content) <= max_bytes:
         decompressor = zstd.ZstdDecompressor()
-        content += decompressor.decompress(data, max_bytes)
+        content += decompressor.decompress(remaining, max_bytes)
         if not decompressor.eof:
             return None
-        data = decompressor.unused_data
+        remaining = decompressor.unused_data
     return content
 
 

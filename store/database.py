@@ -227,15 +227,17 @@ def disable_external_access(
     """Block the access of all statements on this connection to files, except `allowed_files` and
     `allowed_folders`. Attached databases stay accessible. The restriction cannot be undone.
     """
-    paths = dict.fromkeys(
-        name for file in allowed_files for name in (os.fspath(file), to_duckdb_path(file))
-    )
-    connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, paths))}]")
+    paths: list[str] = []
+    for file in allowed_files:
+        # DuckDB may use either form of a path.
+        paths += [os.fspath(file), to_duckdb_path(file)]
+    quoted_paths = ", ".join(quote_literal(path) for path in dict.fromkeys(paths))
+    connection.execute(f"SET allowed_paths = [{quoted_paths}]")
     if allowed_folders:
         # A folder itself may have a special name, so the path of a file in it is converted.
         folders = [os.path.dirname(to_duckdb_path(folder / "file")) for folder in allowed_folders]  # noqa: PTH120
-        quoted = ", ".join(quote_literal(f"{folder}/") for folder in folders)
-        connection.execute(f"SET allowed_directories = [{quoted}]")
+        quoted_folders = ", ".join(quote_literal(f"{folder}/") for folder in folders)
+        connection.execute(f"SET allowed_directories = [{quoted_folders}]")
     connection.execute("SET enable_external_access = false")
 
 

@@ -122,7 +122,10 @@ class QueueFile:
     shares: list[AnnotatorShare]
 
     def find_share(self, annotator: str | None) -> AnnotatorShare | None:
-        return next((share for share in self.shares if share.annotator == annotator), None)
+        for share in self.shares:
+            if share.annotator == annotator:
+                return share
+        return None
 
     def has_same_content(self, other: QueueFile) -> bool:
         """Return whether both files have the same content, except the time of creation and the
@@ -441,16 +444,19 @@ def _measure_share_progress(
 def _has_verdict(
     key: ItemKey, item: int, annotator: str, reviews: ReviewTables, *, is_duplicate: bool
 ) -> bool:
-    reference = next(
-        (each for each in reviews.items.find_loaded_items(key) if each.item == item), None
-    )
-    if reference is None:
-        return False
-    hashes = reference.prediction_hash, reference.golden_hash
-    opinions = reviews.events.compute_opinions_of_annotator(
-        key, annotator, *hashes, is_duplicate=is_duplicate
-    )
-    return (
-        annotator
-        in collect_verdicts(opinions, reviews.get_roll_up_context(item))[ITEM_CORRECT].verdicts
-    )
+    """Whether an annotator has a verdict on an item that is not stale, or on its hidden
+    duplicate.
+    """
+    for reference in reviews.items.find_loaded_items(key):
+        if reference.item != item:
+            continue
+        opinions = reviews.events.compute_opinions_of_annotator(
+            key,
+            annotator,
+            reference.prediction_hash,
+            reference.golden_hash,
+            is_duplicate=is_duplicate,
+        )
+        verdicts = collect_verdicts(opinions, reviews.get_roll_up_context(item))
+        return annotator in verdicts[ITEM_CORRECT].verdicts
+    return False

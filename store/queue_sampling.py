@@ -332,20 +332,19 @@ class SamplingFrame:
         """Return the frame without the items of the queues, and without the other items of their
         clusters.
         """
-        drawn = {content_key for queue in queues for content_key in list_content_keys(queue)}
-        drawn_clusters = {
-            self.clusters[content_key] for content_key in drawn if content_key in self.clusters
-        }
-        strata = {
-            content_key: stratum
-            for content_key, stratum in self.strata.items()
-            if content_key not in drawn and self.clusters.get(content_key) not in drawn_clusters
-        }
-        clusters = {
-            content_key: cluster
-            for content_key, cluster in self.clusters.items()
-            if content_key in strata
-        }
+        drawn: set[ContentKey] = set()
+        for queue in queues:
+            drawn.update(list_content_keys(queue))
+        drawn_clusters = {self.clusters[key] for key in drawn if key in self.clusters}
+        strata = {}
+        clusters = {}
+        for key, stratum in self.strata.items():
+            cluster = self.clusters.get(key)
+            if key in drawn or cluster in drawn_clusters:
+                continue
+            strata[key] = stratum
+            if cluster is not None:
+                clusters[key] = cluster
         return SamplingFrame(strata, clusters)
 
 

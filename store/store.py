@@ -573,15 +573,21 @@ class Store:
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
         items = list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
-        fetched = view_items.fetch_rows(
+        row_by_item = {}
+        for row in view_items.fetch_rows(
             self.connection, items, self.runs, self.run_names, blind=self.blind
-        )
-        rows = {row.item: row for row in fetched}
-        return [
-            item_detail.adapt_row_to_duplicate(rows[item], number, self.reviews, blind=self.blind)
-            for number in item_numbers
-            if (item := strip_duplicate_mark(number)) in rows
-        ]
+        ):
+            row_by_item[row.item] = row
+
+        rows = []
+        for number in item_numbers:
+            item_row = row_by_item.get(strip_duplicate_mark(number))
+            if item_row is not None:
+                adapted = item_detail.adapt_row_to_duplicate(
+                    item_row, number, self.reviews, blind=self.blind
+                )
+                rows.append(adapted)
+        return rows
 
     def _read_detail(self, item: int) -> ItemDetail:
         details = self._read_details([item])
@@ -607,19 +613,17 @@ class Store:
         for row in self._fetch_rows(item_numbers):
             item = items.get(strip_duplicate_mark(row.item))
             if item is None:
-                lake = self.workspace.lake
-                file = (
-                    f"{lake}/benchmark=*/run={row.run}/items.parquet"
-                    if lake
-                    else self.workspace.store
-                )
-                raise StoreError(
-                    f"{file} is damaged (item {row.id} is missing or has no"
-                    f" id){database.IMPORT_AGAIN}"
-                )
-            details.append(
-                item_detail.build_detail(
-                    row, self.runs[row.run], item, self.reviews, blind=self.blind
-                )
+                raise self._make_damage_error(row)
+            detail = item_detail.build_detail(
+                row, self.runs[row.run], item, self.reviews, blind=self.blind
             )
+            details.append(detail)
         return details
+
+    def _make_damage_error(self, row: QueueRow) -> StoreError:
+        file = str(self.workspace.store)
+        if self.workspace.lake:
+            file = f"{self.workspace.lake}/benchmark=*/run={row.run}/items.parquet"
+        return StoreError(
+            f"{file} is damaged (item {row.id} is missing or has no id){database.IMPORT_AGAIN}"
+        )

@@ -274,11 +274,13 @@ class Inbox:
     def count_lost_lines_by_annotator(self, lines: Sequence[PulledLine]) -> dict[str, int]:
         """Return the number of stored lines of each annotator that the server no longer has."""
         delivered = {_line_digest(line.body) for line in lines}
-        lost: dict[str, int] = {}
+        n_lost_by_annotator: dict[str, int] = {}
         for path in self._list_files():
-            if count := len(self._get_line_file(path).read_line_digests() - delivered):
-                lost[path.stem] = lost.get(path.stem, 0) + count
-        return lost
+            lost = self._get_line_file(path).read_line_digests() - delivered
+            if lost:
+                n_earlier = n_lost_by_annotator.get(path.stem, 0)
+                n_lost_by_annotator[path.stem] = n_earlier + len(lost)
+        return n_lost_by_annotator
 
     def measure_file_sizes(self) -> dict[str, int]:
         """Return the size in bytes of each file of received lines, by its path in `reviews/`."""
@@ -319,15 +321,16 @@ class Inbox:
                 return False
         except AnnotatorError:
             return False
-        folders = (
+        known_names = {self.annotator}
+        for folder in (
             self._workspace.reviews,
             self._workspace.team_reviews,
             self._workspace.informed_team_reviews,
+        ):
+            known_names.update(path.stem for path in folder.glob("*.jsonl"))
+        return not any(
+            known_name != name and is_same_filename(known_name, name) for known_name in known_names
         )
-        others = {path.stem for folder in folders for path in folder.glob("*.jsonl")} | {
-            self.annotator
-        }
-        return not any(other != name and is_same_filename(other, name) for other in others)
 
 
 class _LineFile:
@@ -504,24 +507,27 @@ class Outbox:
         replaced.
         """
         try:
-            with self._files.open_file(self._path) as file:
-                check_file_size(file.fileno(), str(self._path), MAX_JOURNAL_BYTES)
-                state = os.fstat(file.fileno())
-                if state.st_size < self._offset or (self._inode and state.st_ino != self._inode):
-                    self._offset = 0
-                self._inode = state.st_ino
-                if state.st_size == self._offset:
-                    return []
-                file.seek(self._offset)
-                data = file.read()
+            data = self._read_new_bytes()
         except OSError:
             return []
-        *lines, rest = data.split(b"\n")
-        self._offset += len(data) - len(rest)
-        if rest and _is_valid_line(rest):  # only its newline is missing
-            self._offset += len(rest)
-            lines.append(rest)
+        *lines, unfinished_line = data.split(b"\n")
+        self._offset += len(data) - len(unfinished_line)
+        if unfinished_line and _is_valid_line(unfinished_line):  # only its newline is missing
+            self._offset += len(unfinished_line)
+            lines.append(unfinished_line)
         return [line for line in lines if line.strip()]
+
+    def _read_new_bytes(self) -> bytes:
+        """Read the journal from the last offset, or from the beginning if it was replaced."""
+        with self._files.open_file(self._path) as file:
+            check_file_size(file.fileno(), str(self._path), MAX_JOURNAL_BYTES)
+            state = os.fstat(file.fileno())
+            is_other_file = self._inode and state.st_ino != self._inode
+            if is_other_file or state.st_size < self._offset:
+                self._offset = 0
+            self._inode = state.st_ino
+            file.seek(self._offset)
+            return file.read()
 
 
 def _find_missing_hashes(server: TeamServer, hashes: Sequence[str]) -> set[str]:

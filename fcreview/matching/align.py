@@ -168,10 +168,14 @@ def _is_similar_name(first: str, second: str) -> bool:
     """Whether two names differ only in spelling or qualifier: `get_wether`, `get_weather`;
     `Maps.find`, `find`.
     """
-    first, second = first[:MAX_NAME_LENGTH].casefold(), second[:MAX_NAME_LENGTH].casefold()
-    if not first or not second or first.rpartition(".")[2] == second.rpartition(".")[2]:
+    first_name = first[:MAX_NAME_LENGTH].casefold()
+    second_name = second[:MAX_NAME_LENGTH].casefold()
+    if not first_name or not second_name:
         return True
-    return SequenceMatcher(None, first, second, autojunk=False).ratio() >= MIN_NAME_SIMILARITY
+    if first_name.rpartition(".")[2] == second_name.rpartition(".")[2]:
+        return True
+    similarity = SequenceMatcher(None, first_name, second_name, autojunk=False).ratio()
+    return similarity >= MIN_NAME_SIMILARITY
 
 
 def _is_equal_call(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:

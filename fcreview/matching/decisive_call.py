@@ -181,12 +181,7 @@ def find_call_loop(item: Item) -> DecisiveStep | None:
     """Return the step at which `MIN_REPEATS` or more equal calls at the end of the conversation
     began, or None.
     """
-    numbered_calls = [
-        (number, call)
-        for number, message in enumerate(build_chat_messages(item), start=1)
-        if not message.is_given
-        for call in message.calls
-    ]
+    numbered_calls = _list_numbered_calls(item)
     n_equal = 1
     while n_equal < len(numbered_calls):
         _, last_call = numbered_calls[-1]
@@ -204,6 +199,15 @@ def find_call_loop(item: Item) -> DecisiveStep | None:
         kind="repeated_call",
         reason=f"{call.name} is called {n_equal} times with the same arguments.",
     )
+
+
+def _list_numbered_calls(item: Item) -> list[tuple[int, Call]]:
+    """Return the calls of the model, each with the number of its message from 1."""
+    numbered_calls = []
+    for number, message in enumerate(build_chat_messages(item), start=1):
+        if not message.is_given:
+            numbered_calls += [(number, call) for call in message.calls]
+    return numbered_calls
 
 
 def _changes_state(call: Call) -> bool:

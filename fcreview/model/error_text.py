@@ -35,12 +35,13 @@ _NORMALISED_CHARACTERS = str.maketrans(dict.fromkeys("_-\t\r\n", " "))
 
 def _normalise_error_text(text: str) -> str:
     """Return the text in lower case with blanks for `_`, `-` and line breaks, so that
-    `rate_limit` is `rate limit`.
+    `rate_limit` is `rate limit`. Only the beginning and the end of a long text count.
     """
+    classified = text
     if len(text) > MAX_CLASSIFIED_CHARACTERS:
         half = MAX_CLASSIFIED_CHARACTERS // 2
-        text = f"{text[:half]} {text[-half:]}"
-    return text.lower().translate(_NORMALISED_CHARACTERS).strip()
+        classified = f"{text[:half]} {text[-half:]}"
+    return classified.lower().translate(_NORMALISED_CHARACTERS).strip()
 
 
 _GENERAL_EXCEPTION = "(?:runtimeerror|valueerror|oserror|systemerror|cancellederror|exception)"
@@ -65,7 +66,10 @@ def _split_exception(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _classify_normalised_texts(texts: tuple[str, ...]) -> IncidentKind:
-    parts = [part for text in texts for part in _split_exception(text)]
+    parts: list[str] = []
+    for text in texts:
+        parts += _split_exception(text)
+    # The kinds are in order of precedence.
     for words in _ERROR_WORDS:
         if any(words.occur_in(part) for part in parts):
             return words.kind

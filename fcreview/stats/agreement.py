@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from math import isnan
 from typing import Literal
 
@@ -208,7 +208,10 @@ def build_rating_groups(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
 ) -> list[RatingGroup]:
     labels = build_labels_with_faults(ratings)
-    return [group for scope in scopes for group in group_ratings(labels, scope, blind_status)]
+    groups: list[RatingGroup] = []
+    for scope in scopes:
+        groups += group_ratings(labels, scope, blind_status)
+    return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,17 +455,19 @@ def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAg
     """Compute self-agreement on each criterion, for each annotator and then for all annotators
     together.
     """
-    by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
-    for each in repeats:
-        if is_definite(each.first) and is_definite(each.second):
-            by_criterion.setdefault(each.criterion, {}).setdefault(each.annotator, []).append(each)
+    by_criterion: defaultdict[str, defaultdict[str, list[RepeatedRating]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for repeat in repeats:
+        if is_definite(repeat.first) and is_definite(repeat.second):
+            by_criterion[repeat.criterion][repeat.annotator].append(repeat)
+
     for criterion, by_annotator in sorted(by_criterion.items()):
-        for annotator, group in sorted(by_annotator.items()):
-            yield _compute_self_agreement_on(annotator, criterion, group)
+        for annotator, own_repeats in sorted(by_annotator.items()):
+            yield _compute_self_agreement_on(annotator, criterion, own_repeats)
         if len(by_annotator) > 1:
-            yield _compute_self_agreement_on(
-                None, criterion, [each for group in by_annotator.values() for each in group]
-            )
+            all_repeats = list(chain.from_iterable(by_annotator.values()))
+            yield _compute_self_agreement_on(None, criterion, all_repeats)
 
 
 def _compute_self_agreement_on(

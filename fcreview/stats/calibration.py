@@ -85,13 +85,15 @@ class VerdictPairGroup:
     @property
     def is_binary(self) -> bool:
         return all(
-            isinstance(value, bool) for pair in self.pairs for value in (pair.automatic, pair.human)
+            isinstance(pair.automatic, bool) and isinstance(pair.human, bool) for pair in self.pairs
         )
 
     @property
     def selection(self) -> SelectionMethod:
         n_random = sum(pair.is_random for pair in self.pairs)
-        return "random" if n_random == len(self.pairs) else "both" if n_random else "by hand"
+        if n_random == len(self.pairs):
+            return "random"
+        return "both" if n_random else "by hand"
 
     @property
     def measured_pairs(self) -> Sequence[VerdictPair]:

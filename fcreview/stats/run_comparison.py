@@ -45,7 +45,11 @@ def choose_verdict_source(n_official: int, n_recomputed: int) -> VerdictSource:
     """Choose the source of a run's verdicts by their numbers: `official`, else `rule`, else
     `effective`.
     """
-    return "official" if n_official else "rule" if n_recomputed else "effective"
+    if n_official:
+        return "official"
+    if n_recomputed:
+        return "rule"
+    return "effective"
 
 
 class QuestionKey(NamedTuple):
@@ -564,9 +568,14 @@ def leave_out_wrong_golden_answers(items: Sequence[AlignedItem]) -> tuple[list[A
 
 
 def _has_unequally_reviewed_golden(question: Sequence[AlignedItem]) -> bool:
-    outcomes = [outcome for item in question for outcome in item.outcomes if outcome is not None]
-    wrong = {outcome.golden_hash for outcome in outcomes if outcome.has_golden_fault}
-    return any(outcome.golden_hash in wrong and not outcome.is_reviewed for outcome in outcomes)
+    """Whether reviewers found a golden answer wrong, but did not review all items with it."""
+    outcomes: list[ItemOutcome] = []
+    for item in question:
+        outcomes += [outcome for outcome in item.outcomes if outcome is not None]
+    wrong_hashes = {outcome.golden_hash for outcome in outcomes if outcome.has_golden_fault}
+    return any(
+        outcome.golden_hash in wrong_hashes and not outcome.is_reviewed for outcome in outcomes
+    )
 
 
 def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> ComparisonGroup:

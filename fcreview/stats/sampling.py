@@ -218,12 +218,15 @@ def assign_shares(
     """Divide a sample among annotators. Each share contains the overlap and an equal part of all
     other items, in random order. Raises SamplingError if a share has too few items for its repeats.
     """
-    others = [at for at in range(len(contents)) if at not in overlap_indexes]
-    others = _shuffle_indexes(contents, others, options.seed, "share")
+    other_indexes = [index for index in range(len(contents)) if index not in overlap_indexes]
+    shuffled = _shuffle_indexes(contents, other_indexes, options.seed, "share")
+    n_annotators = len(options.annotators)
     shares = []
     for number, annotator in enumerate(options.annotators):
-        items = [*overlap_indexes, *others[number :: len(options.annotators)]]
-        order = _shuffle_indexes(contents, items, options.seed, f"order {annotator}")
+        # The annotators take turns.
+        own_indexes = shuffled[number::n_annotators]
+        indexes = [*overlap_indexes, *own_indexes]
+        order = _shuffle_indexes(contents, indexes, options.seed, f"order {annotator}")
         shares.append(_add_repeats(annotator, contents, order, options))
     return shares
 

@@ -700,23 +700,27 @@ def make_dataset_item(
 
     `functions` replaces the function docs in the question record.
     """
+    record = question
     if category == "rest":
-        question = redact_third_party_keys(question)
-    if functions is None:
-        functions = SharedList(read_function_docs(question.get("function")))
-    turns = parse_turns(question.get("question"))
-    golden = _read_golden_answer(question, answer)
+        record = redact_third_party_keys(question)
+    available_functions = functions
+    if available_functions is None:
+        available_functions = SharedList(read_function_docs(record.get("function")))
+    turns = parse_turns(record.get("question"))
+    golden = _read_golden_answer(record, answer)
     item = DatasetItem(
         item_id,
         category=category,
         turns=turns,
-        functions=functions,
+        functions=available_functions,
         ground_truth=golden.ground_truth,
         question=_first_question(turns),
-        extra=_select_other_fields(question) | golden.other_fields,
+        extra=_select_other_fields(record) | golden.other_fields,
     )
+
+    # In these categories, the golden answer is a text.
     if not category.startswith(("memory", "web_search")):
-        golden_calls = parse_golden_calls(golden.ground_truth, category, functions)
+        golden_calls = parse_golden_calls(golden.ground_truth, category, available_functions)
         item.golden_calls = SharedList(golden_calls)
     if golden.ground_truth is not None:
         item.golden_hash = answer_hash(golden.ground_truth)

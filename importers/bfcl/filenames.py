@@ -274,12 +274,14 @@ def _infer_kind_from_record(first: Any) -> FileKind | None:
         return None
     if "accuracy" in first and "total_count" in first:
         return "score"
-    kinds: dict[str, FileKind] = {
-        "result": "result",
-        "question": "question",
-        "ground_truth": "answer",
-    }
-    return next((kind for key, kind in kinds.items() if key in first), None)
+    # A dataset record can have a question and a golden answer. It is a question then.
+    if "result" in first:
+        return "result"
+    if "question" in first:
+        return "question"
+    if "ground_truth" in first:
+        return "answer"
+    return None
 
 
 def _describe_ignored_file(path: Path) -> str | None:
@@ -347,9 +349,11 @@ def is_early_v1_file(path: Path) -> bool:
     A date in a folder name decides. Without one, only `result-BFCL` and `score-BFCL`, the first
     published names, are early.
     """
-    if date := find_date_in_path(path.parent):
+    date = find_date_in_path(path.parent)
+    if date is not None:
         return date < "2024-07-15"
-    return not {"result-bfcl", "score-bfcl"}.isdisjoint(part.lower() for part in path.parts[:-1])
+    folder_names = {part.lower() for part in path.parts[:-1]}
+    return "result-bfcl" in folder_names or "score-bfcl" in folder_names
 
 
 def is_result_or_score_folder(folder: Path) -> bool:

@@ -141,16 +141,17 @@ def _list_original_stems(stem: str) -> list[str]:
 
 
 def _list_original_folder_names(name: str) -> list[str]:
-    found = []
-    for prefix, suffix in ((_PREFIX, _SUFFIX), (_STRONG_PREFIX, _STRONG_SUFFIX)):
-        names = [
-            match["original"] for pattern in (prefix, suffix) if (match := pattern.fullmatch(name))
-        ]
-        is_strong = prefix is _STRONG_PREFIX
-        found += [
-            original for original in names if is_strong or not _OUTPUT_FOLDER.fullmatch(original)
-        ]
-    return list(dict.fromkeys(found))
+    originals = []
+    for pattern in (_PREFIX, _SUFFIX):
+        mark = pattern.fullmatch(name)
+        # A weak mark says nothing about a folder of outputs: `new_results` may be all there is.
+        if mark is not None and not _OUTPUT_FOLDER.fullmatch(mark["original"]):
+            originals.append(mark["original"])
+    for pattern in (_STRONG_PREFIX, _STRONG_SUFFIX):
+        mark = pattern.fullmatch(name)
+        if mark is not None:
+            originals.append(mark["original"])
+    return list(dict.fromkeys(originals))
 
 
 def report_copies(copies: Mapping[Path, Path]) -> list[ImportIssue]:

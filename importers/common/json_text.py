@@ -73,23 +73,25 @@ def escape_and_cut_strings(value: Any, max_string_length: int | None = None, dep
     if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, str):
-        if max_string_length is not None and len(value) > max_string_length:
-            value = (
-                f"{value[:max_string_length]} … [{len(value) - max_string_length:,} more"
-                " characters]"
-            )
-        return (
-            value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
-        )
+        text = _cut_string(value, max_string_length)
+        if text.isascii():
+            return text
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
         return [escape_and_cut_strings(part, max_string_length, depth + 1) for part in value]
     if isinstance(value, dict):
-        keys = [escape_and_cut_strings(key, max_string_length, depth) for key in value]
-        values = [
-            escape_and_cut_strings(each, max_string_length, depth + 1) for each in value.values()
-        ]
-        return dict(zip(keys, values, strict=True))
+        escaped = {}
+        for key, part in value.items():
+            escaped_key = escape_and_cut_strings(key, max_string_length, depth)
+            escaped[escaped_key] = escape_and_cut_strings(part, max_string_length, depth + 1)
+        return escaped
     return value
+
+
+def _cut_string(text: str, max_length: int | None) -> str:
+    if max_length is None or len(text) <= max_length:
+        return text
+    return f"{text[:max_length]} … [{len(text) - max_length:,} more characters]"
 
 
 def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:

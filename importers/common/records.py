@@ -63,7 +63,10 @@ def shorten_question(text: str) -> str:
 
 def first_question(messages: Iterable[Message]) -> str:
     """Return the first user message as a short line, or an empty string."""
-    return shorten_question(next((each.content for each in messages if each.role == "user"), ""))
+    for message in messages:
+        if message.role == "user":
+            return shorten_question(message.content)
+    return shorten_question("")
 
 
 def last_question(messages: Sequence[Message]) -> str:
@@ -207,7 +210,8 @@ def make_missing_records_issue(
 
 def function_names(functions: Iterable[dict[str, Any]]) -> set[str]:
     """Return the names in function docs. Names that are not strings are ignored."""
-    return {name for each in functions if isinstance(name := each.get("name"), str)}
+    names = (function.get("name") for function in functions)
+    return {name for name in names if isinstance(name, str)}
 
 
 JsonObject = dict[str, Any]

@@ -190,9 +190,11 @@ def compute_rouge_l(prediction: str, golden: str, language: str) -> float:
 
 
 def _normalize_text(text: str, language: str) -> str:
+    """Return a text in the form in which the evaluator compares it: Chinese characters as separate
+    words, other text in lower case.
+    """
     if language == "zh":
-        text = text.strip("。！ ")
-        return re.sub(r"([\u4e00-\u9fff])", r" \1 ", text)
+        return re.sub(r"([\u4e00-\u9fff])", r" \1 ", text.strip("。！ "))
     return text.strip(".?! ").lower()
 
 

@@ -7,6 +7,7 @@ to each one by `attachment://HASH`. A sample may refer to the same attachment an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,5 +74,12 @@ def find_references(value: Any) -> set[str]:
     """Return the hashes of the attachments to which a value refers."""
     if isinstance(value, str):
         return {value.removeprefix(PREFIX)} if value.startswith(PREFIX) else set()
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return {name for part in parts for name in find_references(part)}
+    parts: Iterable[Any] = ()
+    if isinstance(value, dict):
+        parts = value.values()
+    elif isinstance(value, list):
+        parts = value
+    references: set[str] = set()
+    for part in parts:
+        references |= find_references(part)
+    return references

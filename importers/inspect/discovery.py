@@ -317,20 +317,25 @@ def _attach_bfcl_dataset(
     from fcreview.importers.bfcl.filenames import read_first
     from fcreview.importers.inspect.tasks import list_sample_categories
 
-    names = list_sample_categories(as_object(eval_fields.get("dataset")).get("sample_ids"))
-    if not names:
+    sample_ids = as_object(eval_fields.get("dataset")).get("sample_ids")
+    categories = list_sample_categories(sample_ids)
+    if not categories:
         return
-    search = RunPlan(Run("bfcl", "V4", "en", plan.run.model, plan.run.path), plan.results)
-    search.importer_data = {name: CategoryFiles() for name in names}
-    named = [folder for root in dataset_folders for folder in walk_folders(root)]
+
+    bfcl_run = Run("bfcl", "V4", "en", plan.run.model, plan.run.path)
+    bfcl_plan = RunPlan(bfcl_run, plan.results)
+    bfcl_plan.importer_data = {category: CategoryFiles() for category in categories}
+    folders: list[Path] = []
+    for root in dataset_folders:
+        folders += walk_folders(root)
     read_first.cache_clear()
-    attach_dataset(search, named, [])
-    datasets = {
-        name: files.dataset_files[0]
-        for name, files in search.importer_data.items()
-        if files.dataset_files
-    }
+    attach_dataset(bfcl_plan, folders, [])
+
+    datasets = {}
+    for category, files in bfcl_plan.importer_data.items():
+        if files.dataset_files:
+            datasets[category] = files.dataset_files[0]
     sources = plan.importer_data or LogSources()
     plan.importer_data = replace(sources, datasets=datasets)
-    plan.data = search.data
-    plan.run.dataset = search.run.dataset
+    plan.data = bfcl_plan.data
+    plan.run.dataset = bfcl_plan.run.dataset

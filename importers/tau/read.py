@@ -271,9 +271,8 @@ def _add_tasks(data: SharedRunData, tasks: Sequence[Any], file: str) -> None:
 
 def _read_tool_definitions(definitions: Any) -> list[dict[str, Any]]:
     """Return the function docs of a run: a list of tools, or an object with a tool by name."""
-    if isinstance(definitions, dict):
-        definitions = list(definitions.values())
-    functions = read_tools(definitions)
+    tools = list(definitions.values()) if isinstance(definitions, dict) else definitions
+    functions = read_tools(tools)
     return SharedList(functions) if functions else []
 
 

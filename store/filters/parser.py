@@ -460,8 +460,8 @@ class _Parser:
 def _join_conditions(operator: str, conditions: list[sql.SqlCondition]) -> sql.SqlCondition:
     if len(conditions) == 1:
         return conditions[0]
-    params = [value for _, values in conditions for value in values]
-    return "(" + operator.join(where for where, _ in conditions) + ")", params
+    joined = operator.join(where for where, _ in conditions)
+    return f"({joined})", sql.collect_params(conditions)
 
 
 def _unknown_key_message(name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from fcreview.model.address import ITEM
@@ -188,15 +188,23 @@ def combine_value_conditions(
     The result is true if any value (for `!=`: no value) matches.
     """
     conditions = [compare(value) for value in term.values]
-    text = "(" + " OR ".join(sql for sql, _ in conditions) + ")"
-    params = [param for _, params in conditions for param in params]
+    any_matches = "(" + " OR ".join(sql for sql, _ in conditions) + ")"
+    params = collect_params(conditions)
     if term.op == "!=":
-        return f"NOT coalesce({text}, false)", params
+        return f"NOT coalesce({any_matches}, false)", params
     if term.op not in (":", "="):
         raise InvalidValueError(
             f"{term.op} compares only numbers. Use {term.key}:VALUE", term.values[0]
         )
-    return text, params
+    return any_matches, params
+
+
+def collect_params(conditions: Iterable[SqlCondition]) -> list[object]:
+    """Return the parameters of several conditions, in their order."""
+    all_params: list[object] = []
+    for _, params in conditions:
+        all_params += params
+    return all_params
 
 
 def match_text(
@@ -305,15 +313,13 @@ def match_substring(columns: Sequence[str], list_column: str = "") -> ConditionB
             raise InvalidValueError(
                 f"the text has more than {MAX_SEARCH_LENGTH:,} characters", value
             )
-        hits = " OR ".join(
-            f"regexp_matches({'one.' if list_column else ''}{name}, ?, 'i')" for name in columns
-        )
-        text = (
-            f"len(list_filter({list_column}, lambda one: {hits})) > 0"
-            if list_column
-            else f"({hits})"
-        )
-        return text, [escape_regex(value.text)] * len(columns)
+        params: list[object] = [escape_regex(value.text)] * len(columns)
+        if list_column:
+            fields = [f"one.{name}" for name in columns]
+            matches = " OR ".join(f"regexp_matches({field}, ?, 'i')" for field in fields)
+            return f"len(list_filter({list_column}, lambda one: {matches})) > 0", params
+        matches = " OR ".join(f"regexp_matches({name}, ?, 'i')" for name in columns)
+        return f"({matches})", params
 
     return lambda term: combine_value_conditions(term, build_value_condition)
 
@@ -327,9 +333,8 @@ def build_search_condition(term: FilterTerm) -> SqlCondition:
     def build_value_condition(value: FilterValue) -> SqlCondition:
         single = FilterTerm(term.key, op=":", values=(value,), position=value.position)
         conditions = [search(single) for search in _SEARCHES]
-        return " OR ".join(sql for sql, _ in conditions), [
-            param for _, params in conditions for param in params
-        ]
+        any_matches = " OR ".join(sql for sql, _ in conditions)
+        return any_matches, collect_params(conditions)
 
     return combine_value_conditions(term, build_value_condition)
 
@@ -403,6 +408,6 @@ def _parse_number(value: FilterValue) -> float:
 
 
 def _to_like_pattern(text: str) -> str:
-    for special in ("\\", "%", "_"):
-        text = text.replace(special, "\\" + special)
-    return text.replace("*", "%")
+    """Return a LIKE pattern in which `*` is any text, and other characters are themselves."""
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return escaped.replace("*", "%")

@@ -701,14 +701,15 @@ class _Import:
 
         Their old issues are replaced if the issues belong to no run.
         """
-        skipped = set(map(id, self._plan.skipped_plans))
-        plans = [plan for plan in self.plans if id(plan) not in skipped]
-        files = {os.fspath(path) for plan in plans for _, path in iter_source_kinds_and_paths(plan)}
-        return (
-            files
-            | {issue["file"] for issue in self._all_issues}
-            | {plan.run.path for plan in plans}
-        )
+        skipped = {id(plan) for plan in self._plan.skipped_plans}
+        files = {issue["file"] for issue in self._all_issues}
+        for plan in self.plans:
+            if id(plan) in skipped:
+                continue
+            files.add(plan.run.path)
+            for _, path in iter_source_kinds_and_paths(plan):
+                files.add(os.fspath(path))
+        return files
 
 
 def _start_reading(outcomes: Iterator[ReadOutcome]) -> Iterator[ReadOutcome]:

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import partial
@@ -156,23 +156,26 @@ def read_and_stage_runs(
     that forking is safe. If `n_workers` is 1, this process reads the runs. If it is None, the size
     of the files determines the number.
     """
-    if n_workers is None:
-        n_workers = (
-            (os.cpu_count() or 1)
-            if sum(job.n_result_bytes for job in jobs) > MIN_PARALLEL_BYTES
-            else 1
-        )
-    n_workers = min(n_workers, len(jobs))
+    max_workers = _choose_n_workers(jobs) if n_workers is None else n_workers
+    n_used_workers = min(max_workers, len(jobs))
     read_job = partial(read_and_stage_run, workspace, staging_folder, read_items)
     report = on_progress or (lambda *_: None)
     try:
-        if n_workers > 1:
-            yield from _read_in_workers(read_job, jobs, n_workers, report)
+        if n_used_workers > 1:
+            yield from _read_in_workers(read_job, jobs, n_used_workers, report)
         else:
             yield from _read_in_this_process(read_job, jobs, report)
     finally:
         _shared_row_caches.pop(staging_folder, None)
         _known_hashes.clear()
+
+
+def _choose_n_workers(jobs: Iterable[ReadJob]) -> int:
+    """Return 1 for small files, because starting processes takes longer than reading them."""
+    n_bytes = sum(job.n_result_bytes for job in jobs)
+    if n_bytes <= MIN_PARALLEL_BYTES:
+        return 1
+    return os.cpu_count() or 1
 
 
 def read_and_stage_run(
@@ -188,13 +191,13 @@ def read_and_stage_run(
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
     cache = _shared_row_caches.setdefault(staging_folder, SharedRowCache())
+    path_stem = staging_folder / f"{job.run_number}-{os.getpid()}"
     try:
-        stem = staging_folder / f"{job.run_number}-{os.getpid()}"
         with _reduce_garbage_collection():
             outcome.staged = stage_run(
                 read_items(job.plan),
                 job.run_number,
-                stem,
+                path_stem,
                 workspace.to_stored_path,
                 cache,
                 on_progress,
@@ -205,10 +208,13 @@ def read_and_stage_run(
     except Exception as error:
         outcome.error = _format_error(error)
         cache.clear()
+
+    # The importer may have changed the run while it read the items.
     outcome.info = job.plan.run
     if outcome.staged is not None:
         # The search for runs already knows some facts, such as how the dataset was chosen.
-        outcome.info.facts = outcome.info.facts | {fact.name: fact for fact in outcome.staged.facts}
+        new_facts = {fact.name: fact for fact in outcome.staged.facts}
+        outcome.info.facts = outcome.info.facts | new_facts
         outcome.info.not_run = outcome.staged.not_run
     outcome.seconds = time.perf_counter() - started
     return outcome
@@ -248,8 +254,8 @@ def _read_in_this_process(
 def _read_in_workers(
     read_job: _JobReader, jobs: Sequence[ReadJob], n_workers: int, report: ImportProgressCallback
 ) -> Iterator[ReadOutcome]:
-    total = sum(job.n_result_bytes for job in jobs)
-    done = 0
+    n_bytes = sum(job.n_result_bytes for job in jobs)
+    n_done_bytes = 0
     context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
     with (
         ParentWatchdog(context) as watchdog,
@@ -262,16 +268,19 @@ def _read_in_workers(
         futures = {pool.submit(read_job, job, None): job for job in largest_first}
         for future in as_completed(futures):
             job = futures.pop(future)
-            try:
-                outcome = future.result()
-            except BrokenProcessPool:
-                reason = "the worker process was killed, possibly because memory ran out"
-                outcome = ReadOutcome(job, job.plan.run, error=reason)
-            except Exception as error:
-                outcome = ReadOutcome(job, job.plan.run, error=_format_error(error))
-            yield outcome
-            done += job.n_result_bytes
-            report(job.plan.run.model, done, total)
+            yield _get_outcome(future, job)
+            n_done_bytes += job.n_result_bytes
+            report(job.plan.run.model, n_done_bytes, n_bytes)
+
+
+def _get_outcome(future: Future[ReadOutcome], job: ReadJob) -> ReadOutcome:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        reason = "the worker process was killed, possibly because memory ran out"
+        return ReadOutcome(job, job.plan.run, error=reason)
+    except Exception as error:
+        return ReadOutcome(job, job.plan.run, error=_format_error(error))
 
 
 def _can_fork() -> bool:

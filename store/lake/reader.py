@@ -11,7 +11,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -178,18 +178,23 @@ class LakeConnection:
 
         Returns False if it names no file of the lake.
         """
-        parts = self._contents.runs_and_indexes
-        paths = {
-            self._files.get_duckdb_path(f"{part.folder}/{file}"): (part, file)
-            for part in parts
-            for file in part.files
-        }
-        named = [path for path in paths if path in message]
-        if not named:
+        named_files = {}
+        for part, file in self._iter_files():
+            path = self._files.get_duckdb_path(f"{part.folder}/{file}")
+            if path in message:
+                named_files[path] = (part, file)
+        if not named_files:
             return False
-        part, file = paths[min(named, key=message.index)]
+        first_path = min(named_files, key=message.index)
+        part, file = named_files[first_path]
         self._reload_or_omit_part(part, f"{file} is damaged")
         return True
+
+    def _iter_files(self) -> Iterator[tuple[LakeRun | LakeIndex, str]]:
+        """Yield the name of each file, with its run or index."""
+        for part in self._contents.runs_and_indexes:
+            for file in part.files:
+                yield part, file
 
     def _omit_parts_with_wrong_hash(self, error: Exception) -> bool:
         """Remove the runs and indexes whose files do not have the stated hashes.
@@ -259,8 +264,7 @@ class LakeConnection:
         """Allow later statements to access only the Parquet files of the lake."""
         paths = [
             self._files.get_duckdb_path(f"{part.folder}/{file}")
-            for part in self._contents.runs_and_indexes
-            for file in part.files
+            for part, file in self._iter_files()
         ]
         self.connection.execute("SET VARIABLE allowed = ?::VARCHAR[]", [paths])
         # A variable is five times as fast as a list in the SQL.

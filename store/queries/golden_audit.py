@@ -201,11 +201,11 @@ def _keep_answers_to_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_A
     counts: Counter[int] = Counter()
     for row in rows:
         counts[row.golden] += len(row.items)
-    golden = counts.most_common(1)[0][0]
-    rows = [row for row in rows if row.golden == golden]
-    for row in rows:
+    ((most_frequent_golden, _),) = counts.most_common(1)
+    kept_rows = [row for row in rows if row.golden == most_frequent_golden]
+    for row in kept_rows:
         row.items.sort()
-    return rows
+    return kept_rows
 
 
 def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> list[AuditedQuestion]:
@@ -421,8 +421,12 @@ class SuspectTable:
 
 def _build_suspicion(suspect: Suspect, question: int) -> Suspicion:
     texts = [reason.full_text for reason in suspect.reasons]
-    if (other := suspect.alternative) is not None:
-        texts.append(other.text + (f"  ({', '.join(other.models)})" if other.models else ""))
+    alternative = suspect.alternative
+    if alternative is not None:
+        text = alternative.text
+        if alternative.models:
+            text += f"  ({', '.join(alternative.models)})"
+        texts.append(text)
     summary = "; ".join(reason.text for reason in suspect.reasons[:MAX_SUMMARY_REASONS])
     return Suspicion(
         suspect.score,
@@ -438,8 +442,11 @@ def _pick_example_item(suspect: Suspect) -> int:
     fails.
     """
     alternative_runs = set(suspect.alternative.runs) if suspect.alternative else set()
-    return min(
-        (run not in alternative_runs, answer.passed is not False, run, item)
-        for answer in suspect.question.answers
-        for run, item in zip(answer.runs, answer.items, strict=True)
-    )[-1]
+    candidates = []
+    for answer in suspect.question.answers:
+        for run, item in zip(answer.runs, answer.items, strict=True):
+            has_other_answer = run not in alternative_runs
+            does_not_fail = answer.passed is not False
+            candidates.append((has_other_answer, does_not_fail, run, item))
+    *_, item = min(candidates)
+    return item

@@ -274,19 +274,23 @@ def find_items(connection: Connection, item_id: str, run: int | None) -> list[in
 def search_item_ids(
     connection: Connection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int
 ) -> list[ItemMatch]:
+    """Return the items whose ids contain all words of the text, first those whose ids are the text
+    or begin with it.
+    """
     words = text.lower().split()
     if not words:
         return []
-    where = " AND ".join(["contains(lower(id), ?)"] * len(words))
-    scope = f"run IN ({', '.join(str(int(run)) for run in runs)}) AND " if runs else ""
-    text = " ".join(words)
+    conditions = ["contains(lower(id), ?)"] * len(words)
+    if runs:
+        conditions.insert(0, f"run IN ({', '.join(str(int(run)) for run in runs)})")
+    searched_id = " ".join(words)
     rows = connection.execute(
         "SELECT coalesce(min(item) FILTER (WHERE run = ?), min(item)), id, category, count(DISTINCT"
         " run)"
-        f" FROM item_rows WHERE {scope}{where} GROUP BY id, category"
+        f" FROM item_rows WHERE {' AND '.join(conditions)} GROUP BY id, category"
         " ORDER BY lower(id) = ? DESC, starts_with(lower(id), ?) DESC, length(id), id, category"
         " LIMIT ?",
-        [preferred_run, *words, text, text, limit],
+        [preferred_run, *words, searched_id, searched_id, limit],
     ).fetchall()
     return [ItemMatch(*row) for row in rows]
 

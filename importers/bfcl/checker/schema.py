@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from fcreview.equivalence import EquivalenceRule, can_be_omitted, is_equivalent
@@ -90,14 +91,15 @@ def describe_type(python_type: type) -> str:
 
 def is_accepted_by_equivalence(parameter: ExpectedArgument, value: Any) -> bool:
     """Whether a value passes only because of an equivalence rule."""
+    compared_value = value
     if parameter.convert is not None and type(value) is str:
-        value = parameter.convert(value)
-    return any(
-        is_equivalent(parameter.equivalence_rules, golden, value)
-        and not is_equivalent((), golden, value)
-        for golden in parameter.accepted
-        if golden != ""
-    )
+        compared_value = parameter.convert(value)
+    for golden in parameter.accepted:
+        if golden == "" or is_equivalent((), golden, compared_value):
+            continue
+        if is_equivalent(parameter.equivalence_rules, golden, compared_value):
+            return True
+    return False
 
 
 def find_omittable_parameters(
@@ -109,16 +111,17 @@ def find_omittable_parameters(
 
     `rules` maps parameters to rules.
     """
-    if not any(rule.kind == "default-omittable" for each in rules.values() for rule in each):
+    all_rules = chain.from_iterable(rules.values())
+    if not any(rule.kind == "default-omittable" for rule in all_rules):
         return frozenset()
     parameters = read_function_schema(function_doc).parameters
-    return frozenset(
-        name
-        for name, values in accepted.items()
-        if name in parameters
-        and isinstance(values, list)
-        and can_be_omitted(rules[name], parameters[name], values)
-    )
+    omittable = set()
+    for name, values in accepted.items():
+        if name not in parameters or not isinstance(values, list):
+            continue
+        if can_be_omitted(rules[name], parameters[name], values):
+            omittable.add(name)
+    return frozenset(omittable)
 
 
 PYTHON_TYPES: dict[str, type] = {

@@ -96,13 +96,15 @@ def decode_any_list(result: list[Any]) -> Calls:
         if type(call) is dict and "tool_name" in call and "parameters" in call:
             name = call["tool_name"]
             arguments = call["parameters"]
+            is_one_call = True
         else:
             name, arguments = _first_key_and_value(call)
+            is_one_call = len(call) == 1 or "tool_name" in call
+
         if type(arguments) is str:
-            arguments = parse_json(arguments)
-        elif len(call) != 1 and "tool_name" not in call:
-            arguments = None
-        calls.append((name, arguments))
+            calls.append((name, parse_json(arguments)))
+        else:
+            calls.append((name, arguments if is_one_call else None))
     return validate_calls(calls)
 
 
@@ -148,10 +150,10 @@ def read_json_call(found: Any, arguments_key: str = "arguments") -> tuple[Any, A
 
 def read_json_calls(found: Any, arguments_key: str = "arguments") -> Calls:
     """Return the calls in a call object or a list of call objects."""
-    found = [found] if type(found) is dict else found
-    if not isinstance(found, (list, tuple)):
+    calls = [found] if type(found) is dict else found
+    if not isinstance(calls, (list, tuple)):
         raise Undecodable("the JSON is not a list of calls")
-    return validate_calls(read_json_call(each, arguments_key) for each in found)
+    return validate_calls(read_json_call(call, arguments_key) for call in calls)
 
 
 def _require_list(found: Any) -> list[Any]:

@@ -228,10 +228,12 @@ def _contains_tokens(tokens: list[str], wanted: list[str]) -> bool:
 
     `FC` may also come later, as in `gpt-4o-2024-11-20-run1-FC`.
     """
+    sequence = wanted
     if wanted and wanted[-1] == NATIVE_MODE:
-        wanted = wanted[:-1]
-    size = len(wanted)
-    return any(tokens[start : start + size] == wanted for start in range(len(tokens) - size + 1))
+        sequence = wanted[:-1]
+    size = len(sequence)
+    starts = range(len(tokens) - size + 1)
+    return any(tokens[start : start + size] == sequence for start in starts)
 
 
 def _guess_by_suffix(model: str, version: str) -> str:

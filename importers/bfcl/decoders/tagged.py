@@ -117,9 +117,11 @@ class _FunctionGemmaReader:
 
 
 def _parse_bare_word(word: str) -> Any:
-    if number := NUMBER.fullmatch(word):
-        return float(word) if number[1] or number[2] else int(word)
-    return CONSTANTS.get(word, word)
+    number = NUMBER.fullmatch(word)
+    if number is None:
+        return CONSTANTS.get(word, word)
+    has_fraction_or_exponent = number[1] or number[2]
+    return float(word) if has_fraction_or_exponent else int(word)
 
 
 THOUGHT = "<|thought_start|>"
@@ -144,13 +146,14 @@ def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
 
 
 def _parse_call_statements(text: str) -> Calls:
-    text = FENCE_END.sub("", FENCE_START.sub("", text, count=1), count=1)
-    check_text_size(text)
+    code = FENCE_START.sub("", text, count=1)
+    code = FENCE_END.sub("", code, count=1)
+    check_text_size(code)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        body = ast.parse(text).body
+        statements = ast.parse(code).body
     calls = []
-    for statement in body:
+    for statement in statements:
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             raise Undecodable("a statement is not a call")
         calls.append(read_call(statement.value))
@@ -275,18 +278,24 @@ LITERAL_TYPES = {"array", "tuple", "object", "dict"}
 def decode_format_sensitivity(text: str, config: str) -> Calls:
     """Decode a reply to a prompt with this configuration, `ret_fmt=json&tool_call_tag=True&...`."""
     settings = dict(part.split("=", 1) for part in config.split("&") if "=" in part)
-    text = clean_prompt_text(text)
+    calls_text = clean_prompt_text(text)
     if settings.get("tool_call_tag") == "True":
-        inside = find_blocks(text, "<TOOLCALL>", "</TOOLCALL>")
-        if not inside:
-            raise Undecodable("the text contains no <TOOLCALL>...</TOOLCALL>")
-        text = inside[0].strip()
+        calls_text = _find_first_tool_call_block(calls_text)
     match settings.get("ret_fmt"):
         case "json":
-            return decode_json_format(text)
-        case "verbose_xml" | "concise_xml" as name:
-            return decode_xml_format(text, verbose=name == "verbose_xml")
-    return parse_calls(text)
+            return decode_json_format(calls_text)
+        case "verbose_xml":
+            return decode_xml_format(calls_text, verbose=True)
+        case "concise_xml":
+            return decode_xml_format(calls_text, verbose=False)
+    return parse_calls(calls_text)
+
+
+def _find_first_tool_call_block(text: str) -> str:
+    blocks = find_blocks(text, "<TOOLCALL>", "</TOOLCALL>")
+    if not blocks:
+        raise Undecodable("the text contains no <TOOLCALL>...</TOOLCALL>")
+    return blocks[0].strip()
 
 
 OBJECT_LIST_START = re.compile(r"\[\s*\{")
@@ -316,16 +325,17 @@ def _cut_object_list(text: str) -> str:
     """Return the first list of objects in a text, or a longer part of the text without one."""
     start = text.find("[")
     end = text.rfind("]")
+    part = text
     if 0 <= start < end:
-        text = text[start : end + 1]
-    opening = OBJECT_LIST_START.search(text)
+        part = text[start : end + 1]
+    opening = OBJECT_LIST_START.search(part)
     if opening is None:
-        return text
+        return part
     # As in BFCL's code, the list ends at the next `}]`, even if that is inside arguments.
-    closing = OBJECT_LIST_END.search(text, opening.end())
+    closing = OBJECT_LIST_END.search(part, opening.end())
     if closing is None:
-        return text
-    return text[opening.start() : closing.end()]
+        return part
+    return part[opening.start() : closing.end()]
 
 
 def decode_xml_format(text: str, *, verbose: bool) -> Calls:

@@ -19,6 +19,7 @@ import errno
 import os
 import shutil
 import stat
+import struct
 import sys
 import time
 import zlib
@@ -230,17 +231,24 @@ def _make_inner_folder(name: str, parent_descriptor: int) -> None:
         os.close(descriptor)
 
 
+_PERMISSION_BITS = 0o777
+
+
 def _set_permissions(descriptor: int, parent_descriptor: int, max_mode: int) -> None:
     """Copy the permissions of the parent folder, limited to `max_mode`.
 
     The owner can always read and write.
     """
-    wanted = os.fstat(parent_descriptor).st_mode & max_mode | (0o700 if max_mode & 0o100 else 0o600)
+    is_folder = bool(max_mode & stat.S_IXUSR)
+    owner_mode = stat.S_IRWXU if is_folder else stat.S_IRUSR | stat.S_IWUSR
+    parent_mode = os.fstat(parent_descriptor).st_mode
+    new_permissions = parent_mode & max_mode | owner_mode
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    special_bits = mode & ~_PERMISSION_BITS
     # Another user owns the file, or the file system has no permissions.
     with contextlib.suppress(OSError):
-        if mode & 0o777 != wanted:
-            os.fchmod(descriptor, mode & 0o7000 | wanted)
+        if mode & _PERMISSION_BITS != new_permissions:
+            os.fchmod(descriptor, special_bits | new_permissions)
 
 
 def _check_regular_file(descriptor: int, status: os.stat_result, path: Path) -> None:
@@ -351,21 +359,28 @@ def read_member_at(file: BinaryIO, header_offset: int) -> bytes:
     return content
 
 
+_MEMBER_HEADER = struct.Struct("<4x2xHH8xI4xHH")
+"""Header of an archive's member: flags, method, compressed size, length of the name, length of the
+extra field.
+"""
+_ENCRYPTED_OR_SIZE_FOLLOWS = 0x09
+"""Flags of a member that is encrypted, or whose size follows its content."""
+
+
 def read_first_member(file: BinaryIO, expected_name: bytes, max_bytes: int) -> bytes | None:
     """Return the content of an archive's first member without reading the archive's directory.
     Returns None if the member has another name, has more than `max_bytes` bytes, or cannot be read
     in this way.
     """
-    header = file.read(30)
-    if len(header) < 30 or not header.startswith(SIGNATURE):
+    header = file.read(_MEMBER_HEADER.size)
+    if len(header) < _MEMBER_HEADER.size or not header.startswith(SIGNATURE):
         return None
-    method = int.from_bytes(header[8:10], "little")
-    size = int.from_bytes(header[18:22], "little")
-    name_length, extra_length = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
-    if file.read(name_length) != expected_name or header[6] & 0x09 or not 0 < size <= max_bytes:
-        # The flags mean that the member is encrypted, or that its size follows its content.
+    flags, method, size, name_length, extra_length = _MEMBER_HEADER.unpack(header)
+    if file.read(name_length) != expected_name:
         return None
-    file.seek(extra_length, 1)
+    if flags & _ENCRYPTED_OR_SIZE_FOLLOWS or not 0 < size <= max_bytes:
+        return None
+    file.seek(extra_length, os.SEEK_CUR)
     try:
         return _decompress(file.read(size), method, max_bytes)
     except Exception:  # `open_archive` reports the error.

@@ -342,21 +342,22 @@ def read_label_lines(
     """
     reader = _ChunkReader(reviews, connection, chunk, selection)
     rows = reader.fetch_label_rows()
-    content = {
-        item: _to_json_text(fields)[1:-1]
-        for item, fields in reader.fetch_item_content(rows).items()
-    }
+    content_by_item = reader.fetch_item_content(rows)
     lines = []
-    for item, line in rows:
-        # DuckDB escapes control characters differently from orjson, so such a line is serialised
-        # again.
-        text = _to_json_text(orjson.loads(line)) if "\\u" in line else line
+    for item, fetched_text in rows:
+        text = fetched_text
+        if "\\u" in fetched_text:
+            # DuckDB escapes control characters differently from orjson, so such a line is
+            # serialised again.
+            text = _to_json_text(orjson.loads(fetched_text))
         # `opinions` is the only field without SQL, so it is appended as text.
         opinions = "[]"
         if item in reader.reviewed_items:
             opinions = _to_json_text(reader.get_opinions(item, orjson.loads(text)))
-        suffix = f",{content[item]}" if content else ""
-        lines.append(f'{text[:-1]},"opinions":{opinions}{suffix}}}')
+        members = [text.removeprefix("{").removesuffix("}"), f'"opinions":{opinions}']
+        if content_by_item:
+            members.append(content_by_item[item])
+        lines.append("{" + ",".join(members) + "}")
     return lines
 
 
@@ -417,23 +418,32 @@ class _ChunkReader:
             values = dict(zip(OPINION_FIELDS, _get_opinion_values(opinion), strict=True))
             self._opinions[opinion.target, opinion.criterion].append(values)
 
-    def fetch_item_content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
+    def fetch_item_content(self, rows: list[tuple[Any, ...]]) -> dict[int, str]:
+        """Return the fields with the content of each item, as a JSON object without braces. Empty
+        if they were not selected.
+        """
         if not self._choice.with_content:
             return {}
+        items = sorted({item for item, *_ in rows})
         content_rows = self._connection.execute(
             f"SELECT item, {_json_object_sql(CONTENT_FIELDS)}"
             f" FROM (SELECT i.item, {_CONTENT_COLUMNS} {FROM_WHOLE_ITEMS}"
             " WHERE i.item IN (SELECT unnest($1::BIGINT[])))",
-            [sorted({row[0] for row in rows})],
+            [items],
         ).fetchall()
-        contents: dict[int, dict[str, Any]] = {
+        content_by_item: dict[int, dict[str, Any]] = {
             item: orjson.loads(text) for item, text in content_rows
         }
-        hashes = {each for content in contents.values() for each in content["functions"]}
+
+        hashes: set[str] = set()
+        for content in content_by_item.values():
+            hashes.update(content["functions"])
         docs = fetch_function_docs(self._connection, hashes)
-        for content in contents.values():
-            content["functions"] = [docs[each] for each in content["functions"] if each in docs]
-        return contents
+        texts = {}
+        for item, content in content_by_item.items():
+            content["functions"] = [docs[name] for name in content["functions"] if name in docs]
+            texts[item] = _to_json_text(content)[1:-1]
+        return texts
 
     def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, self._values).fetchall()

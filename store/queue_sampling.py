@@ -222,13 +222,14 @@ def _check_remaining_items(
     """Raise QueueError if earlier queues have left too few items."""
     excludes = frame.list_overlapping_queues(earlier)
     n_remaining = len(remaining.get_unit_strata())
-    if not excludes or 0 < (n_remaining if size is None else size) <= n_remaining:
+    n_needed = n_remaining if size is None else size
+    if not excludes or 0 < n_needed <= n_remaining:
         return
+    n_all = len(frame.get_unit_strata())
+    names = ", ".join(excludes)
     raise QueueError(
-        f"only {n_remaining:,} of {len(frame.get_unit_strata()):,} {frame.unit_noun} are in no"
-        " earlier queue"
-        f" ({', '.join(excludes)}). Reduce --size, or pass --allow-overlap to draw from all"
-        f" {frame.unit_noun}"
+        f"only {n_remaining:,} of {n_all:,} {frame.unit_noun} are in no earlier queue ({names})."
+        f" Reduce --size, or pass --allow-overlap to draw from all {frame.unit_noun}"
     )
 
 

@@ -375,9 +375,9 @@ def _is_damaged(text: str) -> bool:
     stripped = text.strip()
     if stripped and stripped != text:
         return True
-    is_quoted = len(text) > 2 and text[0] == text[-1] and text[0] in "'\""
-    if is_quoted:
-        return True
+    for quote in ("'", '"'):
+        if len(text) > 2 and text.startswith(quote) and text.endswith(quote):
+            return True
 
     if len(text) <= MAX_BRACKET_TEXT:
         for opening, closing in ("()", "[]", "{}"):
@@ -828,12 +828,15 @@ def _describe_ungrounded_value(
         return Reason("ungrounded", strength=0.5, text=text, function=function)
 
     text = f"not in the question: {argument.name} is {abbreviate(value, 50)}"
-    unused = _list_unused_numbers(question_text, evidence)
-    if not unused:
+    unused_numbers = _list_unused_numbers(question_text, evidence)
+    if not unused_numbers:
         return Reason("ungrounded", strength=0.6, text=text, function=function)
-    number = int(unused[0]) if unused[0].is_integer() else unused[0]
-    text = f"{text}, but the golden answer does not use {to_json_text(number)} from the question"
-    return Reason("ungrounded", strength=1.0, text=text, function=function)
+    first_number = unused_numbers[0]
+    shown_number = to_json_text(int(first_number) if first_number.is_integer() else first_number)
+    text_with_number = (
+        f"{text}, but the golden answer does not use {shown_number} from the question"
+    )
+    return Reason("ungrounded", strength=1.0, text=text_with_number, function=function)
 
 
 def _list_unused_numbers(question_text: TextContent, evidence: QuestionEvidence) -> list[float]:

@@ -172,7 +172,6 @@ def build_chat_messages(item: Item) -> list[ChatMessage]:
     """Convert the messages and calls of an item to a conversation, without the instruction to a
     simulated user.
     """
-    user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
     messages_by_step: defaultdict[_Step, list[Message]] = defaultdict(list)
     for message in item.messages:
         if message.name != SIMULATED_USER_INSTRUCTION:
@@ -184,11 +183,19 @@ def build_chat_messages(item: Item) -> list[ChatMessage]:
     chat: list[ChatMessage] = []
     for step in sorted(messages_by_step.keys() | calls_by_step.keys()):
         calls = calls_by_step[step]
-        is_by_user = bool(calls) and (calls[0].turn, calls[0].index) in user_calls
-        caller: Role = "user" if is_by_user else "assistant"
-        chat.extend(_StepMessages(caller, calls).build(messages_by_step[step]))
+        messages = _StepMessages(_find_caller(item, calls), calls)
+        chat.extend(messages.build(messages_by_step[step]))
     _assign_call_ids(chat)
     return chat
+
+
+def _find_caller(item: Item, calls: Sequence[Call]) -> Role:
+    """Return who makes the calls of a step. All are by the same role."""
+    if not calls:
+        return "assistant"
+    first_call = calls[0]
+    user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
+    return "user" if (first_call.turn, first_call.index) in user_calls else "assistant"
 
 
 class _StepMessages:

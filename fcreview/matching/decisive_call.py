@@ -294,16 +294,16 @@ def _shorten(text: str) -> str:
 
 
 def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> DecisiveStep | None:
-    missing_calls = [paired.find_golden_call(pair) for pair in paired.missing]
-    counted_calls = [
-        call
-        for call in missing_calls
-        if call is not None and (not only_effect_counts or _changes_state(call))
-    ]
-    if not counted_calls or not paired.replies:
+    """Return the step at which a golden call should have been made, or None if none is missing."""
+    missing_calls = []
+    for pair in paired.missing:
+        call = paired.find_golden_call(pair)
+        if call is not None and (_changes_state(call) or not only_effect_counts):
+            missing_calls.append(call)
+    if not missing_calls or not paired.replies:
         return None
 
-    name = counted_calls[0].name
+    name = missing_calls[0].name
     first_number, first_reply = paired.replies[0]
     is_named_without_call = not paired.calls and f"{name}(" in first_reply.content
     if paired.turn is not None and is_named_without_call:

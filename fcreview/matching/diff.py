@@ -47,20 +47,23 @@ def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
     of 2 accepted values`. If only the type, the case, white space or quotation marks differ, the
     text says so.
     """
-    none_of = f"none of {len(accepted)} accepted values"
-    has_one_value = len(accepted) == 1
-
     accepted_types = {get_type_name(expected) for expected in accepted}
-    if get_type_name(value) not in accepted_types:
-        golden = f"golden {_format_with_type(accepted[0])}" if has_one_value else none_of
-        return f"type differs: {_format_with_type(value)}, {golden}"
+    has_other_type = get_type_name(value) not in accepted_types
+    if len(accepted) == 1:
+        golden = accepted[0]
+        if has_other_type:
+            shown_value = _format_with_type(value)
+            return f"type differs: {shown_value}, golden {_format_with_type(golden)}"
+        small_difference = _find_small_difference(accepted, value)
+        return (
+            small_difference or f"value differs: {abbreviate(value)}, golden {abbreviate(golden)}"
+        )
 
+    none_of = f"none of {len(accepted)} accepted values"
+    if has_other_type:
+        return f"type differs: {_format_with_type(value)}, {none_of}"
     small_difference = _find_small_difference(accepted, value)
-    if not has_one_value:
-        return f"{none_of}: {small_difference}" if small_difference else none_of
-    if small_difference:
-        return small_difference
-    return f"value differs: {abbreviate(value)}, golden {abbreviate(accepted[0])}"
+    return f"{none_of}: {small_difference}" if small_difference else none_of
 
 
 def _find_small_difference(accepted: Sequence[Any], value: Any) -> str | None:

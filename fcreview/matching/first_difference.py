@@ -233,14 +233,16 @@ def _find_state_and_reason(
     """Return the state and the reason in an argument's row."""
     if not differences:
         return _find_state_without_differences(argument)
-    nested = [each for each in differences if each.path != argument.path]
-    own = [each for each in differences if each.path == argument.path]
-    is_different = any(each.state != "~" for each in differences)
-    if own:
-        # A value that is equal after normalisation may have nested values that are not.
-        state = "!" if is_different and own[0].state == "~" else own[0].state
-        return state, own[0].reason
-    return _summarize_nested_differences(len(nested), is_different)
+    own = [difference for difference in differences if difference.path == argument.path]
+    is_different = any(difference.state != "~" for difference in differences)
+    if not own:
+        return _summarize_nested_differences(len(differences), is_different)
+
+    first_own = own[0]
+    # A value that is equal after normalisation may have nested values that are not.
+    if is_different and first_own.state == "~":
+        return "!", first_own.reason
+    return first_own.state, first_own.reason
 
 
 def _find_state_without_differences(argument: _Argument) -> tuple[DiffState, str | None]:

@@ -320,12 +320,18 @@ def format_group_cells(
     criterion. Before a category, the benchmark is omitted if all `coefficients` in the table have
     the same benchmark.
     """
-    names = [name for name in get_group_key(coefficient)[:2] if name is not None]
-    if len(names) > 1 and len({each.benchmark for each in coefficients}) == 1:
-        names = names[1:]
-    return [
-        sanitize(each) for each in (*(["/".join(names)] if names else []), coefficient.criterion)
-    ]
+    benchmark, category, _ = get_group_key(coefficient)
+    has_one_benchmark = len({each.benchmark for each in coefficients}) == 1
+    names = []
+    if benchmark is not None and not (category is not None and has_one_benchmark):
+        names.append(benchmark)
+    if category is not None:
+        names.append(category)
+    cells = []
+    if names:
+        cells.append(sanitize("/".join(names)))
+    cells.append(sanitize(coefficient.criterion))
+    return cells
 
 
 def format_coefficient_name(coefficient: AgreementCoefficient) -> str:

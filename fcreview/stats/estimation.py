@@ -825,7 +825,7 @@ def _build_metric_estimate(
     for goal in settings.plan:
         labels = _count_labels(estimate, metric.unit, goal.half_width)
         plan.append(replace(goal, labels=labels))
-    return MetricEstimate(
+    without_value = MetricEstimate(
         metric.table,
         level=metric.level,
         name=metric.name,
@@ -833,16 +833,24 @@ def _build_metric_estimate(
         digits=metric.digits,
         automatic=facts.automatic,
         corrected=facts.corrected,
-        estimated=estimate.estimated if estimate else None,
-        low=estimate.low if estimate else None,
-        high=estimate.high if estimate else None,
+        estimated=None,
+        low=None,
+        high=None,
         n_random=facts.counts.n_random,
         n_known=facts.counts.n_known,
         method=facts.method,
         needed=_count_labels(estimate, metric.unit, settings.half_width),
         criteria=facts.criteria,
-        sensitivity=estimate.sensitivity if estimate else None,
         plan=plan,
+    )
+    if estimate is None:
+        return without_value
+    return replace(
+        without_value,
+        estimated=estimate.estimated,
+        low=estimate.low,
+        high=estimate.high,
+        sensitivity=estimate.sensitivity,
     )
 
 

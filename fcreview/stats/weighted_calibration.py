@@ -132,12 +132,21 @@ def _draw_stratum_sizes(
 def _sum_confusion(
     strata: Sequence[_Stratum], sizes: Sequence[FloatArray], rates: Sequence[FloatArray]
 ) -> _Confusion:
-    passed = {True: np.zeros_like(sizes[0]), False: np.zeros_like(sizes[0])}
-    failed = {True: np.zeros_like(sizes[0]), False: np.zeros_like(sizes[0])}
+    """Add up the strata. `rates` are the shares of items that pass by human labels."""
+    tp = np.zeros_like(sizes[0])
+    fp = np.zeros_like(sizes[0])
+    fn = np.zeros_like(sizes[0])
+    tn = np.zeros_like(sizes[0])
     for stratum, size, rate in zip(strata, sizes, rates, strict=True):
-        passed[stratum.automatic] = passed[stratum.automatic] + size * rate
-        failed[stratum.automatic] = failed[stratum.automatic] + size * (1 - rate)
-    return _Confusion(tp=passed[True], fp=failed[True], fn=passed[False], tn=failed[False])
+        passed = size * rate
+        failed = size * (1 - rate)
+        if stratum.automatic:
+            tp = tp + passed
+            fp = fp + failed
+        else:
+            fn = fn + passed
+            tn = tn + failed
+    return _Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
 
 
 def _compute_measure(

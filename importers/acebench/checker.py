@@ -232,27 +232,31 @@ def compare_objects(path: str, predicted: Any, golden: Any) -> ValueFailure | No
     """Compare an object field by field. The text of each golden value must occur in the predicted
     one, also for numbers: 5 accepts 15.
     """
-    error_type = "value_error"
     are_objects = isinstance(predicted, dict) and isinstance(golden, dict)
     if not are_objects or len(predicted) != len(golden):
         message = f"{path} is not an object with as many fields as the golden object"
-        return ValueFailure(error_type, message)
+        return ValueFailure("value_error", message)
 
     for key, value in predicted.items():
         field_path = f"{path}.{key}"
         if key not in golden:
-            return ValueFailure(error_type, f"{field_path} is not in the golden object")
-        golden_value = golden[key]
-        if isinstance(value, str) and value in ("true", "false"):
-            value = value == "true"
+            return ValueFailure("value_error", f"{field_path} is not in the golden object")
+        failure = _compare_field(field_path, value, golden[key])
+        if failure is not None:
+            return failure
+    return None
 
-        if isinstance(golden_value, dict):
-            failure = compare_objects(field_path, value, golden_value)
-            if failure is not None:
-                return failure
-        elif str(_normalise_value(golden_value)) not in str(_normalise_value(value)):
-            message = f"{field_path}: {value!r} does not contain {golden_value!r}"
-            return ValueFailure(error_type, message)
+
+def _compare_field(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
+    value = predicted
+    # The evaluator reads these texts as booleans.
+    if isinstance(predicted, str) and predicted in ("true", "false"):
+        value = predicted == "true"
+    if isinstance(golden, dict):
+        return compare_objects(path, value, golden)
+    if str(_normalise_value(golden)) not in str(_normalise_value(value)):
+        message = f"{path}: {value!r} does not contain {golden!r}"
+        return ValueFailure("value_error", message)
     return None
 
 

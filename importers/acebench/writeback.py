@@ -196,20 +196,24 @@ def _rewrite_score_file(
         has_failed = item.id in inputs.scored.entries
         override = writeback.get_item_override(item)
         verdicts.append(not has_failed if override is None else override)
-        if override is True and line is not None:
+
+        loses_pass = override is False and not has_failed
+        # The file also lists items that passed because they match a later golden answer.
+        if line is not None and (override is True or loses_pass):
             edits.removed.add(line)
+        if line is not None and override is True:
             n_gained_passes += 1
-        if override is False and not has_failed:
-            # The file also lists items that passed because they match a later golden answer.
-            if line is not None:
-                edits.removed.add(line)
+        if loses_pass:
             entry = make_failure_entry(inputs, item, results.get(item.id, {}))
             edits.added.append((order[item.id], entry))
             n_gained_passes -= 1
 
-    header = _find_header(content)
     new_header = _update_header(
-        header, inputs.category, items=items, verdicts=verdicts, n_gained_passes=n_gained_passes
+        _find_header(content),
+        inputs.category,
+        items=items,
+        verdicts=verdicts,
+        n_gained_passes=n_gained_passes,
     )
     edits.replaced[writeback.find_header_line_number(content)] = new_header
     return writeback.apply_line_edits(content, edits)

@@ -180,15 +180,15 @@ def _plan_jobs(
             what = "the trial has neither a result nor a trajectory, so it is not imported"
             found.issues.append(ImportIssue(str(folder), None, what=what, severity="notice"))
             continue
-        trials_by_run[folder.parent, _identify_trial(folder, trial)].append(trial)
+        job = folder.parent
+        trials_by_run[job, _identify_trial(folder, trial)].append(trial)
 
     for (job, origin), trials in trials_by_run.items():
-        job_files = [job / name for name in JOB_FILES if job / name in files]
-        found.claimed.update(job_files)
+        found.claimed.update(job / name for name in JOB_FILES if job / name in files)
         job_result = job / JOB_RESULT
         data = JobFiles(
             tuple(trials),
-            job_result=job_result if job_result in job_files else None,
+            job_result=job_result if job_result in files else None,
             evals_key=origin.evals_key,
         )
         found.plans.append(_plan_job(job, origin, data))
@@ -297,23 +297,32 @@ def _plan_single_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> N
     index = _TrajectoryIndex.of_files(trajectories)
     trials_by_run: defaultdict[_SingleRun, list[TrialFiles]] = defaultdict(list)
     for path, (agent, model) in trajectories.items():
-        if _is_attachment(path, trajectories):
-            continue
-        if path.suffix in LINE_SUFFIXES:
-            trials_by_run[_SingleRun(path, agent, model)].append(TrialFiles(path.stem, (path,)))
-            continue
-        is_in_own_folder = path.name == MAIN_TRAJECTORY
-        place = path.parent.parent if is_in_own_folder else path.parent
-        name = path.parent.name if is_in_own_folder else path.stem.removesuffix(".trajectory")
-        trial = TrialFiles(
-            name,
-            documents=(path, *index.find_continuations(path)),
-            attachments=index.find_attachments(path),
-        )
-        trials_by_run[_SingleRun(place, agent, model)].append(trial)
+        if not _is_attachment(path, trajectories):
+            run = _SingleRun(_find_run_place(path), agent, model)
+            trials_by_run[run].append(_make_single_trial(path, index))
+    for run, trials in trials_by_run.items():
+        found.plans.append(_plan_single_run(run, trials))
 
-    for single_run, trials in trials_by_run.items():
-        found.plans.append(_plan_single_run(single_run, trials))
+
+def _find_run_place(path: Path) -> Path:
+    """Return the folder of a run of trajectories, or the file if it has one on each line."""
+    if path.suffix in LINE_SUFFIXES:
+        return path
+    # A trajectory with the usual name is alone in a folder of its trial.
+    return path.parent.parent if path.name == MAIN_TRAJECTORY else path.parent
+
+
+def _make_single_trial(path: Path, index: _TrajectoryIndex) -> TrialFiles:
+    if path.suffix in LINE_SUFFIXES:
+        return TrialFiles(path.stem, (path,))
+    name = path.stem.removesuffix(".trajectory")
+    if path.name == MAIN_TRAJECTORY:
+        name = path.parent.name
+    return TrialFiles(
+        name,
+        documents=(path, *index.find_continuations(path)),
+        attachments=index.find_attachments(path),
+    )
 
 
 def _is_attachment(path: Path, trajectories: Container[Path]) -> bool:
@@ -323,17 +332,16 @@ def _is_attachment(path: Path, trajectories: Container[Path]) -> bool:
 
 
 def _plan_single_run(single_run: _SingleRun, trials: Sequence[TrialFiles]) -> RunPlan:
-    is_single = len(trials) == 1
-    run = Run(
-        "atif",
-        "",
-        "",
-        _format_run_title(single_run.agent, single_run.model),
-        str(trials[0].documents[0] if is_single else single_run.place),
-        needs_dataset=False,
-    )
+    path = single_run.place
+    name = single_run.place.name
+    if len(trials) == 1:
+        (trial,) = trials
+        path = trial.documents[0]
+        name = trial.name
+    title = _format_run_title(single_run.agent, single_run.model)
+    run = Run("atif", "", "", title, str(path), needs_dataset=False)
     run.settings = {"agent": single_run.agent, "model": single_run.model}
-    run.name_parts = [trials[0].name if is_single else single_run.place.name]
+    run.name_parts = [name]
     reason = "files with steps, agent and an ATIF schema_version"
     return _make_plan(run, JobFiles(tuple(trials)), confidence=0.9, reason=reason)
 

@@ -232,8 +232,10 @@ def _fill_item(
     conversation = Conversation()
     subagents = make_subagent_reader(read_document_at)
     item.rule_note = "an ATIF trajectory has no golden answer"
-    steps: list[Callable[[], None]] = [
-        *(partial(add_document, conversation, document, subagents) for document in documents),
+    steps: list[Callable[[], None]] = []
+    for document in documents:
+        steps.append(partial(add_document, conversation, document, subagents))
+    steps += [
         partial(_add_subagent_problems, conversation, subagents),
         partial(_add_conversation, item, conversation, documents),
         partial(_add_trial_result, item, record),
@@ -241,7 +243,8 @@ def _fill_item(
         partial(_add_recorded_verdicts, item, documents, record),
         partial(apply_trial_incident, item, record.result, conversation.answers),
     ]
-    for step in steps:  # a failure in one part must not lose the others, such as the verdict
+    # A failure in one part must not lose the others, such as the verdict.
+    for step in steps:
         fill_safely(item, step)
 
 

@@ -13,6 +13,7 @@ Tokens, cost and latency follow the V4 leaderboard, with its prices (`constants/
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -76,11 +77,9 @@ def count_category_rates(
 
     `score_headers` maps categories to headers of score files.
     """
-    counts_by_category: dict[str, _CategoryCounts] = {}
+    counts_by_category: defaultdict[str, _CategoryCounts] = defaultdict(_CategoryCounts)
     for item in items:
-        counts = counts_by_category.get(item.category)
-        if counts is None:
-            counts = counts_by_category[item.category] = _CategoryCounts()
+        counts = counts_by_category[item.category]
         counts.n_items += item.n_items
         if item.valid is not None:
             counts.n_verdicts += item.n_items
@@ -389,23 +388,15 @@ def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, Mea
     (since 25 December 2024), and V2 leaves them out. Source: `generate_leaderboard_csv` and
     `get_category_score` in `eval_runner_helper.py`, August 2024 to June 2025.
     """
-
-    simple = make_category_groups(rates, ("simple", "java", "javascript"))
-    ast_columns = [
-        _average_with_missing("simple", simple),
-        *make_category_groups(rates, ("multiple", "parallel", "parallel_multiple")),
-    ]
-    exec_columns = [
-        _average_with_missing("exec_simple", make_category_groups(rates, ("exec_simple", "rest"))),
-        *make_category_groups(rates, ("exec_multiple", "exec_parallel", "exec_parallel_multiple")),
-    ]
+    ast_columns = _make_program_ast_columns(rates)
+    exec_columns = _make_program_exec_columns(rates)
     non_live_columns = list(ast_columns)
     # In April 2025, V3 retired the executable categories.
     if version == "V2" or any(group.rate.n_items for group in exec_columns):
         non_live_columns += exec_columns
     non_live_columns += make_category_groups(rates, ("irrelevance",))
-
     non_live = _average_with_missing("non_live", non_live_columns)
+
     missing_sizes = V3_LIVE_SIZES if version == "V3" else None
     live = CategoryGroup("live", pool_category_rates(rates, LIVE_CATEGORIES, missing_sizes))
     groups = [non_live, live]
@@ -416,6 +407,20 @@ def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, Mea
     else:
         groups.append(_average_combined_columns(rates, ast_columns, exec_columns))
     return {group.name: group.rate for group in groups}
+
+
+def _make_program_ast_columns(rates: RatesByCategory) -> list[CategoryGroup]:
+    simple = make_category_groups(rates, ("simple", "java", "javascript"))
+    others = make_category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
+    return [_average_with_missing("simple", simple), *others]
+
+
+def _make_program_exec_columns(rates: RatesByCategory) -> list[CategoryGroup]:
+    simple = make_category_groups(rates, ("exec_simple", "rest"))
+    others = make_category_groups(
+        rates, ("exec_multiple", "exec_parallel", "exec_parallel_multiple")
+    )
+    return [_average_with_missing("exec_simple", simple), *others]
 
 
 def _average_with_missing(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:

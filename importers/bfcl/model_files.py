@@ -46,21 +46,23 @@ def drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
     Return the removed files, each with the file that is kept.
     """
     originals: dict[tuple[Path, str, str], Path] = {}
-    copies: list[tuple[tuple[Path, str, str], ClassifiedFile]] = []
+    copies: list[tuple[tuple[Path, str, str], Path]] = []
     for (_, version), files in files_by_run.items():
         for file in files:
-            outermost = find_run_folder(file.path, version)
-            key = outermost, version, file.category
-            folder_names = file.path.relative_to(outermost).parts[:-1]
+            run_folder = find_run_folder(file.path, version)
+            key = (run_folder, version, file.category)
+            folder_names = file.path.relative_to(run_folder).parts[:-1]
             if has_copy_folder(folder_names):
-                copies.append((key, file))
+                copies.append((key, file.path))
             else:
                 originals.setdefault(key, file.path)
 
-    dropped = {file.path: originals[key] for key, file in copies if key in originals}
+    dropped = {path: originals[key] for key, path in copies if key in originals}
     for run_key, files in list(files_by_run.items()):
-        files_by_run[run_key] = [file for file in files if file.path not in dropped]
-        if not files_by_run[run_key]:
+        kept = [file for file in files if file.path not in dropped]
+        if kept:
+            files_by_run[run_key] = kept
+        else:
             del files_by_run[run_key]
     return dropped
 

@@ -99,11 +99,7 @@ def _name_run(result_file: Path, result_files: list[Path]) -> str:
 
 def _make_plan(result_file: Path, name: str, dataset_files: list[Path]) -> RunPlan:
     """Return the plan of a run with its dataset and logs."""
-    dataset = None
-    if len(dataset_files) > 1:
-        dataset = os.path.commonpath([file.absolute() for file in dataset_files])
-    elif dataset_files:
-        dataset = str(dataset_files[0])
+    dataset = _find_dataset_path(dataset_files)
     run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset)
     run.settings["experiment"] = result_file.stem
     run.name_parts = list_telling_folders(result_file.parent.parent)
@@ -113,14 +109,27 @@ def _make_plan(result_file: Path, name: str, dataset_files: list[Path]) -> RunPl
     log_folder = result_file.with_suffix("") / "logs"
     plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
     if not dataset_files:
-        what = f"{DATASET_NAME} was not found, so there are no golden calls."
-        what += " Pass --data DIR, the folder of the file."
+        what = (
+            f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the"
+            " folder of the file."
+        )
         plan.issues.append(ImportIssue(str(result_file), None, what=what))
     if not plan.logs:
-        what = f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are"
-        what += " unknown"
+        what = (
+            f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are"
+            " unknown"
+        )
         plan.issues.append(ImportIssue(str(result_file), None, what=what, severity="notice"))
     return plan
+
+
+def _find_dataset_path(dataset_files: Sequence[Path]) -> str | None:
+    """Return the path of the dataset: the only file, or the folder of several files."""
+    if not dataset_files:
+        return None
+    if len(dataset_files) == 1:
+        return str(dataset_files[0])
+    return os.path.commonpath([file.absolute() for file in dataset_files])
 
 
 def _find_run_dataset(

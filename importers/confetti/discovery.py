@@ -69,11 +69,7 @@ def _make_plan(
     run.name_parts = list_telling_folders(result_folder.parent)
     reason = "BFCL_v2 result files of the categories conversationsclean and dialogacts"
     plan = RunPlan(run, sorted(result_files), reason=reason)
-
-    score_folder = find_score_folder(result_folder)
-    if score_folder is not None:
-        candidates = [score_folder / name for name in SCORE_FOLDER_FILES]
-        plan.scores = [path for path in candidates if path.is_file()]
+    plan.scores = _list_score_files(result_folder)
     if dataset_folder is None:
         what = "no CONFETTI questions were found. Pass --data DIR."
         plan.issues.append(ImportIssue(str(result_folder), None, what=what))
@@ -82,9 +78,17 @@ def _make_plan(
 
     categories = [RESULT_FILES[path.name] for path in plan.results]
     scored = {SCORE_FILES[path.name] for path in plan.scores if path.name in SCORE_FILES}
-    missing = [category for category in categories if category not in scored]
-    report_missing_scores(plan, categories, missing)
+    unscored = [category for category in categories if category not in scored]
+    report_missing_scores(plan, categories, unscored)
     return plan
+
+
+def _list_score_files(result_folder: Path) -> list[Path]:
+    score_folder = find_score_folder(result_folder)
+    if score_folder is None:
+        return []
+    candidates = [score_folder / name for name in SCORE_FOLDER_FILES]
+    return [path for path in candidates if path.is_file()]
 
 
 def _list_dataset_files(dataset_folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ or the labels of a dialog act item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,16 +78,24 @@ def apply_overrides_to_hallucination_flags(record: JsonObject, item: ScoredItem)
     # The judge's verdicts on the names of calls are in the order of its lists.
     calls = [target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"]
     new_lists = [list(as_list(names)) for names in recorded]
-    for position, (call, names) in enumerate(zip(calls, new_lists, strict=False)):
+    for position, call in enumerate(calls[: len(new_lists)]):
         action = actions[position] if position < len(actions) else None
-        name_by_path = _map_argument_paths_to_names(action)
-        for path, is_flagged in _list_flags_of_call(item, call).items():
-            name = name_by_path.get(path, path)
-            if is_flagged and name not in names:
-                names.append(name)
-            elif not is_flagged and name in names:
-                names.remove(name)
+        flags = _list_flags_of_call(item, call)
+        new_lists[position] = _apply_flags(new_lists[position], flags, action)
     return record | {"hallucinated_parameters": new_lists}
+
+
+def _apply_flags(names: list[Any], flags: Mapping[str, Any], action: Any) -> list[Any]:
+    """Return the names of hallucinated arguments of a call, changed by flags by argument path."""
+    name_by_path = _map_argument_paths_to_names(action)
+    new_names = list(names)
+    for path, is_flagged in flags.items():
+        name = name_by_path.get(path, path)
+        if is_flagged and name not in new_names:
+            new_names.append(name)
+        elif not is_flagged and name in new_names:
+            new_names.remove(name)
+    return new_names
 
 
 def _list_flags_of_call(item: ScoredItem, call_target: str) -> dict[str, Any]:

@@ -519,49 +519,52 @@ def _iterate_json_scores(file: BinaryIO, path: Path) -> Iterator[dict[str, Any]]
 
 def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[_JsonSamplePlace]]:
     """Return a log without its samples, and the places of the samples."""
-    header = dict[str, Any]()
-    broken = ""
     stream = _make_json_stream(file)
+    header: dict[str, Any] = {}
     places: list[_JsonSamplePlace] = []
+    cut_off_reason = ""
     try:
         for key in stream.iterate_keys():
             if key == "samples" and stream.peek_after_space() == b"[":
                 for _ in stream.iterate_elements():
                     places.append(_find_sample_place(stream))
-            elif (text := stream.read_value(MAX_HEADER_BYTES)) is not None:
+                continue
+            text = stream.read_value(MAX_HEADER_BYTES)
+            if text is not None:
                 header[key] = parse_json(text, path, [])
-    except JsonStreamError as error:  # The log is cut off.
-        broken = str(error)
+    except JsonStreamError as error:
+        cut_off_reason = str(error)
+
     if not isinstance(header.get("eval"), dict):
-        raise UnreadableLog(broken or "the log has no object `eval`")
+        raise UnreadableLog(cut_off_reason or "the log has no object `eval`")
     # A log that is cut off is read in the order of the file, up to the place where it ends.
-    return header, [] if broken else places
+    if cut_off_reason:
+        return header, []
+    return header, places
 
 
 def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
     """Read the id and the epoch of a sample, which are its first fields, and skip the rest."""
-    stream.peek_after_space()
+    first_byte = stream.peek_after_space()
     line = stream.line
     offset = stream.position
-    found: dict[str, Any] = {}
-    if stream.peek_after_space() != b"{":
+    if first_byte != b"{":
         stream.skip_value()
         return _JsonSamplePlace("", line=line, offset=offset)
+
+    fields: dict[str, Any] = {}
     for key in stream.iterate_keys():
         if key not in ("id", "epoch"):
             stream.skip_value()
             continue
         text = stream.read_value(MAX_ID_BYTES)
         with contextlib.suppress(ValueError, RecursionError):
-            found[key] = json.loads(text or b"null")
-        if len(found) == 2:
+            fields[key] = json.loads(text or b"null")
+        if "id" in fields and "epoch" in fields:
             stream.skip_rest_of_container()
             break
-    return _JsonSamplePlace(
-        f"{SAMPLE_FOLDER}{found.get('id')}_epoch_{found.get('epoch', 1)}.json",
-        line=line,
-        offset=offset,
-    )
+    name = f"{SAMPLE_FOLDER}{fields.get('id')}_epoch_{fields.get('epoch', 1)}.json"
+    return _JsonSamplePlace(name, line=line, offset=offset)
 
 
 def _read_json_sample(

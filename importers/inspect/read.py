@@ -400,18 +400,13 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
     context.log_metadata = _read_log_metadata(header)
     settings = _read_settings(header) | context.log_metadata
     context.run.settings = {name: to_plain_json(value) for name, value in settings.items()}
-
-    eval_fields = as_object(header.get("eval"))
-    epochs = as_object(eval_fields.get("config")).get("epochs")
-    n_epochs = epochs if is_integer(epochs) and epochs > 0 else 1
-    sample_ids = as_list(as_object(eval_fields.get("dataset")).get("sample_ids"))
-    context.has_epochs = n_epochs > 1
-    context.item_ids.reserve(sample_ids, n_epochs)
+    _reserve_item_ids(context, header)
 
     scores = context.scores
-    unusual_scales = {
-        name: scale.to_json() for name, scale in context.scales.items() if scale != DEFAULT_SCALE
-    }
+    unusual_scales = {}
+    for name, scale in context.scales.items():
+        if scale != DEFAULT_SCALE:
+            unusual_scales[name] = scale.to_json()
     context.run.official_metrics[LOG_KEY] = {
         "primary": scores.primary,
         "primary_key": scores.primary_key,
@@ -421,6 +416,16 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
         "columns": read_score_columns(header),
         "scales": unusual_scales,
     }
+
+
+def _reserve_item_ids(context: RunContext, header: dict[str, Any]) -> None:
+    """Reserve the ids of all samples that the log should have."""
+    eval_fields = as_object(header.get("eval"))
+    epochs = as_object(eval_fields.get("config")).get("epochs")
+    n_epochs = epochs if is_integer(epochs) and epochs > 0 else 1
+    sample_ids = as_list(as_object(eval_fields.get("dataset")).get("sample_ids"))
+    context.has_epochs = n_epochs > 1
+    context.item_ids.reserve(sample_ids, n_epochs)
 
 
 def _read_settings(header: dict[str, Any]) -> dict[str, Any]:
@@ -718,22 +723,24 @@ def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[
     different = _compare_metrics(context)
     if not different:
         return
-    n_expected = _count_expected_samples(log.header)
+    listed = ", ".join(different[:MAX_REPORTED_METRICS])
     n_others = len(different) - MAX_REPORTED_METRICS
-    more = f" and {n_others} more" if n_others > 0 else ""
-    what = (
-        "recorded metrics differ from the recomputed ones:"
-        f" {', '.join(different[:MAX_REPORTED_METRICS])}{more}"
-    )
-    if n_expected > len(context.scored):
+    if n_others > 0:
+        listed += f" and {n_others} more"
+    what = f"recorded metrics differ from the recomputed ones: {listed}"
+
+    n_expected = _count_expected_samples(log.header)
+    n_scored = len(context.scored)
+    if n_expected > n_scored:
         what += (
             f". The recorded metrics cover {n_expected:,} samples, of which the file has"
-            f" {len(context.scored):,}"
+            f" {n_scored:,}"
         )
-    is_complete = load_log_metrics(context.run).is_complete and n_expected <= len(context.scored)
-    yield ImportIssue(
-        str(log.path), None, what=what, severity="warning" if is_complete else "notice"
-    )
+    issue = ImportIssue(str(log.path), None, what=what)
+    if n_expected > n_scored or not load_log_metrics(context.run).is_complete:
+        # The log lacks samples, so that other metrics are no surprise.
+        issue.severity = "notice"
+    yield issue
 
 
 def _count_expected_samples(header: dict[str, Any]) -> int:

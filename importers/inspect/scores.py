@@ -583,16 +583,21 @@ def _convert_edit_to_review(
     value = None
     if edit.changes_value:
         value = _find_reviewed_value(edit, verdict, official, decides=decides)
-    events = as_object(as_object(edit.metadata).get("fcreview")).get("events")
+    if isinstance(value, dict):
+        reviewed_verdict: Any = to_json_text(value)
+    else:
+        reviewed_verdict = _to_verdict_value(value)
+    # An edit that fcreview exported names its events.
+    own_metadata = as_object(as_object(edit.metadata).get("fcreview"))
     return RecordedReview(
         "inspect",
         author=edit.author,
-        verdict=to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value),
+        verdict=reviewed_verdict,
         target=part.target,
         criterion=part.criterion,
         reason=edit.reason,
         time=edit.time,
-        events=[str(event) for event in as_list(events)],
+        events=[str(event) for event in as_list(own_metadata.get("events"))],
     )
 
 

@@ -236,10 +236,9 @@ def add_reward_verdicts(
     """
     official = parts.official
     recomputed = parts.recomputed
-    has_actions = bool(item.golden)
     _set_official_verdict(item, reward)
+    recomputed_reward = None
     if is_left_out:
-        recomputed_reward = None
         item.rule_note = NO_REWARD
     else:
         recomputed_reward = recomputed.reward
@@ -247,13 +246,16 @@ def add_reward_verdicts(
     if item.official is False:
         item.error_type = official.error_type or recomputed.error_type
 
-    explanation = official.explain_reward(has_actions) if official.values else None
-    item.verdicts += _make_official_verdicts(item, reward, official, explanation)
-    explanation = recomputed.explain_reward(has_actions)
-    item.verdicts += _make_recomputed_verdicts(item, recomputed_reward, recomputed, explanation)
+    has_actions = bool(item.golden)
+    official_reason = official.explain_reward(has_actions) if official.values else None
+    item.verdicts += _make_official_verdicts(item, reward, official, official_reason)
+    recomputed_reason = recomputed.explain_reward(has_actions)
+    item.verdicts += _make_recomputed_verdicts(
+        item, recomputed_reward, recomputed, recomputed_reason
+    )
 
-    fails = item.rule is False or (item.rule is None and item.official is False)
-    if fails:
+    verdict = item.official if item.rule is None else item.rule
+    if verdict is False:
         _set_first_difference(item, recomputed if recomputed.failing_parts else official)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
     return {REWARD_PARTS: _choose_part_values(parts)}

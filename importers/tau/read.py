@@ -366,17 +366,9 @@ def fill_simulation_item(
 
     turns = add_conversation(item, messages)
     _add_task(item, simulation, task_fields, data)
-
-    criteria = task_fields.get("evaluation_criteria")
-    grading = add_pairs_and_verdicts(
-        item,
-        simulation,
-        criteria=criteria if isinstance(criteria, dict) else None,
-        messages=None if conversation is None else select_gradable_messages(messages),
-        run_has_rewards=data.has_rewards,
-    )
-    item.extra.uncounted_states = grading.uncounted_states
-    item.extra.metadata |= grading.metadata
+    # Without a conversation, no part of the reward is recomputed.
+    gradable_messages = None if conversation is None else select_gradable_messages(messages)
+    _add_grading(item, simulation, task_fields, gradable_messages, data)
 
     positions = ErrorPositions()
     if conversation is not None:
@@ -385,6 +377,26 @@ def fill_simulation_item(
     if error_counts:
         item.extra.metadata["errors found by the review"] = dict(error_counts)
     apply_incident(item, find_simulation_incident(simulation))
+
+
+def _add_grading(
+    item: Item,
+    simulation: dict[str, Any],
+    task_fields: dict[str, Any],
+    messages: Sequence[ConversationMessage] | None,
+    data: SharedRunData,
+) -> None:
+    """Add the call pairs and the verdicts."""
+    criteria = task_fields.get("evaluation_criteria")
+    grading = add_pairs_and_verdicts(
+        item,
+        simulation,
+        criteria=criteria if isinstance(criteria, dict) else None,
+        messages=messages,
+        run_has_rewards=data.has_rewards,
+    )
+    item.extra.uncounted_states = grading.uncounted_states
+    item.extra.metadata |= grading.metadata
 
 
 def _add_token_counts(item: Item, simulation: dict[str, Any]) -> None:

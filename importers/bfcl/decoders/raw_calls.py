@@ -103,15 +103,15 @@ def _find_call_lines(text: str) -> Iterator[str]:
 
 
 def _is_call_text(piece: str, names: Collection[str]) -> bool:
-    piece = piece.strip().strip("`").strip()
-    if piece.startswith(("['", '["')):
-        return _is_list_of_quoted_calls(piece, names)
-    if not piece.startswith(("{", "[{")):
-        return _is_python_call(piece, names)
+    text = piece.strip().strip("`").strip()
+    if text.startswith(("['", '["')):
+        return _is_list_of_quoted_calls(text, names)
+    if not text.startswith(("{", "[{")):
+        return _is_python_call(text, names)
     try:
-        return _is_call_json(parse_json(piece), names)
+        return _is_call_json(parse_json(text), names)
     except Undecodable:
-        return _is_json_with_damage(piece, names)
+        return _is_json_with_damage(text, names)
 
 
 def _is_list_of_quoted_calls(piece: str, names: Collection[str]) -> bool:
@@ -137,11 +137,20 @@ def _is_call_object(value: Any, names: Collection[str]) -> bool:
     if isinstance(value.get("function"), dict):
         return _is_call_object(value["function"], names)
 
-    named = next((value[field] for field in NAME_FIELDS if isinstance(value.get(field), str)), None)
-    has_arguments = any(field in value for field in ARGUMENT_FIELDS)
-    if named is not None and (not names or named in names):
-        return has_arguments or named in names
+    name = _find_call_name(value)
+    if name is not None and name in names:
+        return True
+    if name is not None and not names:
+        # The available functions are unknown, so that only arguments tell a call.
+        return any(field in value for field in ARGUMENT_FIELDS)
     return any(key in names and isinstance(content, (dict, str)) for key, content in value.items())
+
+
+def _find_call_name(value: dict[str, Any]) -> str | None:
+    for field in NAME_FIELDS:
+        if isinstance(value.get(field), str):
+            return str(value[field])
+    return None
 
 
 def _is_json_with_damage(piece: str, names: Collection[str]) -> bool:

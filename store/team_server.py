@@ -118,13 +118,18 @@ def parse_server_url(url: str) -> ServerAddress:
     address = ServerAddress(
         unquote(encoded_host), port=port, database=unquote(database), user=unquote(user)
     )
-    is_complete = all([address.host, address.database, address.user])
-    # libpq would try several hosts, one after the other.
-    has_several_values = "," in address.host or "/" in database
-    texts = address.host + address.database + address.user
-    if not is_complete or has_several_values or not texts.isprintable():
+    if not _is_complete_address(address) or "/" in database:
         raise AddressError(f"the URL needs a user, a host and a database. Use {URL_FORM}")
     return address
+
+
+def _is_complete_address(address: ServerAddress) -> bool:
+    """Whether the address has a user, a database and one host."""
+    for text in (address.host, address.database, address.user):
+        if not text or not text.isprintable():
+            return False
+    # libpq would try several hosts, one after the other.
+    return "," not in address.host
 
 
 def _split_host_and_port(host_and_port: str) -> tuple[str, int]:

@@ -97,13 +97,7 @@ def align_calls(
     if len(golden) == len(predicted) == 1:
         return [_compare_pair(golden[0], predicted[0], rules)]
 
-    replacements = _Replacements(golden, predicted, rules)
-    partners = {
-        golden_index: predicted_index
-        for golden_index, predicted_index in _pair_calls(golden, predicted, rules, keep_order)
-        if replacements.is_possible(golden[golden_index], predicted[predicted_index])
-    }
-
+    partners = _find_partners(golden, predicted, rules, keep_order=keep_order)
     pairs = []
     for index, call in enumerate(golden):
         if index in partners:
@@ -115,6 +109,22 @@ def align_calls(
         if index not in paired:
             pairs.append(_make_extra_pair(call))
     return pairs
+
+
+def _find_partners(
+    golden: Sequence[Call],
+    predicted: Sequence[Call],
+    rules: ComparisonRules,
+    *,
+    keep_order: bool,
+) -> dict[int, int]:
+    """Return the index of the predicted call for each golden call that has one."""
+    replacements = _Replacements(golden, predicted, rules)
+    partners = {}
+    for golden_index, predicted_index in _pair_calls(golden, predicted, rules, keep_order):
+        if replacements.is_possible(golden[golden_index], predicted[predicted_index]):
+            partners[golden_index] = predicted_index
+    return partners
 
 
 def _are_equal_calls(
@@ -217,23 +227,21 @@ def _pair_calls(
         return []
     if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
         return _pair_without_costs(golden, predicted, keep_order)
+    rows = list(range(len(golden)))
+    columns = list(range(len(predicted)))
     if keep_order:
-        every_golden = range(len(golden))
-        every_predicted = range(len(predicted))
-        return _assign_in_order(
-            _compute_costs(golden, predicted, every_golden, every_predicted, rules)
-        )
+        return _assign_in_order(_compute_costs(golden, predicted, rows, columns, rules))
 
     # The cheapest pairing always contains these pairs, so that fewer costs are needed.
     pairs = _pair_unique_functions(golden, predicted, rules)
     paired_golden = {golden_index for golden_index, _ in pairs}
     paired_predicted = {predicted_index for _, predicted_index in pairs}
-    rows = [index for index in range(len(golden)) if index not in paired_golden]
-    columns = [index for index in range(len(predicted)) if index not in paired_predicted]
-    if rows and columns:
-        costs = _compute_costs(golden, predicted, rows, columns, rules)
+    other_rows = [row for row in rows if row not in paired_golden]
+    other_columns = [column for column in columns if column not in paired_predicted]
+    if other_rows and other_columns:
+        costs = _compute_costs(golden, predicted, other_rows, other_columns, rules)
         for row, column in _assign_in_any_order(costs):
-            pairs.append((rows[row], columns[column]))
+            pairs.append((other_rows[row], other_columns[column]))
     return pairs
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import eq
 from typing import Any
 
-from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, GoldenObject
+from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, DiffState, GoldenObject
 from fcreview.model.json_value import (
     MAX_DEPTH,
     TOO_DEEP_TEXT,
@@ -418,15 +418,14 @@ def _diff_lists(
     """
     differences: list[ArgumentDiff] = []
     start = 0
-    golden_end = len(expected)
-    end = len(value)
-    if golden_end != end:
-        reason = f"length {end}, golden {golden_end}"
+    n_equal_at_end = 0
+    if len(expected) != len(value):
+        reason = f"length {len(value)}, golden {len(expected)}"
         differences.append(ArgumentDiff(path, state="!", reason=reason))
         start = _count_equal_elements(expected, value, depth)
         n_equal_at_end = _count_equal_elements(expected[start:][::-1], value[start:][::-1], depth)
-        golden_end -= n_equal_at_end
-        end -= n_equal_at_end
+    golden_end = len(expected) - n_equal_at_end
+    end = len(value) - n_equal_at_end
 
     common_end = min(golden_end, end)
     for index in range(start, common_end):
@@ -436,12 +435,17 @@ def _diff_lists(
         )
         if budget.remaining < 0:
             return differences
-    for index in range(common_end, golden_end):
-        differences.append(ArgumentDiff(append_to_path(path, index), state="-", reason="missing"))
-    for index in range(common_end, end):
-        element_path = append_to_path(path, index)
-        differences.append(ArgumentDiff(element_path, state="+", reason="not in golden"))
+    differences += _report_elements(path, range(common_end, golden_end), "-", "missing")
+    differences += _report_elements(path, range(common_end, end), "+", "not in golden")
     return differences
+
+
+def _report_elements(
+    path: str, indexes: Iterable[int], state: DiffState, reason: str
+) -> Iterator[ArgumentDiff]:
+    """Yield the elements that only one of two lists has."""
+    for index in indexes:
+        yield ArgumentDiff(append_to_path(path, index), state=state, reason=reason)
 
 
 def _count_equal_elements(expected: Sequence[Any], value: Sequence[Any], depth: int) -> int:

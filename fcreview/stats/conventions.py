@@ -225,31 +225,31 @@ def add_values_without_incidents(
     A row can stand for several conventions with one value. Its value without incidents is that of
     the first of them.
     """
-    rows = list(rows)
+    rows_with_incidents = [replace(row, incidents=n_incidents) for row in rows]
     if answered is None or not answered.trials:
-        return [replace(row, incidents=n_incidents, n_without_incidents=0) for row in rows]
+        return [replace(row, n_without_incidents=0) for row in rows_with_incidents]
 
-    values: dict[tuple[str, str], ConventionRow] = {}
-    for name in {_get_first_convention(row) for row in rows}:
+    answered_rows: dict[tuple[str, str], ConventionRow] = {}
+    for name in {_get_first_convention(row) for row in rows_with_incidents}:
         # A trial that was left out is no failure, so each task counts only its own trials.
-        for row in _compute_rows(answered, replace(CONVENTIONS[name], trials="run")):
-            values[row.figure, name] = row
+        convention = replace(CONVENTIONS[name], trials="run")
+        for answered_row in _compute_rows(answered, convention):
+            answered_rows[answered_row.figure, name] = answered_row
 
-    found = []
-    for row in rows:
-        own = values.get((row.figure, _get_first_convention(row)))
-        if own is None:  # Without the incidents, there are too few trials for this figure.
-            found.append(replace(row, incidents=n_incidents))
-            continue
-        found.append(
-            replace(
+    new_rows = []
+    for row in rows_with_incidents:
+        without_incidents = answered_rows.get((row.figure, _get_first_convention(row)))
+        if without_incidents is None:
+            # Without the incidents, there are too few trials for this figure.
+            new_rows.append(row)
+        else:
+            new_row = replace(
                 row,
-                incidents=n_incidents,
-                value_without_incidents=own.value,
-                n_without_incidents=own.n,
+                value_without_incidents=without_incidents.value,
+                n_without_incidents=without_incidents.n,
             )
-        )
-    return found
+            new_rows.append(new_row)
+    return new_rows
 
 
 def format_convention_without_incidents(row: ConventionRow) -> str:
@@ -263,8 +263,11 @@ def format_convention_without_incidents(row: ConventionRow) -> str:
 
 
 def _get_first_convention(row: ConventionRow) -> str:
-    """Return the name of the first convention that a row stands for."""
-    return next(name for name in CONVENTIONS if row.convention.startswith(name))
+    """Return the name with which the text of the row's conventions begins."""
+    for name in CONVENTIONS:
+        if row.convention.startswith(name):
+            return name
+    raise ValueError(f"unknown convention {row.convention}")
 
 
 def _is_applicable(convention: Convention, table: TrialTable) -> bool:
@@ -340,15 +343,7 @@ def _build_row(
     table: TrialTable, tasks: Tasks, *, convention: Convention, figure: _Figure
 ) -> ConventionRow:
     """Return the row of a figure. `tasks` contains the trials that the convention counts."""
-    notes = []
-    n_all_tasks = len({trial.task for trial in table.trials})
-    n_vanished = n_all_tasks - len(tasks)
-    if n_vanished:
-        verb = "has" if n_vanished == 1 else "have"
-        notes.append(f"{n_vanished} of {n_all_tasks} tasks {verb} no counted trial")
-    if figure.no_value_reason:
-        notes.append(figure.no_value_reason)
-
+    notes = _list_notes(table, tasks, figure)
     # The own convention has no difference from itself, so its row lists what its note is about.
     is_own = convention.name == table.own
     if is_own and notes:
@@ -357,21 +352,33 @@ def _build_row(
     else:
         items = list(_find_differently_counted_items(table, convention, figure.name))
 
-    if figure.trials_per_task is None:
-        n = sum(len(passes) for passes in tasks.values())
-    else:
-        n = figure.trials_per_task * len(tasks)
+    n_trials = sum(len(passes) for passes in tasks.values())
+    if figure.trials_per_task is not None:
+        n_trials = figure.trials_per_task * len(tasks)
     return ConventionRow(
         figure.name,
         convention=convention.name,
         rule=convention.rule,
         value=figure.value,
-        n=n,
+        n=n_trials,
         n_tasks=len(tasks),
         is_own=is_own,
         note="; ".join(notes),
         items=tuple(items),
     )
+
+
+def _list_notes(table: TrialTable, tasks: Tasks, figure: _Figure) -> list[str]:
+    """Return what is missing in a figure."""
+    notes = []
+    n_all_tasks = len({trial.task for trial in table.trials})
+    n_vanished = n_all_tasks - len(tasks)
+    if n_vanished:
+        verb = "has" if n_vanished == 1 else "have"
+        notes.append(f"{n_vanished} of {n_all_tasks} tasks {verb} no counted trial")
+    if figure.no_value_reason:
+        notes.append(figure.no_value_reason)
+    return notes
 
 
 def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:

@@ -430,15 +430,21 @@ class _DatasetSearch:
         candidates.sort(key=lambda files: not self._finder.is_exact_name(files.questions, category))
         usable = [files for files in candidates if is_question_file(files.questions)]
         damaged = [files for files in candidates if is_damaged_question_file(files.questions)]
+        first_damaged = damaged[0] if damaged else None
         if not usable:
-            return damaged[0] if damaged else None
+            return first_damaged
 
-        if damaged and candidates.index(damaged[0]) < candidates.index(usable[0]):
-            what = f"this question file is empty or unreadable. Using {usable[0].questions}"
-            self._plan.issues.append(
-                ImportIssue(str(damaged[0].questions), None, what=what, severity="error")
-            )
+        first_usable = usable[0]
+        if first_damaged is not None:
+            is_skipped = candidates.index(first_damaged) < candidates.index(first_usable)
+            if is_skipped:
+                self._report_damaged_questions(first_damaged, first_usable)
         return self._add_files_of_other_named_folders(usable)
+
+    def _report_damaged_questions(self, damaged: DatasetFiles, used: DatasetFiles) -> None:
+        what = f"this question file is empty or unreadable. Using {used.questions}"
+        issue = ImportIssue(str(damaged.questions), None, what=what, severity="error")
+        self._plan.issues.append(issue)
 
     def _list_files(self, folders: Sequence[Path], category: str) -> list[DatasetFiles]:
         """Return the dataset files of a category in each folder that has any."""

@@ -266,14 +266,16 @@ class CategoryLoader:
 
 def _load_category(version: str, name: str, files: CategoryFiles) -> LoadedCategory:
     dataset = _load_category_dataset(version, name, files.dataset_files)
-    header = as_object(read_first_record(files.scores[0]) if files.scores else None)
-    results = joining.load_results(files.results, name, dataset, header.get("total_count"))
     if not files.scores:
+        results = joining.load_results(files.results, name, dataset)
         return LoadedCategory(dataset, results=results, scores=ScoreFile())
 
-    scores = load_score_file(files.scores[0], name, results, dataset)
-    for other in files.scores[1:]:
-        what = f"this is another score file of {name}. fcreview imports only {files.scores[0]}"
+    score_file, *other_score_files = files.scores
+    header = as_object(read_first_record(score_file))
+    results = joining.load_results(files.results, name, dataset, header.get("total_count"))
+    scores = load_score_file(score_file, name, results, dataset)
+    for other in other_score_files:
+        what = f"this is another score file of {name}. fcreview imports only {score_file}"
         scores.issues.append(ImportIssue(str(other), None, what=what))
     return LoadedCategory(dataset, results=results, scores=scores)
 

@@ -153,17 +153,21 @@ def _list_declared_columns(header: Mapping[str, Any]) -> Iterator[dict[str, Any]
     Its groups and keys are known only from the scores.
     """
     declaration = as_object(header.get("eval"))
-    reducers = as_object(declaration.get("config")).get("epochs_reducer")
-    names = [name for name in as_list(reducers) if isinstance(name, str)]
+    listed_reducers = as_list(as_object(declaration.get("config")).get("epochs_reducer"))
+    reducers: list[str | None] = [name for name in listed_reducers if isinstance(name, str)]
+    if not reducers:
+        reducers = [None]
+
     for scorer in list_objects(declaration.get("scorers")):
-        name = str(scorer.get("name") or "").rpartition("/")[2]
+        _, _, name = str(scorer.get("name") or "").rpartition("/")
         metrics = scorer.get("metrics") or declaration.get("metrics")
-        for reducer in names or [None]:  # type: ignore[list-item]
-            plain = [each for each in list_objects(metrics) if "name" in each]
-            if name and plain:
-                yield _make_declared_column(name, name, reducer, plain)
-            for key, listed in as_object(metrics).items():
-                yield _make_declared_column(str(key), name, reducer, list_objects(listed))
+        # The metrics are a list or, for a score with several keys, an object with a list for each.
+        metrics_of_score = [metric for metric in list_objects(metrics) if "name" in metric]
+        for reducer in reducers:
+            if name and metrics_of_score:
+                yield _make_declared_column(name, name, reducer, metrics_of_score)
+            for key, metrics_of_key in as_object(metrics).items():
+                yield _make_declared_column(str(key), name, reducer, list_objects(metrics_of_key))
 
 
 def _make_declared_column(

@@ -259,29 +259,27 @@ def _make_verdict_fact(context: RunContext) -> RunFact:
     name = VerdictSource(scores.primary or "", scores.primary_key).name
     if _gives_verdicts(name, context):
         is_chosen = context.options.get("verdict_from") == name
-        return RunFact(
-            "verdict_from",
-            value=name,
-            reason="chosen with --verdict-from" if is_chosen else "main score of the log",
-        )
+        reason = "chosen with --verdict-from" if is_chosen else "main score of the log"
+        return RunFact("verdict_from", value=name, reason=reason)
 
+    advice = _list_verdict_advice(name, context)
+    reason = "; ".join(advice) or "no score of the log is a verdict"
+    return RunFact("verdict_from", value=None, reason=f"no verdicts: {reason}")
+
+
+def _list_verdict_advice(primary_name: str, context: RunContext) -> Iterator[str]:
+    """Yield what the user can do to get verdicts from the scores."""
     choices = [
         choice
         for choice in list_verdict_choices(context.statistics)
         if _gives_verdicts(choice, context)
     ]
-    reasons: list[str] = []
     if choices:
-        reasons.append(f"choose one of {format_choices(choices)} with --verdict-from")
-    values = context.statistics.by_name.get(name)
+        yield f"choose one of {format_choices(choices)} with --verdict-from"
+    values = context.statistics.by_name.get(primary_name)
     if values is not None and values.n_numbers:
-        scale = f"{name} has scores from {values.lowest:g} to {values.highest:g}"
-        reasons.append(f"{scale}: set pass_at in the configuration to say from where it passes")
-    return RunFact(
-        "verdict_from",
-        value=None,
-        reason=f"no verdicts: {'; '.join(reasons) or 'no score of the log is a verdict'}",
-    )
+        scale = f"{primary_name} has scores from {values.lowest:g} to {values.highest:g}"
+        yield f"{scale}: set pass_at in the configuration to say from where it passes"
 
 
 def _gives_verdicts(name: str, context: RunContext) -> bool:

@@ -49,11 +49,12 @@ class Scale:
         number = parse_number(value)
         if number is None or math.isnan(number) or not self.gives_verdicts:
             return None
-        if self.pass_at is None and not 0 <= number <= 1:
+        if self.pass_at is not None:
+            return number <= self.pass_at if self.is_better_lower else number >= self.pass_at
+        # Without a limit, only the best value of a scale from 0 to 1 passes.
+        if not 0 <= number <= 1:
             return None
-        if self.is_better_lower:
-            return number <= (0.0 if self.pass_at is None else self.pass_at)
-        return number >= (1.0 if self.pass_at is None else self.pass_at)
+        return number <= 0 if self.is_better_lower else number >= 1
 
     def to_value(self, old_value: Any, is_pass: bool) -> Any:
         """Return the value for a verdict, in the form of the old value.

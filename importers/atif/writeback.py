@@ -19,7 +19,7 @@ from fcreview.importers.common.records import as_object, is_number
 from fcreview.importers.common.writeback import (
     CriterionKey,
     GoldenFixes,
-    dump_with_indentation_of,
+    dump_with_layout_of,
     find_unrepresentable_reviews,
 )
 from fcreview.model.address import ITEM
@@ -116,7 +116,7 @@ def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | No
         new_record = _replace_reward_of_trajectory(record, reward)
     else:
         return None
-    return dump_with_indentation_of(new_record, raw)
+    return dump_with_layout_of(new_record, raw)
 
 
 def _replace_reward_of_result(record: JsonObject, reward: float) -> JsonObject:

@@ -8,6 +8,7 @@ the reviews that a file format cannot represent.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,9 @@ JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
     for separators in ((", ", ": "), (",", ":"))
 )
 """Arguments of `json.dumps` that benchmarks use for datasets. The first entry is the default."""
+_INDENT = re.compile(rb"\n( *)")
+PROBED_LAYOUT_BYTES = 2000
+"""Part of a JSON text that shows whether spaces follow its colons."""
 ANNOTATOR_REASON = "an annotator marked the item as failed; the benchmark's own check passed it"
 """Text for the field `error` of an entry that exists only because of a review."""
 DISAGREEMENT_NOTE = (
@@ -298,26 +302,30 @@ def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
     return json.dumps(record, **default_style)
 
 
-def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
-    """Return a JSON value as the content of a file, with indentation, escapes and last line feed
-    as in the old one.
+def dump_with_layout_of(value: Any, old_json: bytes) -> bytes:
+    """Return a value as JSON with the indentation, separators, escapes and line ends of
+    `old_json`, which is a file or a record in a file.
     """
-    indent = _find_indentation(old_content)
-    text = json.dumps(value, indent=indent, ensure_ascii=old_content.isascii())
-    content = text.encode("utf-8", "backslashreplace")
-    if old_content.endswith(b"\n"):
-        return content + b"\n"
-    return content
+    body = old_json.rstrip()
+    trailing_space = old_json[len(body) :]
+    indents = [len(match[1]) for match in _INDENT.finditer(body)]
+    outer_indent = 0
+    indent = None
+    if indents:
+        # The closing bracket has the indentation of the record itself.
+        outer_indent = indents[-1]
+        indent = indents[0] - outer_indent
 
-
-def _find_indentation(content: bytes) -> int | None:
-    """Return the number of spaces before the first member, or None if the JSON is in one line."""
-    lines = content.split(b"\n", 2)
-    if len(lines) < 2 or lines[0].strip() not in (b"{", b"["):
-        return None
-    second_line = lines[1]
-    n_spaces = len(second_line) - len(second_line.lstrip(b" "))
-    return n_spaces or None
+    has_spaces = bool(indents) or b'": ' in body[:PROBED_LAYOUT_BYTES]
+    text = json.dumps(
+        value,
+        indent=indent,
+        ensure_ascii=body.isascii(),
+        separators=None if has_spaces else (",", ":"),
+    )
+    line_end = "\r\n" if b"\r\n" in body else "\n"
+    indented = text.replace("\n", line_end + " " * outer_indent)
+    return indented.encode("utf-8", "surrogateescape") + trailing_space
 
 
 def key_fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:

@@ -18,7 +18,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,6 @@ from fcreview.safe_files import read_file
 
 NAME_COLUMN = "Func Name"
 ARGUMENTS_COLUMN = "Args"
-JSON_INDENTS = (4, 2, 1, None, 0, 3, 8)
-"""Indentations with which people write JSON files, the most frequent ones first."""
 
 
 def replace_badcase_flags(content: bytes, flags: Sequence[ConversationFlags]) -> bytes | None:
@@ -197,7 +195,7 @@ def _rewrite_golden_file(
         changes = list(_replace_dataset_calls(path, value, fixes_by_key))
     if json.dumps(value) == old_text:
         return None
-    content = _dump_with_layout_of(value, json.loads(old_text), raw)
+    content = _dump_in_known_layout(value, json.loads(old_text), raw)
     return _RewrittenGolden(content, changes)
 
 
@@ -265,16 +263,14 @@ def _iter_log_records(path: Path, records: Any) -> Iterator[tuple[SnapshotKey, A
             yield SnapshotKey(type_name, conversation, number), record
 
 
-def _dump_with_layout_of(value: Any, old_value: Any, old_content: bytes) -> bytes | None:
-    """Return a JSON value with the indentation and escapes of a file, or None if the layout of
-    the file is unknown.
+def _dump_in_known_layout(value: Any, old_value: Any, old_content: bytes) -> bytes | None:
+    """Return a JSON value with the layout of a file.
+
+    Returns None if the layout is unknown, because other bytes of the file would change then.
     """
-    old_text = old_content.decode("utf-8", "replace")
-    for indent, is_escaped, end in product(JSON_INDENTS, (False, True), ("", "\n")):
-        if json.dumps(old_value, indent=indent, ensure_ascii=is_escaped) + end == old_text:
-            text = json.dumps(value, indent=indent, ensure_ascii=is_escaped) + end
-            return text.encode()
-    return None
+    if writeback.dump_with_layout_of(old_value, old_content) != old_content:
+        return None
+    return writeback.dump_with_layout_of(value, old_content)
 
 
 JUDGE_CRITERIA = {JUDGE_CRITERION, "equivalent"}
@@ -449,7 +445,7 @@ class _ReviewedFolder:
 
 
 def _dump_json_file(path: Path, value: Any) -> RewrittenFile:
-    return RewrittenFile(path, writeback.dump_with_indentation_of(value, read_file(path)))
+    return RewrittenFile(path, writeback.dump_with_layout_of(value, read_file(path)))
 
 
 def _apply_overrides_to_flags(

@@ -8,7 +8,6 @@ that follows. The tasks are part of the result files, so golden answers cannot b
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object, list_objects
-from fcreview.importers.common.writeback import CriterionKey, find_unrepresentable_reviews
+from fcreview.importers.common.writeback import (
+    CriterionKey,
+    dump_with_layout_of,
+    find_unrepresentable_reviews,
+)
 from fcreview.importers.tau.checker import INFRASTRUCTURE_ERROR, OWN_FIELD, REWARD_PART_NAMES
 from fcreview.importers.tau.leaderboard import get_reward
 from fcreview.importers.tau.read import read_items
@@ -54,7 +57,6 @@ CHECK_FIELDS = {
 """Part of the reward -> names of the fields of its checks."""
 _VERSION1_PARTS = {"db": "r_actions", "communicate": "r_outputs"}
 """Criterion -> field with the recorded result in an entry of v1."""
-_INDENT = re.compile(rb"\n( *)")
 
 
 def rewrite_scores(
@@ -141,7 +143,7 @@ def _rewrite_records(
         rewards[str(record.get("id"))] = get_reward(edit.scored)
 
         pieces.append(raw[copied_until : edit.offset])
-        pieces.append(_dump_with_layout_of(record, old))
+        pieces.append(dump_with_layout_of(record, old))
         copied_until = end
     pieces.append(raw[copied_until:])
     return _RewrittenRecords(b"".join(pieces), rewards=rewards, n_unwritten=n_unwritten)
@@ -318,30 +320,4 @@ def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[
             entry["reward"] = rewards[simulation_id]
             is_changed = True
     if is_changed:
-        yield RewrittenFile(path, _dump_with_layout_of(main, raw))
-
-
-def _dump_with_layout_of(record: JsonObject, old_json: bytes) -> bytes:
-    """Return a record as JSON with the indentation, escapes and line ends of `old_json`."""
-    body = old_json.rstrip()
-    trailing_space = old_json[len(body) :]
-    indents = [len(match[1]) for match in _INDENT.finditer(body)]
-    if indents:
-        # The closing bracket has the indentation of the record itself.
-        record_indent = indents[-1]
-        indent = indents[0] - record_indent
-    else:
-        record_indent = 0
-        indent = None
-
-    has_spaces = bool(indents) or b'": ' in body[:2000]
-    text = json.dumps(
-        record,
-        indent=indent,
-        ensure_ascii=body.isascii(),
-        separators=None if has_spaces else (",", ":"),
-    )
-    text = text.replace("\n", "\n" + " " * record_indent)
-    if b"\r\n" in body:
-        text = text.replace("\n", "\r\n")
-    return text.encode("utf-8", "surrogateescape") + trailing_space
+        yield RewrittenFile(path, dump_with_layout_of(main, raw))

@@ -27,6 +27,7 @@ from fcreview.model.effective_verdict import UNANIMOUS
 from fcreview.model.metric import (
     Metric,
     MetricSource,
+    OwnScore,
     RunItems,
     ScoredItem,
     group_by_table,
@@ -45,8 +46,10 @@ from fcreview.stats.calibration import CalibrationScope
 from fcreview.stats.incidents import count_incidents, omit_incidents, omit_stated_accuracies
 from fcreview.stats.intervals import compute_disagreement_bounds
 from fcreview.stats.run_comparison import VerdictSource, build_run_matrix
+from fcreview.store.queries.runs import make_run_figures
 from fcreview.store.rows import View
 from fcreview.tables.agreement import AgreementStatistic
+from fcreview.tables.runs import OwnScores, RunFigures
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -294,20 +297,20 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     rows = [part.row for part in parts if part.row is not None]
     view = session.build_view(queue="dataset", run=run)
     queues = describe_queue_samples(session)
-    counts = _count_passes_of_runs(session, rows, has_queues=bool(queues))
+    figures = _build_figures_of_runs(session, parts, has_queues=bool(queues))
     failures = _collect_failures_by_dataset(session, view, rows)
     suspects = fetch_ranked_suspects(session, run=run)
     n_disagreements = len(session.store.analysis.fetch_disagreements(view))
 
-    datasets = ", ".join(dict.fromkeys(run_counts.kind for run_counts in counts))
+    datasets = ", ".join(dict.fromkeys(run_figures.kind for run_figures in figures))
     return sections.ReportPage(
         title=f"{session.workspace.parent_folder.name}/ · {datasets}",
         lead=[_describe_report(session, view, rows)],
-        cards=summary.build_summary_cards(counts, n_disagreements, _count_suspects(suspects)),
+        cards=summary.build_summary_cards(figures, n_disagreements, _count_suspects(suspects)),
         summary=[
-            summary.build_category_section(counts),
+            summary.build_category_section(figures),
             summary.build_failure_reasons_section(failures),
-            summary.build_score_section(counts),
+            summary.build_score_section(figures),
         ],
         details=[
             sections.build_check_section([part.check for part in parts if part.check is not None]),
@@ -491,15 +494,81 @@ def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.
     return sections.build_agreement_section(ratings_by_status, statistics)
 
 
-def _count_passes_of_runs(
-    session: WorkspaceSession, rows: Sequence[RunRow], *, has_queues: bool
-) -> list[summary.RunPassCounts]:
-    tied_runs = _find_tied_runs(session, rows)
-    counts = []
-    for row in rows:
-        run_counts = _count_passes(session, row, has_queues=has_queues)
-        counts.append(replace(run_counts, is_tied=row.run in tied_runs))
-    return counts
+def _build_figures_of_runs(
+    session: WorkspaceSession, parts: Sequence[ReportPart], *, has_queues: bool
+) -> list[RunFigures]:
+    tied_runs = _find_tied_runs(session, [part.row for part in parts if part.row is not None])
+    figures = []
+    for part in parts:
+        row = part.row
+        if row is None:
+            continue
+        run_figures = replace(
+            make_run_figures(row),
+            is_tied=row.run in tied_runs,
+            own=_find_own_score_of_part(part.metrics, row.info),
+        )
+        if has_queues:
+            run_figures = _add_pass_rate_estimate(session, row, run_figures)
+        figures.append(run_figures)
+    return figures
+
+
+def _find_own_score_of_part(metric_rows: Sequence[summary.MetricRow], run: Run) -> OwnScore | None:
+    """Return the value of the benchmark's own metric by official verdicts, or, without these, by
+    recomputed verdicts.
+    """
+    from fcreview.importers.registry import find_own_score
+
+    for source in OWN_SCORE_SOURCES:
+        metrics = []
+        for row in metric_rows:
+            value = summary.get_displayed_value(row, source)
+            metrics.append(
+                Metric(
+                    row.table,
+                    row.name,
+                    value=value,
+                    unit=row.unit,
+                    level=row.level,
+                    digits=row.digits,
+                )
+            )
+        own = find_own_score(metrics, run)
+        if own is not None:
+            return own
+    return None
+
+
+OWN_SCORE_SOURCES: tuple[MetricSource, ...] = ("official", "rule")
+MAX_RUNS_WITH_OWN_SCORE = 50
+"""Number of runs of a list that have the benchmark's own metric, which needs the verdicts of all
+items.
+"""
+
+
+def compute_own_scores(analysis: UnblindedAnalysis, rows: Sequence[RunRow]) -> OwnScores:
+    """Compute the value of the benchmark's own metric of the first `MAX_RUNS_WITH_OWN_SCORE` runs,
+    by run number.
+    """
+    from fcreview.importers.registry import importer_for
+
+    scores: dict[int, OwnScore | None] = {}
+    shown_rows = rows[:MAX_RUNS_WITH_OWN_SCORE]
+    ranked_rows = [row for row in shown_rows if importer_for(row.info).own_metrics]
+    for scored in load_scored_runs(analysis, ranked_rows, quiet=True):
+        scores[scored.row.run] = _compute_own_score(scored)
+    return scores
+
+
+def _compute_own_score(scored: ScoredRun) -> OwnScore | None:
+    from fcreview.importers.registry import compute_metrics
+
+    def compute_by_source(source: MetricSource) -> list[Metric]:
+        return compute_metrics(scored.items[source], scored.row.info)
+
+    metric_rows = summary.collect_metric_rows(compute_by_source, OWN_SCORE_SOURCES)
+    return _find_own_score_of_part(metric_rows, scored.row.info)
 
 
 def _find_tied_runs(session: WorkspaceSession, rows: Sequence[RunRow]) -> set[int]:
@@ -529,58 +598,16 @@ def _choose_common_source(rows: Sequence[RunRow]) -> VerdictSource | None:
     return None
 
 
-def _count_passes(
-    session: WorkspaceSession, row: RunRow, *, has_queues: bool
-) -> summary.RunPassCounts:
-    """Count the passing items of a run by verdict source.
-
-    With queues, also estimate the pass rate.
-    """
-    categories = {}
-    for category in row.categories:
-        pass_rate = _compute_category_pass_rate(category)
-        categories[category["category"]] = (category["n"], pass_rate)
-    counts = summary.RunPassCounts(
-        row.run_name,
-        kind=row.info.full_title,
-        items=row.n_items,
-        official=(row.official_pass, row.official_known),
-        rule=(row.rule_pass, row.rule_known),
-        corrected=(row.effective_pass, row.effective_known),
-        stated=(row.stated_pass, row.stated_of),
-        disputed=row.disputed,
-        categories=categories,
-        expected_items=row.expected_items if row.not_run else None,
-        is_unfinished=row.is_unfinished,
-        incidents=row.incidents,
-        without_incidents=row.without_incidents_text,
-        lacks_dataset=row.info.lacks_dataset,
-        reviewed=row.reviewed + row.in_part,
-    )
-    return _add_pass_rate_estimate(session, row, counts) if has_queues else counts
-
-
 def _add_pass_rate_estimate(
-    session: WorkspaceSession, row: RunRow, counts: summary.RunPassCounts
-) -> summary.RunPassCounts:
+    session: WorkspaceSession, row: RunRow, figures: RunFigures
+) -> RunFigures:
     from fcreview.cli.commands.estimate import HALF_WIDTH
     from fcreview.stats.estimation import estimate_pass_rate  # imports numpy
 
     statuses = session.store.analysis.fetch_sample_status(row.run).items
     n_decided = sum(status.sample_outcome == "decided" for status in statuses)
     estimate = estimate_pass_rate(statuses, HALF_WIDTH / 100) if n_decided else None
-    return replace(counts, estimate=estimate, n_sampled=n_decided)
-
-
-def _compute_category_pass_rate(category: dict[str, Any]) -> float | None:
-    """Return the pass rate of a category, from 0 to 1.
-
-    Return None if an item of the category has no verdict.
-    """
-    for source in ("official", "rule"):
-        if category[f"{source}_known"] == category["n"] and category["n"]:
-            return float(category[f"{source}_pass"] / category["n"])
-    return None
+    return replace(figures, estimate=estimate, n_sampled=n_decided)
 
 
 def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSample]:

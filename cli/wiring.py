@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
     from fcreview.stats.conventions import RunConventions
+    from fcreview.store.rows import RunRow
     from fcreview.store.store import Store
+    from fcreview.tables.runs import OwnScores
     from fcreview.tui.commands import CommandResult, CommandService, FormField, ReportServices
     from fcreview.tui.session import GoldenSupport
 
@@ -151,8 +153,14 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
             if not runs or row.run in runs
         ]
 
+    def compute_scores(store: Store, runs: Sequence[RunRow]) -> OwnScores:
+        from fcreview.cli.report_data import compute_own_scores
+
+        return compute_own_scores(store.analysis, runs)
+
     return ReportServices(
         build_report,
+        compute_own_scores=compute_scores,
         open_benchmarks=build_services,
         commands=build_command_service(session),
         compare_conventions=compare_conventions,

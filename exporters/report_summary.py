@@ -31,13 +31,22 @@ from fcreview.model.wording import (
     NO_ANSWERS,
     NO_VALUE,
     describe_error_type,
-    format_corrected_rate,
     format_count,
     format_metric_value,
-    format_official_rate,
-    format_recomputed_rate,
     get_source_name,
     is_nearly_complete,
+)
+from fcreview.tables.runs import (
+    TIE_MARK,
+    RunColumn,
+    RunFigures,
+    build_run_table,
+    list_run_notes,
+    list_score_columns,
+    make_items_column,
+    make_name_column,
+    make_own_column,
+    make_without_incidents_column,
 )
 from fcreview.tables.table import Bar, Cell, Column, Row, Table, Whisker, make_row
 
@@ -50,18 +59,15 @@ MAX_CATEGORIES = 18
 The categories with the most items are shown.
 """
 MAX_REASONS = 6
-WITHOUT_INCIDENTS = "without incidents"
 RATES_NOTE = (
     "Each cell is the percentage of items that pass. A category uses recomputed verdicts if some of"
     " its items have no "
     "official verdict."
 )
 SCORES_NOTE = (
-    "The table shows the share of items that pass. Each item counts once. In the corrected share,"
-    " reviewed verdicts "
-    "replace automatic ones. The details list the benchmark's own metrics, which may weight items."
+    "In the corrected share, reviewed verdicts replace automatic ones. The details list all metrics"
+    " of the benchmark."
 )
-TIE_MARK = "="
 TIE_NOTE = (
     f"{TIE_MARK}: the run may be as good as the best run, because the 95 % interval of the"
     " difference contains 0 (fcreview compare)."
@@ -74,76 +80,6 @@ NO_SAMPLE_NOTE = (
     "Draw and review a random sample (`fcreview queue create`) to estimate the accuracy of all"
     " items."
 )
-
-
-PassCounts = tuple[int, int]
-"""(number of items that pass, number of items with a verdict)."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunPassCounts:
-    name: str
-    kind: str
-    """Name of the run's dataset: `bfcl V1 en`."""
-    items: int
-    official: PassCounts
-    rule: PassCounts
-    corrected: PassCounts
-    stated: PassCounts = (0, 0)
-    """Counts from the headers of score files, for categories without result files."""
-    disputed: int = 0
-    categories: Mapping[str, tuple[int, float | None]] = field(default_factory=dict)
-    """For each category: (number of items, pass rate from 0 to 1 or None if unknown)."""
-    estimate: PassRateEstimate | None = None
-    n_sampled: int = 0
-    expected_items: int | None = None
-    """Number of items of the dataset in the run's categories.
-
-    None if it is unknown or all of them have a result.
-    """
-    is_unfinished: bool = False
-    incidents: int = 0
-    lacks_dataset: bool = False
-    """Whether only failed items can be recomputed, because there is no dataset."""
-    without_incidents: str = ""
-    """Pass rate without incidents, such as `46.9 % (211)`. Empty if the run has no incident."""
-    reviewed: int = 0
-    """Number of items with a review of the item or of a part."""
-    is_tied: bool = False
-    """Whether the run may be as good as the best run of its dataset."""
-
-    @property
-    def marked_name(self) -> str:
-        """Name of the run, with a mark if it may be as good as the best run."""
-        return f"{self.name} {TIE_MARK}" if self.is_tied else self.name
-
-    @property
-    def items_text(self) -> str:
-        """Number of items: `400`, or `3 of 400` if items of the dataset have no result."""
-        if self.expected_items is None:
-            return f"{self.items:,}"
-        return f"{self.items:,} of {self.expected_items:,}"
-
-    @property
-    def pass_rate(self) -> float | None:
-        """Pass rate, from 0 to 1, by official verdicts or, if there are none, by recomputed
-        verdicts.
-        """
-        return next(
-            (passed / known for passed, known in (self.official, self.stated, self.rule) if known),
-            None,
-        )
-
-    @property
-    def corrected_pass_rate(self) -> float | None:
-        return self.corrected[0] / self.corrected[1] if self.corrected[1] else None
-
-    @property
-    def n_automatic_verdicts(self) -> int:
-        """Number of items with an official verdict or, if there are none, with a recomputed
-        verdict.
-        """
-        return self.official[1] or self.rule[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +97,7 @@ def _sort_key(rate: float | None) -> float:
 
 
 def build_summary_cards(
-    runs: Sequence[RunPassCounts], n_open_disagreements: int, suspect_counts: SuspectCounts
+    runs: Sequence[RunFigures], n_open_disagreements: int, suspect_counts: SuspectCounts
 ) -> list[Card]:
     max_change = max(
         (100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0
@@ -194,13 +130,13 @@ def build_summary_cards(
     ]
 
 
-def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
+def _build_best_run_cards(runs: Sequence[RunFigures]) -> list[Card]:
     """Return the cards about the run with the highest pass rate in the largest group of comparable
     runs: runs with the same dataset and number of items.
     """
-    # The rate of an unfinished run says little about the dataset, so it is shown only if no run is
-    # finished.
-    shown_runs = [run for run in runs if not run.is_unfinished] or runs
+    # The rate of a run with few or missing items says little about the dataset, so it is shown only
+    # if there is no other run.
+    shown_runs = [run for run in runs if not run.has_few_items] or runs
     group = _find_largest_group(shown_runs)
     if not group:
         return []
@@ -216,17 +152,17 @@ def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     return [Card(label, value=rate, note=note), _build_estimate_card(best)]
 
 
-def _find_largest_group(runs: Sequence[RunPassCounts]) -> list[RunPassCounts]:
+def _find_largest_group(runs: Sequence[RunFigures]) -> list[RunFigures]:
     """Return the largest group of runs with the same dataset and number of items. Of several,
     return the one with the most items.
     """
-    groups: dict[tuple[str, int], list[RunPassCounts]] = {}
+    groups: dict[tuple[str, int], list[RunFigures]] = {}
     for run in runs:
         groups.setdefault((run.kind, run.items), []).append(run)
     return max(groups.values(), key=lambda group: (len(group), group[0].items), default=[])
 
 
-def _list_best_run_notes(best: RunPassCounts, n_tied: int) -> Iterator[str]:
+def _list_best_run_notes(best: RunFigures, n_tied: int) -> Iterator[str]:
     yield best.name
     yield best.kind
     if best.is_unfinished:
@@ -242,7 +178,7 @@ def _list_best_run_notes(best: RunPassCounts, n_tied: int) -> Iterator[str]:
         yield f"not clearly better than {format_count(n_tied, 'other run')}"
 
 
-def _build_estimate_card(run: RunPassCounts) -> Card:
+def _build_estimate_card(run: RunFigures) -> Card:
     title = "Estimated accuracy of this run"
     estimate = run.estimate
     if estimate is None:
@@ -271,41 +207,22 @@ def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
     return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
-@dataclass(frozen=True, slots=True)
-class _RunColumn:
-    """Column of a table with one row for each run."""
-
-    heading: str
-    format_cell: Callable[[RunPassCounts], str]
-    find_value: Callable[[RunPassCounts], float | None] = lambda _: None
-    """Finds the value of a cell with a background."""
-
-    def make_cell(self, run: RunPassCounts) -> Cell:
-        return Cell(self.format_cell(run), value=self.find_value(run))
-
-
-def _build_run_table(columns: Sequence[_RunColumn], runs: Sequence[RunPassCounts]) -> Table:
-    """Build a table whose first column is the run's name. All other columns are numbers."""
-    name, *numbers = columns
-    rows = [Row([column.make_cell(run) for column in columns]) for run in runs]
-    return Table(
-        [Column(name.heading), *(Column(each.heading, align_right=True) for each in numbers)], rows
-    )
-
-
 def _group_by_dataset(
-    runs: Sequence[RunPassCounts], get_rate: Callable[[RunPassCounts], float | None]
-) -> dict[str, list[RunPassCounts]]:
-    """Group runs by dataset, those with the highest rate first and unfinished ones last."""
-    runs_by_dataset: dict[str, list[RunPassCounts]] = {}
+    runs: Sequence[RunFigures], get_rate: Callable[[RunFigures], float | None]
+) -> dict[str, list[RunFigures]]:
+    """Group runs by dataset, those with the highest rate first, and those with few or missing
+    items last.
+    """
+    runs_by_dataset: dict[str, list[RunFigures]] = {}
     for run in runs:
         runs_by_dataset.setdefault(run.kind, []).append(run)
     for group in runs_by_dataset.values():
-        group.sort(key=lambda run: (not run.is_unfinished, _sort_key(get_rate(run))), reverse=True)
+        group.sort(key=lambda run: _sort_key(get_rate(run)), reverse=True)
+        group.sort(key=lambda run: run.has_few_items)
     return runs_by_dataset
 
 
-def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
+def build_category_section(runs: Sequence[RunFigures]) -> Section:
     """Return the section with pass rates by category: a table for each dataset, with the best
     run first.
     """
@@ -318,9 +235,7 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
     return Section("Pass rate by category", blocks)
 
 
-def _build_category_blocks(
-    dataset: str, runs: Sequence[RunPassCounts]
-) -> Iterator[Paragraph | Table]:
+def _build_category_blocks(dataset: str, runs: Sequence[RunFigures]) -> Iterator[Paragraph | Table]:
     n_items_by_category: Counter[str] = Counter()
     for run in runs:
         for name, (n_items, _) in run.categories.items():
@@ -328,16 +243,16 @@ def _build_category_blocks(
     largest = {name for name, _ in n_items_by_category.most_common(MAX_CATEGORIES)}
     shown_names = [name for name in n_items_by_category if name in largest]
 
-    columns = [
-        _RunColumn(dataset, lambda run: run.marked_name),
-        _RunColumn("items", lambda run: run.items_text),
-        _RunColumn("overall", _format_overall_rate),
-    ]
+    columns = [make_name_column(dataset), make_items_column()]
+    own = make_own_column(runs)
+    if own is not None:
+        columns.append(own)
+    columns.append(RunColumn("items passed", lambda run: Cell(_format_overall_rate(run))))
     if any(run.incidents for run in runs):
-        columns.append(_RunColumn(WITHOUT_INCIDENTS, lambda run: run.without_incidents))
+        columns.append(make_without_incidents_column())
     n_columns_without_heat = len(columns)
     columns += [_make_category_column(name) for name in shown_names]
-    yield replace(_build_run_table(columns, runs), heat_from=n_columns_without_heat)
+    yield replace(build_run_table(columns, runs), heat_from=n_columns_without_heat)
 
     n_more = len(n_items_by_category) - len(shown_names)
     if n_more:
@@ -345,23 +260,21 @@ def _build_category_blocks(
         yield Paragraph(f"{more} not shown.")
 
 
-def _format_overall_rate(run: RunPassCounts) -> str:
+def _format_overall_rate(run: RunFigures) -> str:
     rate = NO_VALUE if run.pass_rate is None else f"{100 * run.pass_rate:.1f}"
     if 0 < run.n_automatic_verdicts < run.items:
         return f"{rate} of {run.n_automatic_verdicts:,}"
     return rate
 
 
-def _make_category_column(name: str) -> _RunColumn:
-    def find_rate(run: RunPassCounts) -> float | None:
+def _make_category_column(name: str) -> RunColumn:
+    def make_cell(run: RunFigures) -> Cell:
         _, rate = run.categories.get(name, (0, None))
-        return rate
+        if rate is None:
+            return Cell(NO_VALUE)
+        return Cell(f"{100 * rate:.1f}", value=rate)
 
-    def format_rate(run: RunPassCounts) -> str:
-        rate = find_rate(run)
-        return NO_VALUE if rate is None else f"{100 * rate:.1f}"
-
-    return _RunColumn(name, format_rate, find_rate)
+    return RunColumn(name, make_cell)
 
 
 def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Section:
@@ -403,68 +316,44 @@ def _build_reason_row(group: ClusterGroup, largest: int) -> Row:
     return make_row(cells, graphic=Bar(group.count / largest))
 
 
-def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
-    """Return the section with official, recomputed, corrected and estimated pass rates: a table for
-    each dataset, with the highest corrected rate first.
+def build_score_section(runs: Sequence[RunFigures]) -> Section:
+    """Return the section with the own metric and official, recomputed, corrected and estimated pass
+    rates: a table for each dataset, with the highest corrected rate first.
     """
     has_estimates = any(run.estimate is not None for run in runs)
     note = WHISKER_NOTE if has_estimates else NO_SAMPLE_NOTE
-    blocks: list[Paragraph | Table] = [Paragraph(f"{SCORES_NOTE} {note}")]
+    notes = " ".join([*list_run_notes(runs), SCORES_NOTE, note])
+    blocks: list[Paragraph | Table] = [Paragraph(notes)]
     for dataset, group in _group_by_dataset(runs, lambda run: run.corrected_pass_rate).items():
         blocks.append(_build_score_table(dataset, group))
     return Section("Scores", blocks)
 
 
-def _build_score_table(dataset: str, runs: Sequence[RunPassCounts]) -> Table:
-    columns = [
-        _RunColumn(dataset, lambda run: run.marked_name),
-        _RunColumn("items", lambda run: run.items_text),
-        _RunColumn("official", _format_official_rate),
-    ]
-    if any(run.incidents for run in runs):
-        columns.append(_RunColumn(WITHOUT_INCIDENTS, lambda run: run.without_incidents))
-    columns.append(_RunColumn("recomputed", _format_recomputed_rate))
-    columns.append(_RunColumn("corrected", _format_corrected_rate))
-    if any(run.reviewed for run in runs):
-        columns.append(_RunColumn("reviewed", lambda run: f"{run.reviewed:,}"))
+def _build_score_table(dataset: str, runs: Sequence[RunFigures]) -> Table:
+    columns = [make_name_column(dataset), make_items_column(), *list_score_columns(runs)]
     if all(run.estimate is None for run in runs):
-        return _build_run_table(columns, runs)
+        return build_run_table(columns, runs)
 
     # The graphic of the estimate stands after its interval.
     graphic_position = len(columns) + 1
     columns.append(
-        _RunColumn("estimated, 95 % CI", lambda run: format_pass_rate_estimate(run.estimate))
+        RunColumn("estimated, 95 % CI", lambda run: Cell(format_pass_rate_estimate(run.estimate)))
     )
-    columns.append(_RunColumn("labels for ±2", _format_needed_labels))
-    table = _build_run_table(columns, runs)
+    columns.append(RunColumn("labels for ±2", lambda run: Cell(_format_needed_labels(run))))
+    table = build_run_table(columns, runs)
     rows = [
         replace(row, graphic=_build_whisker(run)) for row, run in zip(table.rows, runs, strict=True)
     ]
     return replace(table, rows=rows, graphic_at=graphic_position)
 
 
-def _format_official_rate(run: RunPassCounts) -> str:
-    n_stated_passed, n_stated = run.stated
-    return format_official_rate(
-        *run.official, run.items, stated_pass=n_stated_passed, stated_of=n_stated
-    )
-
-
-def _format_recomputed_rate(run: RunPassCounts) -> str:
-    return format_recomputed_rate(*run.rule, run.items, NO_VALUE, lacks_dataset=run.lacks_dataset)
-
-
-def _format_corrected_rate(run: RunPassCounts) -> str:
-    return format_corrected_rate(*run.corrected, run.items, run.disputed)
-
-
-def _format_needed_labels(run: RunPassCounts) -> str:
+def _format_needed_labels(run: RunFigures) -> str:
     if run.estimate is None or run.estimate.needed is None:
         return NO_VALUE
     return f"{run.estimate.needed:,}"
 
 
-def _build_whisker(run: RunPassCounts) -> Whisker | None:
+def _build_whisker(run: RunFigures) -> Whisker | None:
     """Draw the estimate and its range, and the official rate if it is of all items."""
     estimate = run.estimate
     if estimate is None:

@@ -17,7 +17,7 @@ from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, ReadRecord, Run
-    from fcreview.model.metric import Metric, RunItems, ScoredItem
+    from fcreview.model.metric import Metric, OwnMetric, RunItems, ScoredItem
     from fcreview.run_plan import (
         AppliedGoldenFix,
         DiscoveredRuns,
@@ -78,6 +78,9 @@ class Importer(ABC):
     needs_part_verdicts: bool = False
     """Whether `compute_metrics` also uses other criteria than `correct`, and verdicts on parts of
     items. If so, items with such verdicts are not aggregated."""
+    own_metrics: tuple[OwnMetric, ...] = ()
+    """Metric by which the benchmark ranks models: the first of these that a run has. Empty if that
+    is the share of items that pass."""
     combines_runs: bool = False
     """Whether the subclass defines `compute_combined_metrics`."""
     applies_errata: bool = False

@@ -54,11 +54,13 @@ from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import (
     Metric,
+    OwnScore,
     RunItems,
     ScoredItem,
     build_category_metrics,
     build_tag_metrics,
 )
+from fcreview.model.metric import find_own_score as find_own_score_in
 from fcreview.run_plan import (
     AppliedGoldenFix,
     DiscoveredRuns,
@@ -461,6 +463,13 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
         )
         metrics[0].note = note[:MAX_NOTE_LENGTH]
     return [*metrics, *build_tag_metrics(items, run.tags)]
+
+
+def find_own_score(metrics: Sequence[Metric], run: Run) -> OwnScore | None:
+    """Return the value of the benchmark's own metric, or None if its metric is the share of items
+    that pass, or has no value.
+    """
+    return find_own_score_in(metrics, importer_for(run).own_metrics)
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:

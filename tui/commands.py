@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.stats.conventions import RunConventions
-    from fcreview.store.rows import View
+    from fcreview.store.rows import RunRow, View
     from fcreview.store.store import Store
-
+    from fcreview.tables.runs import OwnScores
 
 YES, NO = "yes", "no"
 """Choices of a form field for a flag (an option without an argument)."""
@@ -263,6 +263,10 @@ class ReportServices:
     """
     commands: CommandService | None = None
     """None disables the forms of the palette."""
+    compute_own_scores: Callable[[Store, Sequence[RunRow]], OwnScores] | None = None
+    """Computes the value of the benchmark's own metric of runs, by run number. A run without such a
+    metric has the value None.
+    """
     compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
     """Computes figures of the runs with these numbers (of all runs without numbers), such as
     pass^k, by the conventions of each official program.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, WorkspaceOptions, option, workspace_command
@@ -11,35 +11,35 @@ from fcreview.cli.output import (
     check_choice,
     emit,
     emit_json,
+    emit_lines,
     format_cell,
-    format_table,
+    format_figure,
     print_warning,
 )
+from fcreview.cli.report_data import MAX_RUNS_WITH_OWN_SCORE, compute_own_scores
 from fcreview.cli.workspace_import import open_workspace
-from fcreview.model.wording import (
-    NO_ANSWERS,
-    NO_DATASET_MESSAGE,
-    format_corrected_rate,
-    format_count,
-    format_dataset_name,
-    format_judge_rate,
-    format_rate_with_count,
-    format_recomputed_rate,
-)
+from fcreview.model.metric import OwnScore
+from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
 from fcreview.store.queries.runs import (
     GROUP_LABELS,
     SORT_KEYS,
     RunGroup,
     find_run_date_or_folder,
     group_runs,
+    make_run_figures,
     search_runs,
     sort_runs,
 )
+from fcreview.tables.runs import OwnScores, RunFiguresGroup, build_run_list
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.rows import RunRow
 
+OWN_SCORES_NOTE = (
+    f"Only the first {MAX_RUNS_WITH_OWN_SCORE} runs have their benchmark's own metric. Use fcreview"
+    " report for the others."
+)
 MAX_LISTED_RUNS = 10  # maximum number of run numbers in a warning
 INCIDENTS_NOTE = (
     "An incident is an item without an answer, for a reason outside the question. List them with"
@@ -48,18 +48,6 @@ INCIDENTS_NOTE = (
 NOT_RUN_NOTE = (
     "If items of the dataset have no result, the column items shows how many of them have one."
 )
-HEADERS = [
-    "run",
-    "benchmark",
-    "name",
-    "items",
-    "official",
-    "recomp.",
-    "corrected",
-    "reviewed",
-    "part",
-    "issues",
-]
 
 
 @workspace_command("annotator", "policy")
@@ -97,30 +85,39 @@ def runs(
         session.print_policy(as_json=as_json)
         selected = _select_and_sort_runs(session, only, sort, reverse=reverse)
         groups = group_runs(selected, grouping)
+        own_scores = compute_own_scores(session.store.analysis, selected)
         if as_json:
-            _emit_runs_as_json(groups, shows_groups=bool(grouping))
+            _emit_runs_as_json(groups, own_scores, shows_groups=bool(grouping))
             return
         if only and not selected:
             emit(f"None of {format_count(len(session.runs), 'run')} matches {format_cell(only)}")
             return
 
-        _print_run_table(groups, shows_groups=bool(grouping))
-        _print_notes(selected)
+        table = build_run_list(
+            _build_figure_groups(groups, own_scores, shows_groups=bool(grouping))
+        )
+        emit_lines(format_figure(table))
+        _print_notes(selected, table.notes)
 
 
-def _emit_runs_as_json(groups: Sequence[RunGroup], *, shows_groups: bool) -> None:
+def _emit_runs_as_json(
+    groups: Sequence[RunGroup], own_scores: OwnScores, *, shows_groups: bool
+) -> None:
     for run_group in groups:
         for row in run_group.runs:
-            fields = _build_run_json(row)
+            fields = _build_run_json(row, own_scores.get(row.run))
             if shows_groups:
                 fields["group"] = run_group.name
             emit_json(fields)
 
 
-def _print_notes(selected: Sequence[RunRow]) -> None:
+def _print_notes(selected: Sequence[RunRow], notes: Sequence[str]) -> None:
     """Print the number of runs, and explain what the table shows of some of them."""
     n_runs = format_count(len(selected), "run")
     emit("", f"{n_runs}. If only some items have a verdict, their number follows the rate.")
+    emit_lines(notes)
+    if len(selected) > MAX_RUNS_WITH_OWN_SCORE:
+        emit(OWN_SCORES_NOTE)
     if any(row.incidents for row in selected):
         emit(INCIDENTS_NOTE)
     if any(row.not_run for row in selected):
@@ -153,84 +150,29 @@ def _get_dataset_and_model(row: RunRow) -> tuple[str, ...]:
     return info.benchmark, info.generation, info.language, info.model, info.path
 
 
-def _print_run_table(groups: Sequence[RunGroup], *, shows_groups: bool) -> None:
-    """Print a line for each run, and a second line for a run with incidents."""
-    # One table for all groups gives each of them the same columns. Its lines are printed one run
-    # after the other, below the heading of their group.
-    cells: list[list[str]] = []
+def _build_figure_groups(
+    groups: Sequence[RunGroup], own_scores: OwnScores, *, shows_groups: bool
+) -> list[RunFiguresGroup]:
+    """Return the figures of the runs of each group, with a heading such as `gpt-4o: 3 runs`."""
+    figure_groups = []
     for run_group in groups:
-        for row in run_group.runs:
-            cells.append(_format_run_cells(row))
-            if row.incidents:
-                cells.append(_format_cells_without_incidents(row))
-    heading, *lines = format_table(HEADERS, cells, right_aligned=(0, *range(3, 10)), max_width=60)
-
-    emit(heading)
-    remaining_lines = iter(lines)
-    for run_group in groups:
+        heading = ""
         if shows_groups:
             name = format_cell(run_group.name) or "(none)"
-            emit(f"{name}: {format_count(len(run_group.runs), 'run')}")
+            heading = f"{name}: {format_count(len(run_group.runs), 'run')}"
+        figures = []
         for row in run_group.runs:
-            emit(next(remaining_lines))
-            if row.incidents:
-                emit(next(remaining_lines))
+            figures.append(replace(make_run_figures(row), own=own_scores.get(row.run)))
+        figure_groups.append(RunFiguresGroup(heading, figures))
+    return figure_groups
 
 
-def _format_cells_without_incidents(row: RunRow) -> list[str]:
-    """Return the cells of the line below a run with incidents: the figures without them."""
-    title = f"  without {format_count(row.incidents, 'incident')}"
-    official = _format_official_rate_without_incidents(row)
-    recomputed = format_recomputed_rate(
-        row.rule_pass_without_incidents,
-        row.rule_known_without_incidents,
-        row.n_answered,
-        lacks_dataset=row.info.lacks_dataset,
-    )
-    corrected = format_rate_with_count(
-        row.effective_pass_without_incidents,
-        row.effective_known_without_incidents,
-        row.n_answered,
-    )
-    return ["", "", title, f"{row.n_answered:,}", official, recomputed, corrected, "", "", ""]
+def _build_run_json(row: RunRow, own: OwnScore | None) -> dict[str, Any]:
+    """Build the flat JSON object of a run.
 
-
-def _format_official_rate_without_incidents(row: RunRow) -> str:
-    if not row.n_answered:
-        return NO_ANSWERS
-    # The verdicts of a judge take the place of official verdicts that a run does not have.
-    if row.has_only_judge_verdicts:
-        return format_judge_rate(
-            row.judge_pass_without_incidents, row.judge_known_without_incidents, row.n_answered
-        )
-    return format_rate_with_count(
-        row.official_pass_without_incidents,
-        row.official_known_without_incidents,
-        row.n_answered,
-    )
-
-
-def _format_run_cells(row: RunRow) -> list[str]:
-    info = row.info
-    return [
-        str(row.run),
-        format_cell(format_dataset_name(info.benchmark, info.generation, info.language)),
-        row.run_name,
-        row.items_text,
-        row.official_rate_text,
-        format_recomputed_rate(
-            row.rule_pass, row.rule_known, row.n_items, lacks_dataset=info.lacks_dataset
-        ),
-        format_corrected_rate(row.effective_pass, row.effective_known, row.n_items, row.disputed),
-        f"{row.reviewed:,}",
-        f"{row.in_part:,}",
-        f"{row.n_issues:,}",
-    ]
-
-
-def _build_run_json(row: RunRow) -> dict[str, Any]:
-    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or
-    the name of the folder if it contains no date. Each fact is two fields: NAME and NAME_reason.
+    `date` is the date in the name of a parent folder, or the name of the folder if it contains no
+    date. Each fact is two fields: NAME and NAME_reason. `own_metric`, `own_value` and `own_unit`
+    are the name, the value and the unit of the benchmark's own metric, or null.
     """
     fields = asdict(row)
     info = fields.pop("info")
@@ -239,4 +181,10 @@ def _build_run_json(row: RunRow) -> dict[str, Any]:
         facts[fact["name"]] = fact["value"]
         facts[f"{fact['name']}_reason"] = fact["reason"]
     names = {"run": fields.pop("run"), "run_name": fields.pop("run_name")}
-    return {**names, **facts, **info, "date": find_run_date_or_folder(row), **fields}
+    own_fields = {
+        "own_metric": own and own.title,
+        "own_value": own and own.value,
+        "own_unit": own and own.unit,
+    }
+    date = {"date": find_run_date_or_folder(row)}
+    return {**names, **facts, **info, **date, **fields, **own_fields}

@@ -194,6 +194,52 @@ class Metric:
         return self.table, self.level, self.name
 
 
+@dataclass(frozen=True, slots=True)
+class OwnMetric:
+    """Name of the metric by which a benchmark ranks models, which is not always the share of items
+    that pass.
+    """
+
+    name: str
+    title: str
+    """Text that names the metric without its table."""
+    table: str = ""
+    """Title of its table. Empty if the table has another title in each run."""
+
+    def is_name_of(self, metric: Metric) -> bool:
+        has_table = self.table in ("", metric.table)
+        return has_table and metric.level == 0 and metric.name == self.name
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScore:
+    """Value of a benchmark's own metric for one run."""
+
+    title: str
+    value: float
+    unit: MetricUnit
+    digits: int
+    table: str
+    name: str
+
+
+def find_own_score(metrics: Iterable[Metric], own_metrics: Iterable[OwnMetric]) -> OwnScore | None:
+    """Return the first of a benchmark's own metrics that has a value, or None."""
+    metrics_with_value = [metric for metric in metrics if metric.value is not None]
+    for own in own_metrics:
+        for metric in metrics_with_value:
+            if metric.value is not None and own.is_name_of(metric):
+                return OwnScore(
+                    own.title,
+                    value=metric.value,
+                    unit=metric.unit,
+                    digits=metric.digits,
+                    table=metric.table,
+                    name=metric.name,
+                )
+    return None
+
+
 class _HasTable(Protocol):
     @property
     def table(self) -> str: ...

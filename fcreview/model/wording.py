@@ -418,13 +418,9 @@ def format_rate_with_count(n_passed: int, n_verdicts: int, n_items: int) -> str:
 
 
 def format_corrected_rate(n_passed: int, n_verdicts: int, n_items: int, n_disputed: int) -> str:
-    """Format the corrected pass rate and the open disagreements, if any: `35.9 % · 13 open
-    disagreements`.
-    """
+    """Format the corrected pass rate and the open disagreements, if any: `35.9 % · 13 open`."""
     rate = format_rate_with_count(n_passed, n_verdicts, n_items)
-    if not n_disputed:
-        return rate
-    return f"{rate} · {format_count(n_disputed, 'open disagreement')}"
+    return f"{rate} · {n_disputed:,} open" if n_disputed else rate
 
 
 NEARLY_COMPLETE = 0.9

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, ReadRecord, Run
@@ -40,6 +41,7 @@ class AcebenchImporter(Importer):
     )
     options = ("evaluator",)
     ignores_copies = True
+    own_metrics = (OwnMetric("Summary", title="Summary", table="result.xlsx"),)
     combines_runs = True
     applies_errata = True
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import ReadRecord, Run
@@ -27,6 +28,7 @@ class AtifImporter(Importer):
     title = "ATIF"
     expected_files = "ATIF trajectories (trajectory.json with steps), or a Harbor job folder"
     version = 6
+    own_metrics = (OwnMetric("mean", title="mean reward", table="reward"),)
     why_no_golden_fix = "an ATIF trajectory has no golden answer to correct"
 
     def find_runs(

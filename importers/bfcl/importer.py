@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, ReadRecord, Run
@@ -49,6 +50,10 @@ class BfclImporter(Importer):
     )
     options = ("decoder",)
     ignores_copies = True
+    own_metrics = (
+        OwnMetric("overall", title="overall accuracy", table="accuracy"),
+        OwnMetric("all items", title="overall accuracy", table="accuracy"),
+    )
     aggregates_rows = True
     applies_errata = True
     applies_equivalences = True

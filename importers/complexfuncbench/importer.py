@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, ReadRecord, Run
@@ -28,6 +29,9 @@ class ComplexfuncbenchImporter(Importer):
     version = 8
     # Section 4.3.1 of the paper.
     tags = ("func_error", "param_missing", "hallucination", "value_error", "stop_early")
+    own_metrics = (
+        OwnMetric("Overall Success Rate", title="Overall Success Rate", table="as printed"),
+    )
     ignores_copies = True
 
     def find_runs(

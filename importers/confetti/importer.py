@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, ReadRecord, Run
@@ -41,6 +42,7 @@ class ConfettiImporter(Importer):
         "underfill",
         "goal not supported",
     )
+    own_metrics = (OwnMetric("soft accuracy, chain product per turn", title="soft accuracy"),)
     ignores_copies = True
 
     def find_runs(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, ReadRecord, Run
@@ -37,6 +38,7 @@ class HammerbenchImporter(Importer):
         "external information",
         "intent shift",
     )
+    own_metrics = (OwnMetric("Args_Acc", title="Args_Acc"),)
     ignores_copies = True
 
     def find_runs(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import ReadRecord, Run
@@ -28,6 +29,7 @@ class InspectImporter(Importer):
     expected_files = "Inspect logs, .eval or .json"
     version = 8
     options = ("verdict_from", "scorers")
+    own_metrics = (OwnMetric("accuracy", title="accuracy"), OwnMetric("mean", title="mean"))
     needs_part_verdicts = True
     why_no_golden_fix = "an Inspect log has no dataset whose golden answers can be corrected"
 

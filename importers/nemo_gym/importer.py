@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import ReadRecord, Run
@@ -24,6 +25,7 @@ class NemoGymImporter(Importer):
     name = "nemo_gym"
     title = "NeMo Gym"
     expected_files = "NeMo Gym rollouts (JSON Lines with responses_create_params, response, reward)"
+    own_metrics = (OwnMetric("pass@1/accuracy", title="pass@1", table="pass@k"),)
     options = ("verdict_from",)
     why_no_golden_fix = (
         "fcreview does not change the inputs of NeMo Gym, which contain the golden answers"

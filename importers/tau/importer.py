@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import ReadRecord, Run
@@ -42,6 +43,10 @@ class TauImporter(Importer):
         "early termination",
         "transcription",
         "vad",
+    )
+    own_metrics = (
+        OwnMetric("pass^1", title="pass^1", table="pass^k"),
+        OwnMetric("average reward", title="average reward", table="reward"),
     )
     why_no_golden_fix = (
         "the tasks of tau-bench are part of the result file, so golden answers cannot be corrected"

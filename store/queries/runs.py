@@ -21,6 +21,7 @@ from fcreview.store.reviews.review_sql import (
     is_incident_sql,
 )
 from fcreview.store.rows import RunRow, View
+from fcreview.tables.runs import RunFigures
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -400,14 +401,21 @@ def search_runs(runs: Iterable[RunRow], text: str) -> list[RunRow]:
 def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> list[RunRow]:
     """Sort runs by one of `SORT_KEYS`.
 
-    Equal runs keep their order. Runs without a pass rate always come last.
+    Equal runs keep their order. In an order by a pass rate, runs with few or missing items come
+    after all others, and runs without a pass rate last.
     """
     key = SORT_KEYS[order]
-    found = sorted(runs, key=key)
-    if not reverse:
-        return found
-    unrated = [row for row in found if order in RATE_ORDERS and key(row)[0]]
-    return [*reversed(found[: len(found) - len(unrated)]), *unrated]
+    in_order = sorted(runs, key=key)
+    if reverse:
+        in_order.reverse()
+    if order not in RATE_ORDERS:
+        return in_order
+
+    def is_unrated(row: RunRow) -> bool:
+        is_without_rate, *_ = key(row)
+        return bool(is_without_rate)
+
+    return sorted(move_small_runs_to_end(in_order), key=is_unrated)
 
 
 def group_runs(runs: Sequence[RunRow], by: str) -> list[RunGroup]:
@@ -422,3 +430,53 @@ def group_runs(runs: Sequence[RunRow], by: str) -> list[RunGroup]:
         name = GROUP_LABELS[by](row)
         groups.setdefault(name, RunGroup(name)).runs.append(row)
     return list(groups.values())
+
+
+def make_run_figures(row: RunRow) -> RunFigures:
+    """Return the figures of a run for tables, without an estimate and the benchmark's own metric."""
+    return RunFigures(
+        row.run_name,
+        kind=row.info.full_title,
+        items=row.n_items,
+        official=(row.official_pass, row.official_known),
+        rule=(row.rule_pass, row.rule_known),
+        corrected=(row.effective_pass, row.effective_known),
+        stated=(row.stated_pass, row.stated_of),
+        judge=(row.judge_pass, row.judge_known),
+        disputed=row.disputed,
+        categories=_compute_category_pass_rates(row),
+        expected_items=row.expected_items if row.not_run else None,
+        is_unfinished=row.is_unfinished,
+        incidents=row.incidents,
+        without_incidents=row.without_incidents_text,
+        lacks_dataset=row.info.lacks_dataset,
+        reviewed=row.reviewed + row.in_part,
+        partly_reviewed=row.in_part,
+        n_issues=row.n_issues,
+        number=row.run,
+    )
+
+
+def _compute_category_pass_rates(row: RunRow) -> dict[str, tuple[int, float | None]]:
+    """Return the number of items and the pass rate (0 to 1) of each category. The rate is None if
+    an item of the category has no verdict.
+    """
+    rates = {}
+    for category in row.categories:
+        n_items = category["n"]
+        rates[category["category"]] = (n_items, _compute_category_pass_rate(category))
+    return rates
+
+
+def _compute_category_pass_rate(category: dict[str, Any]) -> float | None:
+    for source in ("official", "rule"):
+        if category[f"{source}_known"] == category["n"] and category["n"]:
+            return float(category[f"{source}_pass"] / category["n"])
+    return None
+
+
+def move_small_runs_to_end(rows: Sequence[RunRow]) -> list[RunRow]:
+    """Return the runs with fewer than 30 items, and those that lack many items of their dataset,
+    after all others.
+    """
+    return sorted(rows, key=lambda row: make_run_figures(row).has_few_items)

@@ -13,7 +13,7 @@ from fcreview.exporters.report_sections import (
 )
 from fcreview.exporters.report_summary import (
     MAX_REASONS,
-    RunPassCounts,
+    RunFigures,
     SuspectCounts,
     build_category_section,
     build_failure_reasons_section,
@@ -25,15 +25,15 @@ from fcreview.exporters.report_summary import (
     get_displayed_value,
 )
 from fcreview.matching.clusters import Cluster
-from fcreview.model.metric import Metric, MetricSource
+from fcreview.model.metric import Metric, MetricSource, OwnScore
 from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
 from fcreview.tables.table import Bar, Table, Whisker, make_row
 
 RUNS = [
-    RunPassCounts("birch", "bfcl V1 en", 100, (50, 100), (52, 100), (51, 100)),
-    RunPassCounts("oak", "bfcl V4 en", 10, (0, 0), (3, 4), (2, 10)),
-    RunPassCounts("maple", "bfcl V1 en", 100, (70, 100), (40, 90), (45, 60)),
-    RunPassCounts("elm", "bfcl V4 en", 0, (0, 0), (0, 0), (0, 0), stated=(86, 100)),
+    RunFigures("birch", "bfcl V1 en", 100, (50, 100), (52, 100), (51, 100)),
+    RunFigures("oak", "bfcl V4 en", 10, (0, 0), (3, 4), (2, 10)),
+    RunFigures("maple", "bfcl V1 en", 100, (70, 100), (40, 90), (45, 60)),
+    RunFigures("elm", "bfcl V4 en", 0, (0, 0), (0, 0), (0, 0), stated=(86, 100)),
 ]
 SAMPLED = replace(
     RUNS[2], estimate=PassRateEstimate(0.753, 0.729, 0.777, 64), n_sampled=160, disputed=2
@@ -74,7 +74,7 @@ def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
     found = list_tables(build_score_section([RUNS[0], SAMPLED]))[0]
     assert list(found.titles[5:]) == ["estimated, 95 % CI", "labels for ±2"]
     assert found.rows[0].texts[4:] == [
-        "75.0 % of 60 · 2 open disagreements",
+        "75.0 % of 60 · 2 open",
         "75.3 % [72.9, 77.7]",
         "64",
     ]
@@ -120,10 +120,31 @@ def test_ties_are_marked_in_the_table_of_scores() -> None:
     assert [row.texts[0] for row in table.rows] == ["maple", "birch ="]
 
 
+def test_own_metric_and_items_passed_are_two_figures_with_their_names() -> None:
+    own = OwnScore(
+        "overall accuracy", value=0.3971, unit="share", digits=2, table="accuracy", name="overall"
+    )
+    runs = [replace(RUNS[0], own=own), RUNS[2]]
+    scores = build_score_section(runs)
+    (table,) = list_tables(scores)
+    assert table.titles[2:4] == ["overall accuracy", "official"]
+    assert [row.texts[2:4] for row in table.rows] == [["–", "70.0 %"], ["39.71 %", "50.0 %"]]
+    assert "Overall accuracy is the benchmark's own metric" in str(scores.blocks[0])
+    assert "the share of items that pass" in str(scores.blocks[0])
+    (rates,) = list_tables(build_category_section(runs))
+    assert rates.titles[2:4] == ["overall accuracy", "items passed"]
+
+
+def test_runs_with_few_items_come_last() -> None:
+    few = replace(RUNS[0], name="few", items=29, official=(29, 29), corrected=(29, 29))
+    (table,) = list_tables(build_score_section([few, RUNS[0], RUNS[2]]))
+    assert [row.texts[0] for row in table.rows] == ["maple", "birch", "few"]
+
+
 def test_rates_by_category_are_unknown_if_verdicts_are_missing() -> None:
     run = replace(RUNS[0], categories={"simple": (60, 0.8), "live": (40, None)})
     (found,) = list_tables(build_category_section([run]))
-    assert list(found.titles) == ["bfcl V1 en", "items", "overall", "simple", "live"]
+    assert list(found.titles) == ["bfcl V1 en", "items", "items passed", "simple", "live"]
     assert found.rows[0].texts == ["birch", "100", "50.0", "80.0", "–"]
 
 

@@ -23,6 +23,7 @@ from fcreview.tui.queue.state import ClusterCounts, CursorPosition, ReviewProgre
 if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
     from fcreview.store.store import Store
+    from fcreview.tables.runs import OwnScores
     from fcreview.tui.session import Session
 
 
@@ -68,6 +69,18 @@ class QueuePage:
     def cursor_row(self) -> QueueRow | None:
         at = self.cursor - self.window_index * WINDOW
         return self.rows[at] if 0 <= at < len(self.rows) else None
+
+
+async def load_own_scores(session: Session, runs: Sequence[RunRow]) -> OwnScores:
+    """Compute the value of the benchmark's own metric of each run, after all other queries.
+
+    Empty if the session has no importers, or in blind mode.
+    """
+    services = session.report_services
+    compute = services.compute_own_scores if services is not None else None
+    if compute is None or session.blind or not runs:
+        return {}
+    return await session.query_at_low_priority(lambda store: compute(store, runs))
 
 
 class QueueLoader:

@@ -20,9 +20,16 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_cluste
 from fcreview.model.run_check import RunCheck, summarize_problems
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.queries.runs import RATE_ORDERS, SORT_KEYS, search_runs, sort_runs
+from fcreview.store.queries.runs import (
+    SORT_KEYS,
+    make_run_figures,
+    move_small_runs_to_end,
+    search_runs,
+    sort_runs,
+)
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, list_queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
+from fcreview.tables.runs import OwnScores, make_own_column
 from fcreview.tui.queue.columns import shorten_ids, shorten_run_names
 from fcreview.tui.queue.header import (
     PassCounts,
@@ -51,6 +58,7 @@ from fcreview.tui.text.lines import (
 )
 from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
+from fcreview.tui.text.tables import make_styled_text
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
@@ -58,7 +66,7 @@ if TYPE_CHECKING:
 
 MIN_NAME_CELLS = 12
 MAX_NAME_CELLS = 34
-RATE_CELLS = 8
+ITEMS_PASSED_TITLE = "items passed"
 RATE_BAR_CELLS = 14
 MIN_CATEGORY_CELLS = 8
 MAX_CATEGORY_CELLS = 18
@@ -98,6 +106,8 @@ class Overview:
     """Numbers of the runs that have a sample in a queue file."""
     estimates: dict[int, PassRateEstimate | None] = field(default_factory=dict)
     """Estimated pass rate by run number. None for a run that cannot be estimated."""
+    own_scores: OwnScores = field(default_factory=dict)
+    """Value of the benchmark's own metric by run number."""
 
     @property
     def n_failures(self) -> int | None:
@@ -242,7 +252,7 @@ def sort_runs_by_pass_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRo
     if blind:
         return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
     by_rate = sorted(runs, key=_overall_pass_rate, reverse=True)
-    return move_unfinished_runs_to_end(by_rate)
+    return move_small_runs_to_end(by_rate)
 
 
 def _overall_pass_rate(run: RunRow) -> float:
@@ -255,15 +265,7 @@ def _overall_pass_rate(run: RunRow) -> float:
     return counts.n_passing / counts.n_with_verdict
 
 
-def move_unfinished_runs_to_end(runs: Sequence[RunRow]) -> list[RunRow]:
-    """Return the unfinished runs after all others.
-
-    Their rates are of few items, so they must not rank first.
-    """
-    return sorted(runs, key=lambda run: run.is_unfinished)
-
-
-ORDERS = ("overall", "corrected", "model", "date", "items", "reviewed", "issues")
+ORDERS = ("items passed", "corrected", "model", "date", "items", "reviewed", "issues")
 BLIND_ORDERS = ("model", "date", "items")
 
 
@@ -284,8 +286,6 @@ class RunArrangement:
     def filter_and_sort_runs(self, runs: Sequence[RunRow]) -> list[RunRow]:
         """Return the runs that match the search, in the selected order."""
         matching = search_runs(runs, self.search)
-        if self.order in RATE_ORDERS:
-            return move_unfinished_runs_to_end(sort_runs(matching, self.order))
         if self.order in SORT_KEYS:
             return sort_runs(matching, self.order)
         return sort_runs_by_pass_rate(matching, blind=self.blind)
@@ -336,6 +336,7 @@ def build_run_table(
     name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
     columns = [
         _name_column(labels, runs, name_cells, style="strong"),
+        *_list_own_score_columns(runs, overview.own_scores),
         _overall_rate_column(runs),
         _overall_bar_column(RATE_BAR_CELLS if cells >= WIDE_TABLE_CELLS else 0),
         *_list_extra_columns(runs),
@@ -363,14 +364,35 @@ def _own_progress_column() -> FixedColumn[RunRow]:
     return FixedColumn(BLIND_PROGRESS_TITLE, len(BLIND_PROGRESS_TITLE), make_cell)
 
 
+def _list_own_score_columns(
+    runs: Sequence[RunRow], own_scores: OwnScores
+) -> list[FixedColumn[RunRow]]:
+    """Return the column with the benchmark's own metric, if it is computed."""
+    figures = {}
+    for run in runs:
+        figures[run.run] = replace(make_run_figures(run), own=own_scores.get(run.run))
+    own = make_own_column(list(figures.values()))
+    if own is None:
+        return []
+
+    cells = {run.run: own.make_cell(figures[run.run]) for run in runs}
+    widths = [display_width(cell.text) for cell in cells.values()]
+    width = max([display_width(own.title), *widths])
+
+    def make_cell(run: RunRow) -> Line:
+        return (make_styled_text(cells[run.run]),)
+
+    return [FixedColumn(own.title, width, make_cell, align_right=True)]
+
+
 def _overall_rate_column(runs: Sequence[RunRow]) -> FixedColumn[RunRow]:
     def make_cell(run: RunRow) -> Line:
         covers_all_items = _count_overall_passes(run).n_with_verdict == run.n_items
         return make_line(_format_overall_pass_rate(run), "strong" if covers_all_items else "dim")
 
     widths = [display_width(_format_overall_pass_rate(run)) for run in runs]
-    cells = max([RATE_CELLS, *widths])
-    return FixedColumn("overall", cells, make_cell, align_right=True, gap=" ")
+    cells = max([len(ITEMS_PASSED_TITLE), *widths])
+    return FixedColumn(ITEMS_PASSED_TITLE, cells, make_cell, align_right=True)
 
 
 def _overall_bar_column(bar_cells: int) -> FixedColumn[RunRow]:

@@ -31,7 +31,7 @@ from fcreview.tui.keymap import (
     make_bindings,
 )
 from fcreview.tui.queue.choices import REASON_LINES, failure_reason_lines
-from fcreview.tui.queue.loader import QueueLoader
+from fcreview.tui.queue.loader import QueueLoader, load_own_scores
 from fcreview.tui.queue.overview import (
     Overview,
     OverviewReader,
@@ -236,7 +236,17 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         await self._read_part(add_failure_reasons)
         await self._read_part(add_checks)
         self._estimate_visible_runs()
+        await self._read_own_scores()
         await self._read_suspects()
+
+    async def _read_own_scores(self) -> None:
+        """Read and show the values of the benchmark's own metric."""
+        try:
+            own_scores = await load_own_scores(self._session, self._overview.runs)
+        except FcreviewError as error:
+            self._show_message(sanitize(str(error)))
+            return
+        self._show_overview(replace(self._overview, own_scores=own_scores))
 
     async def _read_suspects(self) -> None:
         def set_progress(done: int, total: int) -> None:
@@ -343,7 +353,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def _draw_runs(self) -> None:
         """Draw the table of runs, unless the same table is already drawn."""
         width = self._list_width("runs")
-        drawn = (self._runs, width, self.size.height, self._first_category)
+        own_scores = self._overview.own_scores
+        drawn = (self._runs, width, self.size.height, self._first_category, own_scores)
         if drawn == self._drawn_runs:
             return
         self._drawn_runs = drawn
@@ -411,10 +422,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         free_rows = column_rows - n_review_rows - n_next_rows - ROWS_OF_BORDERS
         self._show_lines("scores", scores, max(min(free_rows, MAX_SCORE_LINES), 2))
 
-        facts = format_count(len(self._runs), "run")
+        facts = f"items passed {symbols().separator} {format_count(len(self._runs), 'run')}"
         has_estimates = bool(self._overview.sampled_runs)
         if has_estimates:
-            facts = "95 % confidence intervals"
+            facts = f"items passed {symbols().separator} 95 % intervals"
         self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
 
     def _draw_next_actions(self) -> None:

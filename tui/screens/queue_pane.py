@@ -27,7 +27,13 @@ from fcreview.tui.queue.choices import (
     build_suspect_reason_choices,
 )
 from fcreview.tui.queue.columns import queue_heading_line
-from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest, count_clusters
+from fcreview.tui.queue.loader import (
+    QueueLoader,
+    QueuePage,
+    QueueRequest,
+    count_clusters,
+    load_own_scores,
+)
 from fcreview.tui.queue.state import (
     OVERVIEW,
     ClusterCounts,
@@ -234,7 +240,9 @@ class QueueMenus:
             self._run_list = RunListState()
         last_choice: int | None = self._levels.lists.selections.get("runs")
         initial_run = last_choice if self._state.run is None else self._state.run
-        return RunsScreen(self.runs or [], self._run_list, initial_run, compare)
+        runs = self.runs or []
+        load_scores = None if self._state.blind else partial(load_own_scores, self._session, runs)
+        return RunsScreen(runs, self._run_list, initial_run, compare, load_scores)
 
     def _make_compare_screen(self, run_a: int, run_b: int) -> Screen[Any]:
         from fcreview.tui.screens.compare import CompareScreen

@@ -4,7 +4,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -14,32 +14,39 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import COLUMN_GAP, compute_column_widths, format_count
+from fcreview.model.wording import format_count
 from fcreview.store.queries.runs import (
     GROUP_LABELS,
     VERDICT_ORDERS,
     RunGroup,
     find_run_date_or_folder,
     group_runs,
+    make_run_figures,
     search_runs,
     sort_runs,
 )
 from fcreview.store.rows import RunRow
+from fcreview.tables.runs import OwnScores, RunColumn, RunFigures, list_score_columns
+from fcreview.tables.table import (
+    ALWAYS_SHOWN,
+    EMPTY_CELL,
+    SEPARATOR,
+    Cell,
+    CellStyle,
+    Column,
+    Row,
+    Table,
+)
 from fcreview.tui.actions import MODAL_HELP_ACTIONS, RUN_LIST_ACTIONS
 from fcreview.tui.keymap import find_action_key_names, make_bindings
 from fcreview.tui.queue.header import format_run_title
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.screens.prompts import PickerScreen
-from fcreview.tui.text.lines import (
-    ChoiceTable,
-    StyledText,
-    TextColumn,
-    format_pass_rate,
-    format_recomputed_pass_rate,
-    truncate_middle,
-)
+from fcreview.tui.text.lines import truncate_middle
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
+from fcreview.tui.text.tables import FigureTable, make_figure_table
+from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.filter_input import RunSearchInput
 
 RUN_ORDERS = (
@@ -137,93 +144,83 @@ def _has_group_line(group: RunGroup, state: RunListState) -> bool:
     return state.grouping != "model" or len(group.runs) > 1
 
 
-MIN_MODEL_CELLS = 12
-MARGIN_CELLS = 3
-ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
-"""Priorities of fixed columns and of the sorted column. These columns are never omitted."""
-COLUMN_TITLES = {"yours": "by you", "date": "folder"}
+COLUMN_TITLES = {"yours": "by you", "date": "folder", "rule": "recomputed"}
+"""Titles of the columns whose order has another name."""
 
 
 @dataclass(frozen=True, slots=True)
-class RunColumn:
-    column: TextColumn
-    format_cell: Callable[[RunListRow], StyledText]
-    priority: int = ALWAYS_SHOWN
-    """Priority of the column.
+class ListColumn:
+    """Column of the list of runs."""
 
-    If model names would be cut, columns with the lowest priority are omitted first.
-    """
+    column: Column
+    make_cell: Callable[[RunListRow], Cell]
 
 
 def build_run_list_table(
-    runs: Sequence[RunRow], state: RunListState, width: int, *, blind: bool = False
-) -> ChoiceTable[RunChoice]:
-    """Return the table of runs without empty columns and, if `width` is small, without less
-    important columns.
+    runs: Sequence[RunRow],
+    state: RunListState,
+    *,
+    blind: bool = False,
+    own_scores: OwnScores | None = None,
+) -> FigureTable[RunChoice]:
+    """Return the table of runs without empty columns. `own_scores`: the benchmark's own metric, if
+    it is computed.
     """
     rows = list_run_rows(runs, state)
     titles = {format_run_title(run) for run in runs}
     common_title = titles.pop() if len(titles) == 1 else ""
 
-    columns = _run_columns(runs, state, show_benchmark=not common_title, blind=blind)
-    columns = _keep_sorted_column(columns, state)
-    columns = _drop_columns_to_fit(columns, rows, width - MARGIN_CELLS)
+    columns = _list_columns(
+        runs, state, own_scores or {}, show_benchmark=not common_title, blind=blind
+    )
+    columns = [_keep_sorted_column(column, state) for column in columns]
+    figure = Table(
+        [column.column for column in columns],
+        [Row([column.make_cell(row) for column in columns]) for row in rows],
+        title="runs",
+    )
 
     n_runs = len(runs)
     if state.search:
         n_runs = len({run.run for row in rows for run in row.runs})
-    return ChoiceTable(
-        title="runs",
+    return make_figure_table(
+        figure,
+        [row.choice for row in rows],
         noun="run",
-        columns=[column.column for column in columns],
-        rows=[[column.format_cell(row) for column in columns] for row in rows],
-        values=[row.choice for row in rows],
         total=n_runs,
-        note=_format_list_note(runs, state, common_title),
+        note=_format_list_note(runs, state, common_title, blind=blind),
         empty_message="no matches",
     )
 
 
-def _format_list_note(runs: Sequence[RunRow], state: RunListState, common_title: str) -> str:
+def _format_list_note(
+    runs: Sequence[RunRow], state: RunListState, common_title: str, *, blind: bool
+) -> str:
     notes = [state.order_description]
     if common_title:
         notes.append(common_title)
     if runs and all(run.info.lacks_dataset for run in runs):
         notes.append("no dataset")
+    if not blind:
+        notes.append("rates: items passed")
     return f" {symbols().separator} ".join(note for note in notes if note)
 
 
-def _keep_sorted_column(columns: Sequence[RunColumn], state: RunListState) -> list[RunColumn]:
-    """Return the columns with a priority for the sorted column that is never omitted."""
-    sorted_title = COLUMN_TITLES.get(state.order, state.order)
-    return [
-        replace(column, priority=SORTED_COLUMN) if column.column.title == sorted_title else column
-        for column in columns
-    ]
+def _keep_sorted_column(column: ListColumn, state: RunListState) -> ListColumn:
+    """Return the column. If the list is sorted by it, it is never omitted."""
+    if column.column.title != COLUMN_TITLES.get(state.order, state.order):
+        return column
+    return replace(column, column=replace(column.column, priority=ALWAYS_SHOWN))
 
 
-def _drop_columns_to_fit(
-    columns: list[RunColumn], rows: Sequence[RunListRow], width: int
-) -> list[RunColumn]:
-    """Omit the columns with the lowest priorities until the table is at most `width` cells wide."""
-    titles = [column.column.title for column in columns]
-    texts = [[column.format_cell(row)[0] for column in columns] for row in rows]
-    cells_by_column = dict(zip(columns, compute_column_widths(titles, texts), strict=True))
-
-    while True:
-        table_cells = sum(cells_by_column.values()) + COLUMN_GAP * (len(cells_by_column) - 1)
-        if table_cells <= width:
-            break
-        least_important = min(cells_by_column, key=lambda column: column.priority)
-        if least_important.priority >= SORTED_COLUMN:
-            break
-        del cells_by_column[least_important]
-    return list(cells_by_column)
-
-
-def _run_columns(
-    runs: Sequence[RunRow], state: RunListState, *, show_benchmark: bool, blind: bool
-) -> list[RunColumn]:
+def _list_columns(
+    runs: Sequence[RunRow],
+    state: RunListState,
+    own_scores: OwnScores,
+    *,
+    show_benchmark: bool,
+    blind: bool,
+) -> list[ListColumn]:
     """Return the columns that distinguish the runs or have a value for any run."""
     columns = [_name_column(state), _items_column(runs)]
     if state.grouping != "date" and len({find_run_date_or_folder(run) for run in runs}) > 1:
@@ -231,190 +228,155 @@ def _run_columns(
     if state.grouping != "generation" and show_benchmark:
         columns.append(_benchmark_column())
     if not blind:
-        columns += _verdict_columns(runs)
+        columns += _score_columns(runs, own_scores)
     if len({run.info.lacks_dataset for run in runs}) > 1:
         columns.append(_dataset_column())
 
     columns.append(_count_column("by you", "yours", 8))
-    if not blind and any(run.reviewed > run.yours for run in runs):
-        columns.append(_count_column("reviewed", "reviewed", 7))
     if any(run.n_issues for run in runs):
         columns.append(_count_column("issues", "n_issues", 1, style="warn"))
     return columns
 
 
-def _verdict_columns(runs: Sequence[RunRow]) -> list[RunColumn]:
-    """Return the columns with pass rates. The corrected rate is always shown if there are reviews,
-    because otherwise it equals the official one.
+RATE_SOURCES = {"official": "official", "recomputed": "rule", "corrected": "effective"}
+"""Prefix of the counts of a column with pass rates, by its title."""
+
+
+def _score_columns(runs: Sequence[RunRow], own_scores: OwnScores) -> list[ListColumn]:
+    """Return the columns that `fcreview runs` has too. In the line of a group, rates are the range
+    of its runs.
     """
-    columns = [_rate_column("official", "official", ALWAYS_SHOWN, _official_cell)]
-    if any(run.incidents for run in runs):
-        columns.append(_without_incidents_column())
-    if any(run.rule_known for run in runs):
-        columns.append(_rate_column("recomp.", "rule", 4, _recomputed_cell))
-    has_reviews = any(run.reviewed or run.in_part for run in runs)
-    corrected_priority = ALWAYS_SHOWN if has_reviews else 3
-    columns.append(_rate_column("corrected", "effective", corrected_priority, _corrected_cell))
+    figures = {}
+    for run in runs:
+        figures[run.run] = replace(make_run_figures(run), own=own_scores.get(run.run))
+    columns = []
+    for run_column in list_score_columns(list(figures.values())):
+        columns.append(_make_score_column(run_column, figures))
     return columns
 
 
-def _name_column(state: RunListState) -> RunColumn:
-    column = TextColumn("name", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS)
-    return RunColumn(column, format_cell=lambda row: _name_cell(row, state))
+def _make_score_column(column: RunColumn, figures: Mapping[int, RunFigures]) -> ListColumn:
+    def make_cell(row: RunListRow) -> Cell:
+        if row.run is not None:
+            return column.make_cell(figures[row.run.run])
+        if column.title in RATE_SOURCES:
+            return _make_rate_range_cell(row, RATE_SOURCES[column.title])
+        if column.title == "reviewed":
+            n_reviewed = sum(figures[run.run].reviewed for run in row.runs)
+            return Cell(f"{n_reviewed:,}")
+        return EMPTY_CELL
+
+    return ListColumn(column.column, make_cell)
 
 
-def _folder_column() -> RunColumn:
-    column = TextColumn("folder", truncate=_cut_middle_evenly)
+def _name_column(state: RunListState) -> ListColumn:
+    column = Column("name", cut="middle", min_cells=12)
+    return ListColumn(column, lambda row: _make_name_cell(row, state))
+
+
+def _folder_column() -> ListColumn:
+    column = Column("folder", cut="middle", priority=2)
     return _single_run_column(
-        column, 2, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")
+        column, lambda run: Cell(sanitize(find_run_date_or_folder(run)), "dim")
     )
 
 
-def _benchmark_column() -> RunColumn:
-    column = TextColumn("bench", min_width=7)
-    return _single_run_column(column, 5, lambda run: (format_run_title(run), "dim"))
+def _benchmark_column() -> ListColumn:
+    column = Column("benchmark", min_cells=7, priority=5)
+    return _single_run_column(column, lambda run: Cell(format_run_title(run), "dim"))
 
 
-def _dataset_column() -> RunColumn:
+def _dataset_column() -> ListColumn:
     """Return the column that marks runs without a dataset."""
+    column = Column("dataset", priority=7)
     return _single_run_column(
-        TextColumn("dataset"), 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")
+        column, lambda run: Cell("none" if run.info.lacks_dataset else "", "warn")
     )
 
 
-def _without_incidents_column() -> RunColumn:
-    column = TextColumn("w/o incidents", align_right=True)
-    return _single_run_column(column, 8, lambda run: (run.without_incidents_text, ""))
-
-
-def _items_column(runs: Sequence[RunRow]) -> RunColumn:
+def _items_column(runs: Sequence[RunRow]) -> ListColumn:
     """Return the column with the number of items: `3 of 400` for a run that lacks items of the
     dataset.
     """
     if not any(run.not_run for run in runs):
         return _count_column("items", "n_items", 6)
 
-    def format_cell(row: RunListRow) -> StyledText:
+    def make_cell(row: RunListRow) -> Cell:
         if row.run is None:
-            return f"{sum(run.n_items for run in row.runs):,}", ""
-        return row.run.items_text, "warn" if row.run.is_unfinished else ""
+            return Cell(f"{sum(run.n_items for run in row.runs):,}")
+        return Cell(row.run.items_text, "warn" if row.run.is_unfinished else "")
 
-    return RunColumn(
-        TextColumn("items", align_right=True), format_cell=format_cell, priority=ALWAYS_SHOWN
-    )
+    return ListColumn(Column("items", align_right=True), make_cell)
 
 
-def _count_column(title: str, attribute: str, priority: int, style: str = "") -> RunColumn:
+def _count_column(title: str, attribute: str, priority: int, style: CellStyle = "") -> ListColumn:
     """Return a column with the sum of an attribute of the runs, such as `n_items`."""
-    column = TextColumn(title, align_right=True)
-    return RunColumn(
-        column,
-        format_cell=lambda row: (f"{sum(getattr(run, attribute) for run in row.runs):,}", style),
-        priority=priority,
-    )
+
+    def make_cell(row: RunListRow) -> Cell:
+        return Cell(f"{sum(getattr(run, attribute) for run in row.runs):,}", style)
+
+    return ListColumn(Column(title, align_right=True, priority=priority), make_cell)
 
 
-def _name_cell(row: RunListRow, state: RunListState) -> StyledText:
+def _single_run_column(column: Column, make_run_cell: Callable[[RunRow], Cell]) -> ListColumn:
+    """Return a column that has values only in the lines of single runs, not of groups or of all
+    runs.
+    """
+
+    def make_cell(row: RunListRow) -> Cell:
+        return EMPTY_CELL if row.run is None else make_run_cell(row.run)
+
+    return ListColumn(column, make_cell)
+
+
+def _make_name_cell(row: RunListRow, state: RunListState) -> Cell:
     if row.group is not None:
-        return _group_name_cell(row, row.group, state)
+        return _make_group_name_cell(row, row.group, state)
     if row.run is None:
-        return "all runs", "strong"
-    name = format_run_name(row.run)
+        return Cell("all runs", "strong")
+    name = row.run.run_name
     if row.is_in_group:
         if state.grouping == "model":
             name = _remove_model(name, row.run)
-        return f"    {name}", ""
+        return Cell(f"    {name}")
     if state.grouping:
-        return f"  {name}", ""
-    return name, ""
+        return Cell(f"  {name}")
+    return Cell(name)
 
 
-def _group_name_cell(row: RunListRow, group: RunGroup, state: RunListState) -> StyledText:
+def _make_group_name_cell(row: RunListRow, group: RunGroup, state: RunListState) -> Cell:
     is_unfolded = state.search or group.name in state.unfolded
     sign = symbols().unfolded if is_unfolded else symbols().folded
     name = sanitize(group.name) or "(none)"
-    return f"{sign} {name}  {format_count(len(row.runs), 'run')}", "strong"
+    return Cell(f"{sign} {name}  {format_count(len(row.runs), 'run')}", "strong")
 
 
 def _remove_model(name: str, run: RunRow) -> str:
     """Return what a name says beside the model, which is the heading of the group."""
-    start = f"{sanitize(run.info.model)} {symbols().separator} "
-    return name.removeprefix(start)
+    return name.removeprefix(f"{sanitize(run.info.model)}{SEPARATOR}")
 
 
-def _single_run_column(
-    column: TextColumn, priority: int, format_run: Callable[[RunRow], StyledText]
-) -> RunColumn:
-    """Return a column that has values only in the lines of single runs, not of groups or of all
-    runs.
-    """
-    return RunColumn(
-        column,
-        format_cell=lambda row: ("", "") if row.run is None else format_run(row.run),
-        priority=priority,
-    )
-
-
-def _rate_column(
-    title: str, source: str, priority: int, format_run: Callable[[RunRow], StyledText]
-) -> RunColumn:
-    """Return a column with the pass rates of runs, and the range of rates in the line of a group.
-
-    `source`: prefix of the attributes with the counts of passed and known verdicts, such as
-    `official`.
-    """
-    column = TextColumn(title, align_right=True)
-    return RunColumn(
-        column,
-        format_cell=lambda row: (
-            _rate_range_cell(row, source) if row.run is None else format_run(row.run)
-        ),
-        priority=priority,
-    )
-
-
-def _official_cell(run: RunRow) -> StyledText:
-    return run.official_rate_text, ""
-
-
-def _recomputed_cell(run: RunRow) -> StyledText:
-    rate = format_recomputed_pass_rate(
-        run.rule_pass, run.rule_known, run.n_items, lacks_dataset=run.info.lacks_dataset
-    )
-    return rate, ""
-
-
-def _corrected_cell(run: RunRow) -> StyledText:
-    text = format_pass_rate(run.effective_pass, run.effective_known, run.n_items)
-    if run.disputed:
-        text += f" {symbols().separator} {run.disputed:,} open"
-    return text, "strong"
-
-
-def _rate_range_cell(row: RunListRow, source: str) -> StyledText:
+def _make_rate_range_cell(row: RunListRow, source: str) -> Cell:
     """Return the lowest and highest pass rate of the runs of a group.
 
-    A run counts only if all its items have a verdict.
+    A run counts only if all its items have a verdict. `source`: prefix of the attributes with the
+    counts of passed and known verdicts, such as `official`.
     """
     if row.group is None:
-        return "", ""
+        return EMPTY_CELL
     rates = []
     for run in row.runs:
         n_known = getattr(run, f"{source}_known")
         if n_known == run.n_items > 0:
             rates.append(getattr(run, f"{source}_pass") / run.n_items)
     if not rates:
-        return "", ""
+        return EMPTY_CELL
 
     lowest = f"{100 * min(rates):.1f}"
     highest = f"{100 * max(rates):.1f}"
     if lowest == highest:
-        return f"{lowest} %", "dim"
-    return f"{lowest}-{highest} %", "dim"
-
-
-def _cut_middle_evenly(text: str, width: int) -> str:
-    return truncate_middle(text, width, 1 / 2)
+        return Cell(f"{lowest} %", "dim")
+    return Cell(f"{lowest}-{highest} %", "dim")
 
 
 class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
@@ -432,12 +394,16 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         list_state: RunListState,
         initial_run: int | None,
         make_compare_screen: Callable[[int, int], Screen[Any]] | None,
+        load_own_scores: Callable[[], Awaitable[OwnScores]] | None = None,
     ) -> None:
         """Create the list with the cursor on the run `initial_run`.
 
-        `list_state` keeps the order and the search. In blind review, `make_compare_screen` is None.
+        `list_state` keeps the order and the search. In blind review, `make_compare_screen` and
+        `load_own_scores` are None.
         """
         super().__init__()
+        self._load_own_scores = load_own_scores
+        self._own_scores: OwnScores = {}
         self._runs, self._list_state, self._initial_run = runs, list_state, initial_run
         self._make_compare_screen = make_compare_screen
         self._marked_run: int | None = None
@@ -449,6 +415,15 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
     def on_mount(self) -> None:
         super().on_mount()
         self._redraw(self._initial_run)
+        self._read_own_scores()
+
+    @work(exclusive=True, group="own scores")
+    async def _read_own_scores(self) -> None:
+        """Read the values of the benchmark's own metric, and add their column."""
+        if self._load_own_scores is None:
+            return
+        self._own_scores = await self._load_own_scores()
+        self._redraw(self._choice_at_cursor)
 
     @property
     def _search_box(self) -> RunSearchInput:
@@ -469,7 +444,7 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
     def _redraw(self, cursor_choice: RunChoice | None) -> None:
         """Redraw the list with the cursor on this line, or on its group if the group is folded."""
         choices = build_run_list_table(
-            self._runs, self._list_state, self.size.width, blind=self._is_blind
+            self._runs, self._list_state, blind=self._is_blind, own_scores=self._own_scores
         )
         if self._marked_run is not None:
             choices.note = self._format_marked_run(self._marked_run)

@@ -55,7 +55,7 @@ def test_page_has_whole_report(cli: Cli, two_imported_runs: Path, tmp_path: Path
         'city "Rome" (golden "Oslo")',
         "pilot",
     } <= set(found.texts)
-    assert {"16.7 % · 1 open disagreement", "1 · 16.67 % to 33.33 %"} <= set(found.texts)
+    assert {"16.7 % · 1 open", "1 · 16.67 % to 33.33 %"} <= set(found.texts)
     assert {"value_error:string", "16.67 %", "100.00 %", "4 of 12"} <= set(found.texts)
     # The command `agreement` has the same line.
     done = cli("agreement", two_imported_runs)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
+from fcreview.model.metric import OwnScore
 from fcreview.model.run_name import build_run_names
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
@@ -273,15 +274,36 @@ def test_run_of_incidents_only_has_no_answers() -> None:
     assert "no answers" in plain_text(table.lines[0])
 
 
-@pytest.mark.parametrize("order", ["", "overall", "corrected"])
-def test_unfinished_runs_do_not_rank_first(order: str) -> None:
+@pytest.mark.parametrize("order", ["", "items passed", "official", "corrected"])
+@pytest.mark.parametrize(
+    "fields", [{"n_items": 200, "expected_items": 400}, {"n_items": 29, "expected_items": 29}]
+)
+def test_runs_with_few_or_missing_items_do_not_rank_first(
+    order: str, fields: dict[str, int]
+) -> None:
     weak, strong = make_two_runs()
-    strong = replace(strong, not_run=396, expected_items=400)
+    weak = replace(weak, n_items=30)
+    strong = replace(strong, **fields)
     arrangement = RunArrangement(blind=False, order=order)
     assert [run.info.model for run in arrangement.filter_and_sort_runs([strong, weak])] == [
         "weak",
         "strong",
     ]
+
+
+def test_benchmarks_own_metric_stands_beside_the_items_passed() -> None:
+    runs = make_two_runs()
+    own = OwnScore(
+        "overall accuracy", value=0.3971, unit="share", digits=2, table="accuracy", name="overall"
+    )
+    overview = Overview(runs, "ada", own_scores={runs[0].run: own})
+    table = build_run_table(overview, runs, 100, 0)
+    heading = plain_text(table.heading)
+    assert heading.index("overall accuracy") < heading.index("items passed")
+    assert "39.71 %" in plain_text(table.lines[0])
+    assert "39.71 %" not in plain_text(table.lines[1])
+    without = build_run_table(replace(overview, own_scores={}), runs, 100, 0)
+    assert "overall accuracy" not in plain_text(without.heading)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.model.metric import OwnScore
 from fcreview.model.run_name import build_run_names
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.state import ALL_RUNS
@@ -41,7 +42,7 @@ for row in RUNS:
 def run_lines(
     state: RunListState, cells: int = 80, runs: list[RunRow] = RUNS, *, blind: bool = False
 ) -> list[str]:
-    heading, lines = build_run_list_table(runs, state, cells, blind=blind).lines(cells)
+    heading, lines = build_run_list_table(runs, state, blind=blind).lines(cells)
     assert max(line_width(line) for line in lines) < cells
     return [plain_text(heading).strip(), *(plain_text(line).strip() for line in lines)]
 
@@ -51,7 +52,7 @@ def test_names_are_cut_after_other_columns_are_dropped() -> None:
     assert heading.split() == ["name", "items", "official", "by", "you"]
     assert lines[1].startswith(LONG + " · V1  ") and "50.0 %" in lines[1]
     assert (
-        "recomp." in run_lines(RunListState(), 140)[0]
+        "recomputed" in run_lines(RunListState(), 140)[0]
         and "folder" in run_lines(RunListState(), 140)[0]
     )
     assert (
@@ -84,13 +85,13 @@ def test_groups_fold_and_show_the_range_of_rates() -> None:
     assert lines[2].startswith("▾ ")
     assert lines[3].split()[:2] == ["V1", "100"] and "2024-08-01" in lines[3]
     assert lines[4].split()[:2] == ["V3", "100"] and "2024-07-24" in lines[4]
-    values = build_run_list_table(RUNS, state, 140).values
+    values = build_run_list_table(RUNS, state).values
     assert values == [ALL_RUNS, LONG, 1, 3, 2, 4]
 
 
 def test_groups_follow_the_order_of_their_runs() -> None:
     state = RunListState(order="official", grouping="date", unfolded={"2024-08-01", "2024-07-24"})
-    assert build_run_list_table(RUNS, state, 80).values == [
+    assert build_run_list_table(RUNS, state).values == [
         ALL_RUNS,
         "2024-08-01",
         2,
@@ -100,7 +101,7 @@ def test_groups_follow_the_order_of_their_runs() -> None:
         4,
     ]
     state.is_reversed = True
-    assert build_run_list_table(RUNS, state, 80).values == [
+    assert build_run_list_table(RUNS, state).values == [
         ALL_RUNS,
         "2024-08-01",
         1,
@@ -109,14 +110,37 @@ def test_groups_follow_the_order_of_their_runs() -> None:
         3,
         4,
     ]
-    assert "by official reversed, grouped by date" in build_run_list_table(RUNS, state, 80).note
+    assert "by official reversed, grouped by date" in build_run_list_table(RUNS, state).note
+
+
+def test_benchmarks_own_metric_has_a_column_beside_the_items_passed() -> None:
+    own = OwnScore(
+        "overall accuracy",
+        value=0.3971,
+        unit="share",
+        digits=2,
+        table="accuracy",
+        name="overall",
+    )
+    table = build_run_list_table(RUNS, RunListState(), own_scores={2: own, 4: None})
+    heading, *rows = [
+        plain_text(line) for line in (table.lines(140).heading, *table.lines(140).rows)
+    ]
+    assert heading.index("overall accuracy") < heading.index("official")
+    cells = {row.split()[0]: row.split() for row in rows}
+    assert "39.71" in cells["birch"] and "91.0" in cells["birch"]
+    assert "39.71" not in cells["oak"]
+    assert "items passed" in table.note
+    assert "overall" not in plain_text(
+        build_run_list_table(RUNS, RunListState()).lines(140).heading
+    )
 
 
 def test_search_unfolds_matches() -> None:
     state = RunListState(grouping="date", search="deepseek")
-    choices = build_run_list_table(RUNS, state, 80)
+    choices = build_run_list_table(RUNS, state)
     assert choices.values == ["2024-08-01", 1, "2024-07-24", 3] and choices.total == 2
-    assert build_run_list_table(RUNS, RunListState(search="elm"), 80).values == []
+    assert build_run_list_table(RUNS, RunListState(search="elm")).values == []
 
 
 @pytest.mark.parametrize("by", GROUPINGS)

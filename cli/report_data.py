@@ -139,6 +139,8 @@ def load_scored_runs(
     corrected_benchmarks = {
         benchmark for benchmark in benchmarks if select_errata(errata, benchmark)
     }
+    fixed_runs = analysis.fetch_runs_with_golden_fixes()
+    corrected_benchmarks.update(row.info.benchmark for row in runs if row.run in fixed_runs)
     # Items are combined where no figure and no erratum needs each of them.
     combined_runs = [
         row.run
@@ -229,7 +231,8 @@ def _set_disagreement_bounds(
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
     """Build the fields of a run: run, run_name, benchmark, generation, language, model, n_items,
-    not_run, expected_items, and reviewed (number of items with a review of the item or of a part).
+    not_run, expected_items, reviewed (number of items with a review of the item or of a part), and
+    by_erratum (number of verdicts that follow from accepted golden fixes).
     """
     info = row.info
     return {
@@ -243,6 +246,7 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
         "not_run": row.not_run,
         "expected_items": row.expected_items,
         "reviewed": row.reviewed + row.in_part,
+        "by_erratum": row.by_erratum,
     }
 
 
@@ -263,6 +267,7 @@ def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
         "language": languages,
         "n_items": n_items,
         "reviewed": sum(row.reviewed + row.in_part for row in rows),
+        "by_erratum": sum(row.by_erratum for row in rows),
         "not_run": sum(row.not_run for row in rows),
         "expected_items": n_expected,
     }
@@ -651,6 +656,9 @@ def format_metric_lines(
     if run_fields["reviewed"]:
         reviewed = format_count(run_fields["reviewed"], "item")
         yield f"corrected: reviews of {reviewed} replace automatic verdicts"
+    if run_fields["by_erratum"]:
+        verdicts = format_count(run_fields["by_erratum"], "verdict")
+        yield f"corrected by erratum: {verdicts}, recomputed with accepted golden answers"
     if any(metric.open_disagreements for metric in metrics):
         yield summary.DISAGREEMENTS_NOTE
 

@@ -24,6 +24,7 @@ from fcreview.errors import CommandError
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.exporters.base import BenchmarkServices
+    from fcreview.model.golden_fix import RescoredVerdict
     from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
     from fcreview.stats.conventions import RunConventions
@@ -106,10 +107,15 @@ def build_golden_services() -> GoldenSupport:
 
         return check_golden_fix(run, item, fix)
 
-    def recheck(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
-        from fcreview.importers.registry import recompute_verdict
+    def rescore(run: Run, item: Item, fix: dict[str, Any], record: Any) -> RescoredVerdict:
+        from fcreview.importers import registry
 
-        return recompute_verdict(run, item, fix, record)
+        return registry.rescore(run, item, fix, record)
+
+    def rescores(run: Run) -> bool:
+        from fcreview.importers.registry import rescores_golden_fixes
+
+        return rescores_golden_fixes(run)
 
     def is_unchanged(run: Run, item: Item, fix: dict[str, Any]) -> bool:
         from fcreview.importers.registry import is_unchanged_golden_fix
@@ -124,8 +130,9 @@ def build_golden_services() -> GoldenSupport:
     return GoldenSupport(
         make_template,
         find_problem=find_problem,
-        recheck=recheck,
         is_unchanged=is_unchanged,
+        rescore=rescore,
+        rescores=rescores,
         make_from_prediction=make_from_prediction,
     )
 

@@ -85,6 +85,9 @@ class Importer(ABC):
     """Whether the subclass defines `compute_combined_metrics`."""
     applies_errata: bool = False
     """Whether `read_items` applies the golden answers of `RunPlan.errata`."""
+    rescores_golden_fixes: bool = False
+    """Whether an accepted golden fix changes verdicts, because all figures of the benchmark follow
+    from verdicts that `recompute_verdict` computes."""
     applies_equivalences: bool = False
     """Whether `read_items` applies the equivalence rules of `RunPlan.errata`."""
     why_no_golden_fix: str = "fcreview cannot correct the golden answers of this benchmark"

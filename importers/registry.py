@@ -50,6 +50,7 @@ from fcreview.importers.mapping.importer import MappingImporter
 from fcreview.importers.mcp_atlas.importer import McpAtlasImporter
 from fcreview.importers.nemo_gym.importer import NemoGymImporter
 from fcreview.importers.tau.importer import TauImporter
+from fcreview.model.golden_fix import RescoredVerdict
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import (
@@ -581,6 +582,24 @@ def recompute_verdict(run: Run, item: Item, golden_fix: dict[str, Any], record: 
         return importer.recompute_verdict(run, item, golden_fix, record)
     except MALFORMED_DATA:
         return None
+
+
+def rescore(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> RescoredVerdict:
+    """Return the recomputed verdict with a golden fix, and whether the fix changes it.
+
+    A fix changes no verdict if other figures of the benchmark depend on the golden answer, because
+    the verdicts would not fit them. `record` is as in `recompute_verdict`.
+    """
+    verdict = recompute_verdict(run, item, golden_fix, record)
+    without_errata = item.extra.without_errata
+    verdict_in_dataset = item.rule if without_errata is None else without_errata.valid
+    can_change = importer_for(run).rescores_golden_fixes and verdict is not None
+    return RescoredVerdict(verdict, is_changed=can_change and verdict is not verdict_in_dataset)
+
+
+def rescores_golden_fixes(run: Run) -> bool:
+    """Return whether an accepted golden fix changes verdicts of the run's benchmark."""
+    return importer_for(run).rescores_golden_fixes
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:

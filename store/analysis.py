@@ -72,6 +72,10 @@ class UnblindedAnalysis:
             lambda: scored_items.fetch_scored_items(self._connection, run, with_errata=with_errata)
         )
 
+    def fetch_runs_with_golden_fixes(self) -> set[int]:
+        """Return the runs with a recomputed verdict that an accepted golden fix changes."""
+        return self._run_query(lambda: scored_items.fetch_runs_with_golden_fixes(self._connection))
+
     def fetch_outcomes(
         self, view: View, runs: Sequence[int], source: VerdictSource
     ) -> dict[int, list[ItemOutcome]]:

@@ -169,6 +169,7 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "incident": LabelField(TEXT, incident_kind_sql(_ITEM_MARK, "o")),
     "incident_text": LabelField(TEXT, "o.incident_text"),
     "incident_certainty": LabelField(TEXT, incident_certainty_sql(_ITEM_MARK, "o")),
+    "golden_status": LabelField(TEXT, "o.golden_status"),
     "automatic": LabelField([AUTOMATIC_FIELDS], "o.automatic"),
     "opinions": LabelField([OPINION_FIELDS]),
 }

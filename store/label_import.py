@@ -544,6 +544,8 @@ _IDENTIFYING_FIELDS = [
     each.name for each in fields(Event) if each.name not in ("event", "place", "previous", "hash")
 ]
 """Fields of an imported event whose values determine its id."""
+_NEWER_FIELDS = ("bulk", "golden_status", "golden_verdicts")
+"""Fields that older versions do not know."""
 
 
 def _build_event(
@@ -560,9 +562,12 @@ def _build_event(
         blind=review.blind,
         bulk=review.bulk,
     )
-    content = {
-        name: getattr(event, name) for name in _IDENTIFYING_FIELDS if name != "bulk" or event.bulk
-    }
+    content = {}
+    for name in _IDENTIFYING_FIELDS:
+        value = getattr(event, name)
+        # An event without a newer field has the same id as in versions without the field.
+        if value is not None or name not in _NEWER_FIELDS:
+            content[name] = value
     event.event = json_hash(content, 16, default=tuple)
     hash_and_serialize_event(event, "")
     return event

@@ -237,6 +237,18 @@ class QueueRow:
     effective: bool | None = field(
         default=None, metadata=column_metadata(EFFECTIVE_VERDICT, shows_verdict=True)
     )
+    golden_status: str | None = field(
+        default=None, metadata=column_metadata("h.golden_status", shows_verdict=True)
+    )
+    """What annotators decided about the golden answer: `accepted`, `proposed`, `disputed` or
+    `rejected`. None without a golden fix.
+    """
+    golden_verdict: bool | None = field(
+        default=None, metadata=column_metadata("h.golden_verdict", shows_verdict=True)
+    )
+    """Recomputed verdict with the golden answer that annotators accepted, if it differs from
+    `rule`.
+    """
     error_type: str | None = field(
         default=None, metadata=column_metadata("i.error_type", shows_verdict=True)
     )
@@ -290,6 +302,11 @@ class QueueRow:
     A blind annotator does not see them, because only failing items have entries in some score
     files.
     """
+
+    @property
+    def recomputed(self) -> bool | None:
+        """Recomputed verdict with the golden answer that counts."""
+        return self.rule if self.golden_verdict is None else self.golden_verdict
 
     @property
     def is_own_verdict_contradicted(self) -> bool:
@@ -383,6 +400,8 @@ class RunRow:
     the same counts `*_without_incidents`, incidents, not_run}.
     """
     in_part: int = 0  # number of items with verdicts by annotators on parts only
+    # Number of items whose effective verdict follows from an accepted golden fix.
+    by_erratum: int = 0
     yours: int = 0  # number of items with a verdict by this annotator
     stated_pass: int = 0
     """Number of passing items according to the headers of score files, in categories without result

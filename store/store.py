@@ -537,6 +537,10 @@ class Store:
             for each in chunks
         )
 
+    def has_other_annotators(self, annotator: str) -> bool:
+        """Return whether the workspace has reviews of anybody but this annotator."""
+        return self._run_query(lambda: bool(self.reviews.events.list_annotators() - {annotator}))
+
     def refresh_reviews(self) -> int:
         """Read new journal events, update views that depend on reviews, and return the number of
         new events.

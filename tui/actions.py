@@ -690,6 +690,13 @@ GOLDEN_TEXT_ACTIONS = [
 ]
 """Keys of the text box with the golden answer. All other keys type text into the box."""
 
+GOLDEN_EFFECT_ACTIONS = [
+    *(action for action in ITEM_ACTIONS if action.id in {key.action_id for key in VERDICT_KEYS}),
+    *make_scroll_actions("golden_effect"),
+    Action("golden_effect.cancel", "escape,q", action="cancel", label="back to the text"),
+]
+"""Keys of the screen that shows what a golden fix changes. A verdict saves the fix."""
+
 COPY_ACTIONS = [
     Action("copy.this", "y,enter", action="answer('this')", label="selection"),
     Action("copy.call", "c", action="answer('call')", label="call"),
@@ -779,6 +786,7 @@ DIALOGS: dict[str, Sequence[Action]] = {
     "copy": COPY_ACTIONS,
     "golden editor": GOLDEN_EDITOR_ACTIONS,
     "golden text": GOLDEN_TEXT_ACTIONS,
+    "golden effect": GOLDEN_EFFECT_ACTIONS,
     "note": NOTE_ACTIONS,
     "question": PROMPT_ACTIONS,
     "form": FORM_ACTIONS,

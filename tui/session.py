@@ -19,6 +19,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
+from fcreview.model.golden_fix import ACCEPTED, PROPOSED, GoldenStatus, RescoredVerdict
 from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
@@ -27,6 +28,7 @@ from fcreview.tui.queue.state import QueuePosition, load_position, save_position
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.review import Annotation, Event, ItemKey
+    from fcreview.store.golden_fix_effect import Rescorer
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
@@ -65,12 +67,12 @@ class GoldenSupport:
     """
     find_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """Returns why a golden answer is invalid, or None if it is valid."""
-    recheck: Callable[[Run, Item, dict[str, Any], Any], bool | None]
-    """Recomputes the verdict with another golden answer, given the item's record in the result file
-    as the last argument. Returns None if that is not possible.
-    """
     is_unchanged: Callable[[Run, Item, dict[str, Any]], bool] = lambda *_: False
     """Returns whether a valid golden answer equals the golden answer of the dataset."""
+    rescore: Rescorer = lambda *_: RescoredVerdict(None, is_changed=False)
+    """Recomputes the verdict with another golden answer, and says whether the verdict changes."""
+    rescores: Callable[[Run], bool] = lambda *_: False
+    """Returns whether an accepted golden answer changes verdicts of the run's benchmark."""
     make_from_prediction: Callable[[Run, Item], dict[str, Any] | None] = lambda *_: None
     """Returns the predicted calls as a golden answer in the benchmark's format, or None."""
 
@@ -446,6 +448,16 @@ class Session:
             return event
 
         return await self._run_uninterrupted(write)
+
+    async def find_golden_status(self) -> GoldenStatus:
+        """Return the status of a golden fix that this annotator records now.
+
+        A single annotator accepts it. With several, it is proposed until it is adjudicated.
+        """
+        if self.team is not None:
+            return PROPOSED
+        has_others = await self.query(lambda store: store.has_other_annotators(self.annotator))
+        return PROPOSED if has_others else ACCEPTED
 
     async def record_bulk_review(self, items: Sequence[int], annotation: Annotation) -> list[Event]:
         """Write one review for each item that the annotator has not reviewed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,6 +76,14 @@ def label(
             "Corrected golden answer in the benchmark's format: JSON, or a file with JSON.",
         ),
     ] = None,
+    accept: Annotated[
+        bool,
+        option(
+            "--accept",
+            "Accept the golden fix: it changes the verdicts of all runs. With several annotators,"
+            " it is a proposal until it is adjudicated.",
+        ),
+    ] = False,
     from_: Annotated[
         Path | None,
         option("--from FILE", "Import exported labels, as `fcreview import-labels` does."),
@@ -138,6 +146,8 @@ def label(
     resolves_nothing = verdict in ABSTENTIONS or (verdict is None and fault is None)
     if adjudicate and resolves_nothing:
         raise UsageError(f"--adjudicate must resolve the disagreement: {RESOLUTION_REQUIREMENT}")
+    if accept and golden_fix is None:
+        raise UsageError("--accept accepts a golden fix. Pass --golden-fix JSON")
 
     review_options = ReviewOptions(
         target=target,
@@ -148,6 +158,7 @@ def label(
         note=reason,
         golden_fix=golden_fix,
         is_adjudication=adjudicate,
+        accepts_golden_fix=accept,
     )
     with open_workspace(options) as session:
         _record_review(session, find_item_number(session, item, run), review_options, as_json)
@@ -159,6 +170,8 @@ def _record_review(
     """Record a review of an item, and print it."""
     detail = session.store.read_detail(item_number)
     annotation = review_options.build_annotation(detail)
+    if review_options.accepts_golden_fix:
+        annotation = _accept_golden_fix(session, item_number, annotation)
     event = session.create_reviewer().review(item_number, annotation)
     _print_event(event, as_json)
     _warn_about_contradiction(session, detail.row)
@@ -176,6 +189,7 @@ class ReviewOptions:
     note: str | None
     golden_fix: str | None
     is_adjudication: bool
+    accepts_golden_fix: bool
 
     def build_annotation(self, detail: ItemDetail) -> Annotation:
         """Check the fields against the item. Raises UsageError or CommandError."""
@@ -211,6 +225,25 @@ class ReviewOptions:
                 "golden-wrong sets the fault and applies to the criterion correct. Omit --fault"
                 " and --criterion"
             )
+
+
+def _accept_golden_fix(session: WorkspaceSession, item: int, review: Annotation) -> Annotation:
+    """Add the status of the golden fix, and the verdicts of all runs that it changes.
+
+    An adjudicator or a single annotator accepts the fix, one of several annotators proposes it.
+    """
+    from fcreview.importers.registry import rescore
+    from fcreview.model.golden_fix import ACCEPTED, PROPOSED
+    from fcreview.store.golden_fix_effect import collect_changed_verdicts, measure_run_effects
+
+    has_others = session.store.has_other_annotators(session.annotator)
+    is_accepted = review.act == "adjudicate" or not has_others
+    effects = measure_run_effects(session.store, item, review.golden_fix or {}, rescore)
+    return replace(
+        review,
+        golden_status=ACCEPTED if is_accepted else PROPOSED,
+        golden_verdicts=collect_changed_verdicts(effects),
+    )
 
 
 def _warn_about_contradiction(session: WorkspaceSession, row: QueueRow) -> None:
@@ -345,5 +378,5 @@ def _list_event_fields(event: Event) -> list[str]:
     if event.note:
         fields.append("with a note")
     if event.golden_fix:
-        fields.append("with a golden fix")
+        fields.append(" ".join(["with a golden fix", event.golden_status or ""]).strip())
     return fields

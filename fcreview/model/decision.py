@@ -17,6 +17,7 @@ from typing import Any
 from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import (
     DISPUTED,
+    ERRATUM,
     RESOLUTIONS,
     UNANIMOUS,
     DecidedBy,
@@ -33,6 +34,7 @@ from fcreview.model.effective_verdict import (
     is_same_verdict,
     select_part_opinions,
 )
+from fcreview.model.golden_fix import DISPUTED_FIX, REJECTED, GoldenFixDecision
 from fcreview.model.incident import INCIDENT
 from fcreview.model.review import (
     ITEM_CORRECT,
@@ -200,6 +202,14 @@ class Decision:
     """
     golden_fix: dict[str, Any] | None = None
     """Golden fix of the adjudicator, else of the annotators; None if their golden fixes differ."""
+    golden_status: str | None = None
+    """What annotators decided about the golden answer of the question (`GoldenStatus`). Set only
+    on `item`/`correct`. None without a proposed or accepted fix.
+    """
+    golden_verdict: bool | None = None
+    """Recomputed verdict with the accepted fix, if the fix changes it. It counts unless a human
+    verdict does. Set only on `item`/`correct`.
+    """
     tags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     annotators: list[str] = field(default_factory=list)
@@ -307,6 +317,26 @@ def decide(
             )
     _copy_incident_mark(decisions)
     return _apply_derived_verdicts(decisions, collected, context)
+
+
+def apply_golden_fix(decision: Decision, fix: GoldenFixDecision, verdict: bool | None) -> None:
+    """Add the decision on the golden answer to the decision on an item.
+
+    `verdict`: recomputed verdict that the accepted fix changes, else None. It counts like a verdict
+    that follows from other verdicts: below human verdicts and above the automatic verdict.
+    """
+    decision.golden_status = fix.status
+    if fix.golden_fix is not None:
+        decision.golden_fix = fix.golden_fix
+    elif fix.status in (DISPUTED_FIX, REJECTED):
+        decision.golden_fix = None
+
+    decision.golden_verdict = verdict
+    if verdict is None or decision.decided_by in RESOLUTIONS:
+        return
+    decision.derived = verdict
+    if decision.decided_by is None:
+        decision.decided_by = ERRATUM
 
 
 def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpContext) -> list[str]:

@@ -33,7 +33,12 @@ from fcreview.model.verdict import (
 )
 
 DISPUTED = "disputed"
-DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
+DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed", "erratum"]
+"""How annotators decided on a verdict.
+
+`erratum`: they accepted a golden fix, from which the verdict follows by the benchmark's rules.
+"""
+ERRATUM: DecidedBy = "erratum"
 RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
 """Ways to decide by which a human verdict replaces the automatic verdict.
 

@@ -82,6 +82,14 @@ class Annotation:
     tags: list[str] | None = field(default=None, metadata=_make_field_metadata("texts"))
     note: str | None = field(default=None, metadata=_make_field_metadata("text"))
     golden_fix: dict[str, Any] | None = field(default=None, metadata=_make_field_metadata("object"))
+    golden_status: str | None = field(default=None, metadata=_make_field_metadata("text"))
+    """What the annotator decided about the golden answer: `accepted`, `proposed` or `rejected`
+    (see `fcreview.model.golden_fix`). None if the fix is only a note for the maintainers.
+    """
+    golden_verdicts: dict[str, Any] | None = field(
+        default=None, metadata=_make_field_metadata("object")
+    )
+    """Recomputed verdicts that `golden_fix` changes, by model and hash of the prediction."""
     overrules: dict[str, Any] | None = field(default=None, metadata=_make_field_metadata("object"))
     """Automatic verdict that the annotator's verdict overrides: {source, by, value} as in
     `model.item.Verdict`. fcreview sets this field. A later event without a verdict can add the
@@ -280,6 +288,12 @@ def _update_opinion(opinion: Opinion, event: Event) -> None:
         opinion.overrules = None
         opinion.blind = event.blind
         opinion.bulk = event.bulk
+
+    if event.golden_fix is not None or event.golden_status is not None:
+        # The status and the verdicts were about the earlier fix.
+        opinion.golden_fix = None
+        opinion.golden_status = None
+        opinion.golden_verdicts = None
 
     for name in ANNOTATION_FIELDS:
         value = getattr(event, name)

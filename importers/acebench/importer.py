@@ -44,6 +44,7 @@ class AcebenchImporter(Importer):
     own_metrics = (OwnMetric("Summary", title="Summary", table="result.xlsx"),)
     combines_runs = True
     applies_errata = True
+    rescores_golden_fixes = True
 
     def find_runs(
         self, files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions

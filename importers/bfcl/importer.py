@@ -56,6 +56,7 @@ class BfclImporter(Importer):
     )
     aggregates_rows = True
     applies_errata = True
+    rescores_golden_fixes = True
     applies_equivalences = True
 
     def find_runs(

@@ -28,6 +28,7 @@ class GenericImporter(Importer):
     version = 8
     aggregates_rows = True
     needs_part_verdicts = True
+    rescores_golden_fixes = True
 
     def find_runs(
         self, files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions

@@ -19,6 +19,7 @@ from fcreview.store.reviews.review_sql import (
     HAS_INCIDENT,
     OWN_MARK,
     is_incident_sql,
+    is_resolved_sql,
 )
 from fcreview.store.rows import RunRow, View
 from fcreview.tables.runs import RunFigures
@@ -47,6 +48,7 @@ _RUN_COUNTS = {
     "reviewed": "count(human)",
     "in_part": "count(*) FILTER (human IS NULL AND n_parts > 0)",
     "disputed": "count(*) FILTER (decided_by = 'disputed')",
+    "by_erratum": "count(golden_verdict) FILTER (NOT coalesce(is_resolved, false))",
     "yours": "count(you)",
     "n_issues": "sum(n_issues)",
 }
@@ -212,10 +214,18 @@ def _hide_counts_of_others(row: RunRow) -> None:
     row.n_search_issues = 0
     row.n_search_notices = 0
     row.disputed = 0
+    row.by_erratum = 0
     row.reviewed = row.yours
 
 
-_COUNTS_OF_WHOLE_RUNS = ("reviewed", "in_part", "yours", "n_issues", "disputed")
+_COUNTS_OF_WHOLE_RUNS = (
+    "reviewed",
+    "in_part",
+    "yours",
+    "n_issues",
+    "disputed",
+    "by_erratum",
+)
 """Counts of `_RUN_COUNTS` that `RunRow.categories` does not have."""
 
 
@@ -230,7 +240,8 @@ def _fetch_category_counts(
     is_incident = is_incident_sql(OWN_MARK) if blind else HAS_INCIDENT
     query = (
         f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
-        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, {EFFECTIVE_VERDICT} AS"
+        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, h.golden_verdict,"
+        f" {is_resolved_sql('h.decided_by')} AS is_resolved, {EFFECTIVE_VERDICT} AS"
         f" effective, {is_incident} AS is_incident {FROM_ITEMS}) GROUP BY ALL ORDER BY ALL"
     )
     counts: dict[int, list[dict[str, Any]]] = {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fcreview.model.address import ITEM, WHOLE_TARGETS
 from fcreview.model.effective_verdict import (
     DISPUTED,
+    RESOLUTIONS,
     DecidedBy,
     is_definite,
     is_same_verdict,
@@ -363,7 +364,8 @@ GROUP BY i.run, i.category, i.setting, i.official, i.rule, i.judge, i.error_type
          {AUTOMATIC_INCIDENT}
 """
 _HUMAN_VERDICTS = f"""
-SELECT h.item, h.target, h.criterion, h.human, h.decided_by, h.derived FROM human_labels h JOIN item_rows i USING (item)
+SELECT h.item, h.target, h.criterion, h.human, h.decided_by, h.derived, h.golden_verdict
+FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND h.decided_by IS NOT NULL AND h.criterion <> '{INCIDENT}'
 """
 _TAGS = """
@@ -413,27 +415,34 @@ class _HumanVerdict:
     value: Any
     decided_by: DecidedBy
     derived: Any
-    """Verdict that follows from other human verdicts; None if the annotators decided, or if
-    nothing follows.
+    """Verdict that follows from other human verdicts or from an accepted golden fix; None if the
+    annotators decided, or if nothing follows.
     """
+    golden_verdict: bool | None = None
+    """Recomputed verdict that an accepted golden fix changes."""
 
     @property
     def target_criterion(self) -> TargetCriterion:
         return self.target, self.criterion
 
+    @property
+    def is_by_erratum(self) -> bool:
+        """Whether the verdict of an accepted golden fix counts, because no human verdict does."""
+        return self.golden_verdict is not None and self.decided_by not in RESOLUTIONS
+
 
 class _HumanReviews:
     def __init__(self, connection: Connection, runs: list[int]) -> None:
         self.verdicts: defaultdict[int, list[_HumanVerdict]] = defaultdict(list)
-        for item, target, criterion, human, decided_by, derived in connection.execute(
-            _HUMAN_VERDICTS, [runs]
-        ).fetchall():
+        rows = connection.execute(_HUMAN_VERDICTS, [runs]).fetchall()
+        for item, target, criterion, human, decided_by, derived, golden_verdict in rows:
             verdict = _HumanVerdict(
                 target,
                 criterion,
                 value=parse_json(human),
                 decided_by=decided_by,
                 derived=parse_json(derived),
+                golden_verdict=golden_verdict,
             )
             self.verdicts[item].append(verdict)
         self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
@@ -448,6 +457,11 @@ def fetch_scored_items(
     ]
     sources = METRIC_SOURCES_WITH_ERRATA if with_errata else METRIC_SOURCES
     return _score_by_source(rows, _HumanReviews(connection, [run]), sources)
+
+
+def fetch_runs_with_golden_fixes(connection: Connection) -> set[int]:
+    query = "SELECT DISTINCT item >> 32 FROM human_labels WHERE golden_verdict IS NOT NULL"
+    return {run for (run,) in connection.execute(query).fetchall()}
 
 
 def fetch_combined_scored_items(
@@ -504,11 +518,16 @@ class _CountedVerdicts:
 def _to_scored_item(
     row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]
 ) -> ScoredItem:
-    """Build the item with the verdicts of a source. Human verdicts count only for `corrected`."""
+    """Build the item with the verdicts of a source. Human verdicts count only for `corrected`, and
+    verdicts with golden answers that annotators accepted also for `errata`.
+    """
     if source == "corrected":
         verdicts = _correct_verdicts(row, human_verdicts)
     else:
         verdicts = _select_automatic_verdicts(row, source)
+        golden_verdict = _find_golden_verdict(human_verdicts)
+        if source == "errata" and golden_verdict is not None:
+            verdicts = replace(verdicts, item_verdict=golden_verdict)
 
     values = {}
     part_verdicts = []
@@ -557,6 +576,12 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
         if target_criterion != ITEM_CORRECT:
             others[target_criterion] = value
 
+    erratum_verdict = _find_golden_verdict(
+        verdict for verdict in human_verdicts if verdict.is_by_erratum
+    )
+    if erratum_verdict is not None and erratum_verdict is not automatic:
+        overrides[ITEM_CORRECT] = erratum_verdict
+
     derived = _find_derived_verdict(human_verdicts, otherwise=automatic)
     disputed = [verdict for verdict in human_verdicts if verdict.decided_by == DISPUTED]
     return _CountedVerdicts(
@@ -567,6 +592,16 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
         reviewed=[verdict.target_criterion for verdict in decided],
         disputed=[verdict.target_criterion for verdict in disputed],
     )
+
+
+def _find_golden_verdict(human_verdicts: Iterable[_HumanVerdict]) -> bool | None:
+    """Return the recomputed verdict on the whole item with the golden answer that annotators
+    accepted. None if there is none, or if it does not differ.
+    """
+    for verdict in human_verdicts:
+        if verdict.target_criterion == ITEM_CORRECT and verdict.golden_verdict is not None:
+            return verdict.golden_verdict
+    return None
 
 
 def _select_automatic_verdicts(row: _ItemRow, source: MetricSource) -> _CountedVerdicts:

@@ -79,7 +79,7 @@ def _create_key_file(path: Path) -> bytes:
 
 
 # Version of the cache. Increase it if the same events lead to different decisions than before.
-FORMAT = 3
+FORMAT = 4
 # Former file name of the cache. The file is removed when a new cache is written.
 OLD_NAME = "standing.duckdb"
 CODE_BYTES = (

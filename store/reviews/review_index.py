@@ -9,6 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.model.effective_verdict import ROLL_UP_CRITERIA, SCORING_ORDER, RollUpContext
+from fcreview.model.golden_fix import (
+    GoldenFixDecision,
+    QuestionKey,
+    decide_golden_fix,
+    find_question_key,
+)
 from fcreview.model.incident import INCIDENT
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import (
@@ -129,6 +135,12 @@ class ItemIndex:
             key = ItemKey(*self._run_keys[run], category, item_id)
             found.setdefault((key, prediction_hash, golden_hash), item)
         return [UnreviewedItem(item, *reviewed) for reviewed, item in found.items()]
+
+    def find_keys_of_question(self, question: QuestionKey) -> list[ItemKey]:
+        """Return the key of the question's item for each model with a run of the dataset."""
+        dataset = (question.benchmark, question.generation, question.language)
+        models = [names[3] for names in self._runs_by_key if names[:3] == dataset]
+        return [ItemKey(*dataset, model, question.category, question.id) for model in models]
 
     def load_missing_items(self, keys: Sequence[ItemKey]) -> None:
         missing = [key for key in keys if key not in self._references]
@@ -264,6 +276,8 @@ class EventIndex:
         ] = {}  # events of one annotator after the other, in journal order
         # (event id, annotator) of each retracted event
         self.retracted: set[tuple[str, str]] = set()
+        # question -> keys of the items on which annotators proposed, accepted or rejected a fix
+        self._fix_keys: dict[QuestionKey, list[ItemKey]] = {}
 
     def __len__(self) -> int:
         return len(self._events)
@@ -274,8 +288,50 @@ class EventIndex:
         for event in new:
             self._events[event.event, event.annotator] = event
             self.by_key.setdefault(event.key, []).append(event)
+            if event.golden_status is not None:
+                self._add_fix_key(event.key)
         self.retracted |= find_retracted_events(new)
         return new
+
+    def _add_fix_key(self, key: ItemKey) -> None:
+        keys = self._fix_keys.setdefault(find_question_key(key), [])
+        if key not in keys:
+            keys.append(key)
+
+    def list_questions_with_fixes(self, keys: Iterable[ItemKey] | None = None) -> list[QuestionKey]:
+        """Return the questions with a golden fix: those of these items, by default all."""
+        if not self._fix_keys:
+            return []
+        if keys is None:
+            return list(self._fix_keys)
+        questions = dict.fromkeys(find_question_key(key) for key in keys)
+        return [question for question in questions if question in self._fix_keys]
+
+    def decide_golden_fix(self, key: ItemKey, golden_hash: str) -> GoldenFixDecision | None:
+        """Return what annotators decided about the golden answer of an item, from their reviews of
+        the question in all runs. None without a golden fix.
+
+        `golden_hash`: hash of the item's golden answer in the dataset. Fixes of other golden
+        answers do not count.
+        """
+        events = []
+        for reviewed_key in self._fix_keys.get(find_question_key(key), ()):
+            for event in self.by_key[reviewed_key]:
+                if self._is_current_fix(event, golden_hash):
+                    events.append(event)
+        return decide_golden_fix(events)
+
+    def _is_current_fix(self, event: Event, golden_hash: str) -> bool:
+        is_about_golden = event.golden_fix is not None or event.golden_status is not None
+        is_retracted = (event.event, event.annotator) in self.retracted
+        is_on_item = (event.target, event.criterion) == ITEM_CORRECT
+        # A new prediction does not change the golden answer.
+        is_golden_stale = is_stale(event, prediction_hash="", golden_hash=golden_hash)
+        return is_about_golden and is_on_item and not is_retracted and not is_golden_stale
+
+    def list_annotators(self) -> set[str]:
+        """Return the annotators with an event."""
+        return {annotator for _, annotator in self._events}
 
     def sort_events_of_item(self, key: ItemKey) -> None:
         """Sort the events on a key after events were added."""

@@ -95,7 +95,7 @@ CREATE OR REPLACE TEMP VIEW human AS
 SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
        stale, your_stale, your_bulk, n_verdicts AS n_opinions, n_parts, your_parts, individual, individual_by,
        CASE individual WHEN 'true' THEN true WHEN 'false' THEN false END AS individual_verdict,
-       incident_mark, your_incident_mark,
+       incident_mark, your_incident_mark, golden_status, golden_verdict,
        CASE derived WHEN 'true' THEN true WHEN 'false' THEN false END AS derived_verdict
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """

@@ -16,7 +16,8 @@ needs no access to files.
   individual, individual_by and individual_verdict, which are human, decided_by and verdict without
   bulk reviews; incident_mark and your_incident_mark, which say whether all annotators or this
   annotator decided that the item is an incident; derived_verdict, the verdict that follows from
-  decided verdicts on parts and other criteria
+  decided verdicts on parts and other criteria, or from an accepted golden fix; golden_status and
+  golden_verdict, the decision on the golden answer and the recomputed verdict that it changes
 The rows of events and their views exist only after `ReviewTables.create_sql_views`.
 """
 
@@ -29,7 +30,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.model.decision import decide, has_seen_other_verdicts, set_verdicts_without_bulk
+from fcreview.model.decision import (
+    apply_golden_fix,
+    decide,
+    has_seen_other_verdicts,
+    set_verdicts_without_bulk,
+)
 from fcreview.model.effective_verdict import UNANIMOUS, Policy, RollUpContext
 from fcreview.model.review import (
     ITEM_CORRECT,
@@ -267,7 +273,10 @@ class ReviewTables:
         self._events_without_rows += new
         return new
 
-    def _write_decisions(self, keys: Sequence[ItemKey], *, replace_existing: bool = False) -> None:
+    def _write_decisions(
+        self, reviewed_keys: Sequence[ItemKey], *, replace_existing: bool = False
+    ) -> None:
+        keys = self._add_items_of_fixed_questions(reviewed_keys)
         self._load_roll_up_contexts(keys)
         rows = [row for key in keys for row in self._build_decision_rows(key)]
         with self._transaction():
@@ -277,6 +286,19 @@ class ReviewTables:
                     [each.item for key in keys for each in self.items.find_loaded_items(key)],
                 )
             review_sql.insert_decisions(self._connection, rows)
+
+    def _add_items_of_fixed_questions(self, keys: Sequence[ItemKey]) -> Sequence[ItemKey]:
+        """Return the keys and those of the same questions in other runs, if the questions have a
+        golden fix, because a fix counts for all runs.
+        """
+        questions = self._events.list_questions_with_fixes(keys)
+        if not questions:
+            return keys
+        expanded = dict.fromkeys(keys)
+        for question in questions:
+            expanded.update(dict.fromkeys(self.items.find_keys_of_question(question)))
+        self.items.load_missing_items(list(expanded))
+        return list(expanded)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -298,7 +320,8 @@ class ReviewTables:
         if derives_verdicts(key.benchmark):
             return True
         return any(
-            (event.target, event.criterion) != ITEM_CORRECT for event in self._events.by_key[key]
+            (event.target, event.criterion) != ITEM_CORRECT
+            for event in self._events.by_key.get(key, ())
         )
 
     def _build_event_rows(self, event: Event) -> Iterator[review_sql.EventRow]:
@@ -316,7 +339,9 @@ class ReviewTables:
     def _build_decision_rows(self, key: ItemKey) -> Iterator[dict[str, Any]]:
         for item, *hashes in self.items.find_loaded_items(key):
             opinions = self._events.compute_opinions(key, *hashes)
-            if not opinions:
+            prediction_hash, golden_hash = hashes
+            fix = self._events.decide_golden_fix(key, golden_hash)
+            if not opinions and fix is None:
                 continue
             context = self.items.get_roll_up_context(item)
             decisions = decide(opinions, context, self.annotator, self.policy)
@@ -325,5 +350,8 @@ class ReviewTables:
                 set_verdicts_without_bulk(
                     decisions, decide(individual, context, self.annotator, self.policy)
                 )
+            if fix is not None:
+                verdict = fix.find_verdict(key.model, prediction_hash)
+                apply_golden_fix(decisions[0], fix, verdict)
             for decision in decisions:
                 yield review_sql.to_decision_row(item, decision)

@@ -95,7 +95,9 @@ def test_predicted_calls_become_a_golden_answer_that_they_pass(
         passes = recompute_verdict(run, item, fix, record)
         # Predicted values of Java and JavaScript are source text, golden values are converted.
         is_source_text = item.category.endswith(("java", "javascript"))
-        assert passes is not False or is_source_text, item.id
+        # A golden answer of this category is one call.
+        has_too_many_calls = item.category == "multiple" and len(item.predicted) > 1
+        assert passes is not False or is_source_text or has_too_many_calls, item.id
         n_passing[importer_for(run).name] += passes is True
     assert all(n_passing[name] for name in ("bfcl", "acebench", "hammerbench", "generic"))
 

@@ -304,7 +304,7 @@ class ItemReviewer:
             self._runner.show_message(outcome.text, outcome.style)
             return outcome.style != "bad"
 
-        self._view.notify_review_saved(subject.item)
+        self._notify_review_saved(subject.item, outcome)
         if outcome.completes_item:
             self._count_completed_item(subject)
         if is_displayed:
@@ -314,6 +314,12 @@ class ItemReviewer:
             self._prefetcher.discard_prefetched()
             self._runner.show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
         return True
+
+    def _notify_review_saved(self, item: int, outcome: ReviewOutcome) -> None:
+        """Let lists read the row of the item again, or all rows if other items changed too."""
+        if outcome.changes_other_items:
+            self._prefetcher.discard_prefetched()
+        self._view.notify_review_saved(None if outcome.changes_other_items else item)
 
     def _count_completed_item(self, subject: ReviewSubject) -> None:
         self.last_completed_item = subject.item
@@ -530,7 +536,7 @@ class ItemReviewer:
         if item is None:
             await self._refresh_item(f"{outcome.message} (this item is not in the workspace)")
             return True
-        self._view.notify_review_saved(item)
+        self._notify_review_saved(item, outcome)
         detail = await self._prefetcher.read_detail(item)
         if detail.row.you is None:
             self.newly_reviewed.discard(outcome.undone)

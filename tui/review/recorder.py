@@ -33,6 +33,7 @@ from fcreview.tui.review.verdict_keys import GOLDEN_WRONG_KEY, VERDICT_KEY_BY_NA
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
+    from fcreview.tui.review.golden_effect import GoldenCorrection
     from fcreview.tui.session import Session
 
 
@@ -192,6 +193,8 @@ class ReviewOutcome:
     is_duplicate: bool = False
     """Whether the undone review was on a hidden duplicate."""
     is_bulk: bool = False
+    changes_other_items: bool = False
+    """Whether verdicts of other items changed too, by a golden fix."""
 
     @property
     def succeeded(self) -> bool:
@@ -390,19 +393,27 @@ class ReviewRecorder:
         return await self._save(subject, subject.make_annotation(note=note), lambda: "note")
 
     async def record_golden_fix(
-        self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None
+        self, subject: ReviewSubject, correction: GoldenCorrection
     ) -> ReviewOutcome:
-        """Record a corrected golden answer. No verdict is recorded, because the prediction may
-        be wrong too.
-        """
-        item = replace(subject, target=ITEM)
-        annotation = Annotation(fault="golden", golden_fix=fix, note=reason)
-
-        def describe_saved() -> str:
-            hint = self._missing_verdict_hint(item)
-            return f"golden answer corrected, fault: golden{hint}"
-
-        return await self._save(item, annotation, describe_saved)
+        """Record a corrected golden answer with a verdict on the prediction of this run."""
+        item = replace(subject, target=ITEM, criterion="")
+        key = VERDICT_KEY_BY_NAME[correction.verdict_key]
+        annotation = Annotation(
+            verdict=key.value,
+            fault="golden",
+            note=correction.reason,
+            golden_fix=correction.golden_fix,
+            golden_status=correction.status,
+            golden_verdicts=correction.golden_verdicts,
+        )
+        parts = [f"golden answer {correction.status}", format_verdict(key.value, CORRECT)]
+        if correction.summary:
+            parts.append(correction.summary)
+        outcome = await self._save(item, annotation, lambda: " · ".join(parts))
+        if not outcome.succeeded:
+            return outcome
+        completes = self._is_item_complete(item, CORRECT, True)
+        return replace(outcome, completes_item=completes, changes_other_items=True)
 
     def _missing_verdict_hint(self, subject: ReviewSubject) -> str:
         """Return ` (no verdict yet: p f u)`. Empty if the annotator has a verdict on the target."""
@@ -428,6 +439,7 @@ class ReviewRecorder:
             undone=event.key,
             is_duplicate=event.presentation is not None,
             is_bulk=bool(event.bulk),
+            changes_other_items=event.golden_status is not None,
         )
 
     async def _save(
@@ -497,7 +509,7 @@ def describe_event(event: Event) -> str:
     if event.verdict is None and event.overrules:
         parts.append("override reason")
     if event.golden_fix is not None:
-        parts.append("golden fix")
+        parts.append(" ".join(["golden fix", event.golden_status or ""]).strip())
     if event.target != ITEM:
         parts.append(f"on {sanitize(describe_address(event.target))}")
     return ", ".join(parts) or "review"

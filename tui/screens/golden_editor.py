@@ -15,8 +15,7 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,15 +25,26 @@ from textual.containers import Container, Vertical
 from textual.widgets import TextArea
 
 from fcreview.errors import FcreviewError
+from fcreview.model.golden_fix import ACCEPTED, PROPOSED, GoldenStatus
 from fcreview.model.item import Item, Run
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count
-from fcreview.store.rows import strip_duplicate_mark
-from fcreview.tui.actions import GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, PROMPT_HELP_ACTIONS
-from fcreview.tui.item_view.blocks import BlockSource
+from fcreview.store.rows import ItemDetail, strip_duplicate_mark
+from fcreview.tui.actions import (
+    GOLDEN_EDITOR_ACTIONS,
+    GOLDEN_EFFECT_ACTIONS,
+    GOLDEN_TEXT_ACTIONS,
+    PROMPT_HELP_ACTIONS,
+)
+from fcreview.tui.item_view.blocks import Block, BlockSource
 from fcreview.tui.item_view.call_diff import format_call
 from fcreview.tui.item_view.golden_reference import build_golden_reference
 from fcreview.tui.keymap import find_action_key_names, list_key_hints, make_bindings
+from fcreview.tui.review.golden_effect import (
+    GoldenCorrection,
+    GoldenFixEffects,
+    golden_effect_lines,
+    measure_effects,
+)
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.other_runs import find_most_given_answer
 from fcreview.tui.review.recorder import ReviewSubject
@@ -47,6 +57,7 @@ from fcreview.tui.text.lines import (
     format_json,
     justify_line,
     key_hints_line,
+    make_line,
     rule_line,
 )
 from fcreview.tui.text.run_names import format_run_name
@@ -138,123 +149,153 @@ def to_line_and_column(text: str, position: int) -> tuple[int, int]:
     return text.count("\n", 0, position), position - (text.rfind("\n", 0, position) + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class RecheckSummary:
-    """Effect of a new golden answer on the runs that were checked so far."""
-
-    this_verdict: bool | None = None
-    """Recomputed verdict on the displayed prediction: true for pass, None if it cannot be
-    recomputed.
-    """
-    runs_checked: int = 0
-    to_pass: int = 0
-    """Number of recomputed verdicts that change to pass.
-
-    `to_fail` is the number that change to fail.
-    """
-    to_fail: int = 0
-    runs_left: int = 0
-
-    def describe(self) -> str:
-        """Format the effect: `valid · this prediction would pass · changes 3 of 12 runs: 2 to
-        pass, 1 to fail`.
-        """
-        parts = ["valid", self._describe_this_verdict()]
-        if self.runs_checked:
-            effect = self._describe_changes()
-            if self.runs_left:
-                effect += f", {self.runs_left} left"
-            parts.append(effect)
-        return " · ".join(parts)
-
-    def _describe_this_verdict(self) -> str:
-        if self.this_verdict is None:
-            return "this prediction's verdict cannot be recomputed"
-        return "this prediction would pass" if self.this_verdict else "this prediction would fail"
-
-    def _describe_changes(self) -> str:
-        runs = format_count(self.runs_checked, "run")
-        n_changes = self.to_pass + self.to_fail
-        if not n_changes:
-            return f"changes no verdict in {runs}"
-        details = []
-        if self.to_pass:
-            details.append(f"{self.to_pass} to pass")
-        if self.to_fail:
-            details.append(f"{self.to_fail} to fail")
-        return f"changes {n_changes} of {runs}: {', '.join(details)}"
-
-
-async def recheck_runs(
-    session: Session, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any]
-) -> AsyncIterator[RecheckSummary]:
-    """Recompute the verdict of an item, then of the same item in each other run.
-
-    Yield a summary after each run.
-    """
-    own = strip_duplicate_mark(item)
-    summary = await _recheck_run(session, golden, own, corrected_golden, RecheckSummary())
-    yield summary
-    items = await session.query(lambda store: store.find_items_of_same_question(own))
-    others = [other for other in items if other != own]
-    for n_checked, other in enumerate(others, 1):
-        checked = await _recheck_run(session, golden, other, corrected_golden, summary)
-        summary = replace(
-            checked, this_verdict=summary.this_verdict, runs_left=len(others) - n_checked
-        )
-        yield summary
-
-
-async def _recheck_run(
-    session: Session,
-    golden: GoldenSupport,
-    item: int,
-    corrected_golden: dict[str, Any],
-    summary_so_far: RecheckSummary,
-) -> RecheckSummary:
-    before, after = await session.query(
-        lambda store: _verdicts_before_and_after(store, golden, item, corrected_golden)
-    )
-    if after is None:
-        return summary_so_far
-    summary = replace(
-        summary_so_far, this_verdict=after, runs_checked=summary_so_far.runs_checked + 1
-    )
-    # A run without an earlier verdict has no change.
-    if after and before is False:
-        return replace(summary, to_pass=summary.to_pass + 1)
-    if not after and before is True:
-        return replace(summary, to_fail=summary.to_fail + 1)
-    return summary
-
-
-def _verdicts_before_and_after(
-    store: Any, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any]
-) -> tuple[bool | None, bool | None]:
-    detail = store.read_detail(item)
-    try:
-        record = json.loads(store.read_raw_record(item))
-    except (FcreviewError, ValueError, RecursionError):
-        record = None
-    return detail.item.rule, golden.recheck(detail.run, detail.item, corrected_golden, record)
-
-
 CHECK_DELAY = 0.3
 """Seconds without a key press before the text is checked."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoldenCorrection:
-    """Corrected golden answer and the reason for it."""
-
-    golden_fix: dict[str, Any]
-    """The golden answer in the benchmark's format."""
-    reason: str | None
-    """New reason for the correction. None if the reason did not change."""
-
-
 MIN_COLUMNS_WIDTH = 120
 """Minimum screen width, in cells, for showing the text beside the question and the docs."""
+
+
+class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
+    """What a golden fix changes, before it is saved. The annotator answers with a verdict.
+
+    The result is None if the annotator goes back to the text.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(
+        GOLDEN_EFFECT_ACTIONS, PROMPT_HELP_ACTIONS
+    )
+    CSS = """
+    GoldenEffectScreen { background: $background; layout: vertical; }
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        golden: GoldenSupport,
+        detail: ItemDetail,
+        golden_fix: dict[str, Any],
+        reason: str | None,
+        *,
+        hides_verdicts: bool,
+    ) -> None:
+        """Create the screen.
+
+        With `hides_verdicts`, as in blind review, it does not show verdicts of runs.
+        """
+        super().__init__()
+        self._session = session
+        self._golden = golden
+        self._detail = detail
+        self._golden_fix = golden_fix
+        self._reason = reason
+        self._hides_verdicts = hides_verdicts
+        self._status: GoldenStatus = PROPOSED
+        self._effects: GoldenFixEffects | None = None
+        self._is_complete = False
+        """Whether the verdicts of all runs have been recomputed."""
+        self._verdict_key = ""
+        """Name of the verdict key that was pressed before the verdicts were complete."""
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="effect-title")
+        document = DocumentView(id="effect-runs")
+        document.can_focus = False
+        yield document
+        yield LineBar(id="effect-message")
+        yield LineBar(id="effect-keys")
+
+    def on_mount(self) -> None:
+        self._measure()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
+
+    @property
+    def _document(self) -> DocumentView:
+        return self.query_one("#effect-runs", DocumentView)
+
+    @work(exclusive=True, group="effect")
+    async def _measure(self) -> None:
+        self._status = await self._session.find_golden_status()
+        error_text = ""
+        try:
+            async for effects in measure_effects(
+                self._session, self._golden, self._detail, self._golden_fix
+            ):
+                self._effects = effects
+                self._draw()
+        except Exception as error:  # a fix can be saved even if another run cannot be read
+            error_text = sanitize(str(error) or type(error).__name__)
+        self._is_complete = True
+        self._draw()
+        if error_text:
+            self._show_message(f"some verdicts cannot be recomputed: {error_text}", "warn")
+        if self._verdict_key:
+            self._finish(self._verdict_key)
+
+    def _draw(self) -> None:
+        title: Line = (
+            (" corrected golden answer ", "strong"),
+            (sanitize(self._detail.row.id), ""),
+        )
+        self.query_one("#effect-title", LineBar).show(title)
+        self._document.show(BlockSource([Block("runs", self._effect_lines)]))
+        self._show_message(self._question)
+        hints = list_key_hints(self)
+        self.query_one("#effect-keys", LineBar).show(
+            key_hints_line(hints, self.app.size.width, len(hints))
+        )
+
+    def _effect_lines(self, cells: int) -> list[Line]:
+        if self._hides_verdicts:
+            return [make_line("verdicts are hidden until you submit", "dim")]
+        if self._effects is None:
+            return [make_line("recomputing verdicts ...", "dim")]
+        return golden_effect_lines(self._effects, cells)
+
+    @property
+    def _question(self) -> str:
+        if not self._is_complete:
+            return "recomputing verdicts ..."
+        if self._status == ACCEPTED:
+            return "Is this answer right? Your verdict accepts the golden answer for all runs."
+        return "Is this answer right? Your verdict proposes the golden answer to an adjudicator."
+
+    def _show_message(self, text: str, style: str = "strong") -> None:
+        self.query_one("#effect-message", LineBar).show(((f" {text}", style),))
+
+    def action_scroll(self, rows: int) -> None:
+        self._document.scroll_rows(rows)
+
+    def action_page(self, pages: int) -> None:
+        self.action_scroll(pages * max(self._document.size.height - 1, 1))
+
+    def action_verdict(self, verdict_key: str) -> None:
+        """Save the fix with a verdict, as soon as the verdicts of all runs are known."""
+        self._verdict_key = verdict_key
+        if self._is_complete:
+            self._finish(verdict_key)
+
+    def _finish(self, verdict_key: str) -> None:
+        effects = self._effects
+        summary = ""
+        if effects is not None and not self._hides_verdicts:
+            summary = effects.summary
+        self.dismiss(
+            GoldenCorrection(
+                self._golden_fix,
+                reason=self._reason,
+                verdict_key=verdict_key,
+                status=self._status,
+                golden_verdicts={} if effects is None else effects.changed_verdicts,
+                summary=summary,
+            )
+        )
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)
 
 
 class GoldenTextArea(SafeTextArea):
@@ -315,7 +356,8 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._saved_reason = ""
         self._saved_fix: dict[str, Any] | None = None
         for opinion in self._detail.opinions:
-            if opinion.annotator == session.annotator and opinion.golden_fix:
+            is_own = opinion.annotator == session.annotator
+            if is_own and opinion.golden_fix and opinion.golden_status:
                 self._saved_reason = opinion.note or ""
                 self._saved_fix = opinion.golden_fix
                 break
@@ -400,8 +442,10 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     async def _show_changed_verdicts(self, golden_fix: dict[str, Any]) -> None:
         """Show how many verdicts the correction changes, updated after each run."""
         try:
-            async for summary in recheck_runs(self._session, self._golden, self._item, golden_fix):
-                self._show_message(summary.describe(), "good" if summary.this_verdict else "")
+            async for effects in measure_effects(
+                self._session, self._golden, self._detail, golden_fix
+            ):
+                self._show_message(effects.describe(), "good" if effects.this_verdict else "")
         except Exception as error:  # a fix can be saved even if another run cannot be read
             reason = sanitize(str(error) or type(error).__name__)
             self._show_message(f"valid · verdicts cannot be recomputed: {reason}", "warn")
@@ -458,9 +502,28 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self._show_message(f"NOT SAVED: {sanitize(checked.problem)}", "bad")
             self.app.bell()
         else:
-            reason = self._reason if self._reason != self._saved_reason else None
-            is_saved = reason is None and checked.golden_fix == self._saved_fix
-            self.dismiss(None if is_saved else GoldenCorrection(checked.golden_fix, reason))
+            self._ask_for_verdict(checked.golden_fix)
+
+    def _ask_for_verdict(self, golden_fix: dict[str, Any]) -> None:
+        """Show what the correction changes, and close with the verdict of the annotator."""
+        reason = self._reason if self._reason != self._saved_reason else None
+        if reason is None and golden_fix == self._saved_fix:
+            self.dismiss(None)
+            return
+
+        def close_with(correction: GoldenCorrection | None) -> None:
+            if correction is not None:
+                self.dismiss(correction)
+
+        screen = GoldenEffectScreen(
+            self._session,
+            self._golden,
+            self._detail,
+            golden_fix,
+            reason,
+            hides_verdicts=self._hides_verdicts,
+        )
+        self.app.push_screen(screen, close_with)
 
     def action_scroll(self, rows: int) -> None:
         """Scroll the question, the predicted calls and the docs."""
@@ -563,9 +626,7 @@ def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject)
             recorder = view.item_reviewer.recorder
             view.item_reviewer.record_review(
                 subject,
-                lambda latest: recorder.record_golden_fix(
-                    latest, correction.golden_fix, correction.reason
-                ),
+                lambda latest: recorder.record_golden_fix(latest, correction),
             )
 
     hides_verdicts = view.cursor.hides_verdicts

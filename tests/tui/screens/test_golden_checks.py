@@ -25,7 +25,7 @@ TEXT = '{\n  "golden": [\n    {"book": {"city": ["Ulm"], "days": 3}}\n  ]\n}'
 
 
 def golden_support(problem: str | None = None, draft: Any = None) -> GoldenSupport:
-    return GoldenSupport(lambda *_: draft, lambda *_: problem, lambda *_: None)
+    return GoldenSupport(lambda *_: draft, lambda *_: problem)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_editor_starts_with_empty_object_without_golden_answer() -> None:
         raise FcreviewError("no way")
 
     assert format_original_golden(golden_support(), RUN, ITEM) == EMPTY_GOLDEN
-    assert format_original_golden(GoldenSupport(fail, fail, fail), RUN, ITEM) == EMPTY_GOLDEN
-    assert check_text("{}", GoldenSupport(fail, fail, fail), RUN, ITEM).problem == "no way"
+    assert format_original_golden(GoldenSupport(fail, fail), RUN, ITEM) == EMPTY_GOLDEN
+    assert check_text("{}", GoldenSupport(fail, fail), RUN, ITEM).problem == "no way"
 
 
 def test_editor_starts_with_the_text_of_a_golden_answer_that_does_not_parse() -> None:

@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 from fcreview.cli.wiring import build_golden_services
+from fcreview.model.review import Annotation
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.review.other_runs import find_most_given_answer
-from fcreview.tui.screens.golden_editor import GoldenScreen, GoldenTextArea
+from fcreview.tui.screens.golden_editor import GoldenEffectScreen, GoldenScreen, GoldenTextArea
 from fcreview.tui.screens.review_dialogs import NoteBox
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
@@ -84,24 +88,68 @@ async def test_correction_is_checked_and_saved_with_its_reason(sample_workspace:
         await pilot.press("n")
         assert isinstance(app.focused, NoteBox)
         await pilot.press(*"two", "enter", "enter")
+        assert isinstance(app.screen, GoldenEffectScreen)
+        assert not (sample_workspace.reviews / "alice.jsonl").exists(), "nothing is saved yet"
+        assert "1 of 2 runs would pass (0 now)" in effect_text(app)
+        assert "ranking: unchanged" in effect_text(app)
+        await pilot.press("p")
+
         (event,) = read_events(sample_workspace)
         assert event["golden_fix"] == json.loads(golden_json(["Monday", "Wednesday"]))
         assert (event["fault"], event["note"], event["target"]) == ("golden", "two", "item")
-        assert "verdict" not in event
-        assert "saved: golden answer corrected" in bar_text(app, "status")
-        await pilot.press("p")
-        assert [(each.get("verdict"), each["fault"]) for each in read_events(sample_workspace)][
-            -1
-        ] == (True, "golden")
-        await pilot.press("z", "z")
-        assert [each["act"] for each in read_events(sample_workspace)] == [
-            "review",
-            "review",
-            "retract",
-            "retract",
-        ]
+        assert (event["verdict"], event["golden_status"]) == (True, "accepted")
+        assert set(event["golden_verdicts"]) == {"maple-8b", "maple-8b-FC"}
+        saved = "saved: golden answer accepted · pass · 1 of 2 runs would pass (0 now)"
+        assert saved in bar_text(app, "status")
+        await pilot.press("z")
+        assert [each["act"] for each in read_events(sample_workspace)] == ["review", "retract"]
+        assert "undone: pass, fault: golden" in bar_text(app, "status")
         await pilot.press("G")
         assert "06:45" in editor_text(app) and "6:45" in editor_text(app)
+
+
+def effect_text(app: ItemHost) -> str:
+    view = app.screen.query_one("#effect-runs", DocumentView)
+    return "\n".join(view.render_line(y).text for y in range(view.size.height))
+
+
+async def test_key_goes_back_from_the_effect_to_the_text(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        await enter_text(app, pilot, golden_json(["Monday"]))
+        await pilot.press("enter", "escape")
+        assert isinstance(app.screen, GoldenScreen)
+        assert editor_text(app) == golden_json(["Monday"])
+        assert not (sample_workspace.reviews / "alice.jsonl").exists()
+
+
+async def test_fix_of_one_of_several_annotators_is_proposed(sample_workspace: Workspace) -> None:
+    with Store.open(sample_workspace, "bob") as store:
+        item = store.find_items("simple_python_1")[0]
+        Reviewer(store, Journal(sample_workspace, "bob")).review(item, Annotation(verdict=True))
+    async with open_editor(sample_workspace) as (app, pilot):
+        await enter_text(app, pilot, golden_json(["Monday", "Wednesday"]))
+        await pilot.press("enter")
+        message = plain_text(app.screen.query_one("#effect-message", LineBar).line)
+        assert "Your verdict proposes the golden answer to an adjudicator." in message
+        await pilot.press("p")
+        (event,) = read_events(sample_workspace)
+        assert event["golden_status"] == "proposed"
+        rows = app.store.fetch_rows(app.store.find_items(ITEM))
+        assert {row.golden_verdict for row in rows} == {None}
+
+
+async def test_blind_effect_hides_verdicts_and_still_records_them(
+    sample_workspace: Workspace,
+) -> None:
+    async with open_editor(sample_workspace, blind=True, store_blind=True) as (app, pilot):
+        await enter_text(app, pilot, golden_json(["Monday", "Wednesday"]))
+        await pilot.press("enter")
+        assert effect_text(app).strip() == "verdicts are hidden until you submit"
+        await pilot.press("p")
+        (event,) = read_events(sample_workspace)
+        assert (event["blind"], event["golden_status"]) == (True, "accepted")
+        assert True in event["golden_verdicts"]["maple-8b"].values()
+        assert "runs" not in bar_text(app, "status")
 
 
 async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> None:
@@ -116,7 +164,7 @@ async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> Non
             "other white space is no change"
         )
         await enter_text(app, pilot, golden_json(["Monday"]))
-        await pilot.press("enter", "G", "enter")
+        await pilot.press("enter", "p", "left_square_bracket", "G", "enter")
         assert (
             not isinstance(app.screen, GoldenScreen) and len(read_events(sample_workspace)) == 1
         ), "the fix is saved once"
@@ -126,7 +174,7 @@ async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> Non
 async def test_editor_reopens_with_the_saved_correction(sample_workspace: Workspace) -> None:
     async with open_editor(sample_workspace) as (app, pilot):
         await enter_text(app, pilot, golden_json(["Monday"]))
-        await pilot.press("enter", "G")
+        await pilot.press("enter", "u", "left_square_bracket", "G")
         assert json.loads(editor_text(app)) == json.loads(golden_json(["Monday"]))
         await pilot.press("o")
         assert "6:45" in editor_text(app) and "Friday" in editor_text(app)

@@ -1,0 +1,182 @@
+"""Measure what a golden fix changes: the verdicts on the items of all runs on its question, and
+the share of passing items of each run.
+
+The results also reveal verdicts in blind mode. There, they may only go to the journal, until the
+annotator has submitted a verdict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fcreview.errors import FcreviewError
+from fcreview.store.database import and_runs_of_items_sql
+from fcreview.store.queries.item_detail import (
+    find_items_of_same_question,
+    read_items,
+    read_raw_record,
+)
+from fcreview.store.queries.view_items import FROM_ITEMS
+from fcreview.store.reviews.review_sql import (
+    AUTOMATIC_VERDICT,
+    EFFECTIVE_VERDICT,
+    is_resolved_sql,
+)
+from fcreview.store.rows import strip_duplicate_mark
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+    from fcreview.model.golden_fix import RescoredVerdict
+    from fcreview.model.item import Item, Run
+    from fcreview.store.store import Store
+
+Rescorer = Callable[["Run", "Item", dict[str, Any], Any], "RescoredVerdict"]
+"""Recomputes the verdict on an item with a golden fix.
+
+The last argument is the item's record in the result file, or None.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnswer:
+    """The item of one run on a question, with the verdicts that count now."""
+
+    item: int
+    run: int
+    effective: bool | None
+    automatic: bool | None
+    is_decided: bool
+    """Whether a human verdict counts, which no golden fix changes."""
+    n_passing: int
+    """Number of the run's items that pass."""
+    n_known: int
+    """Number of the run's items with an effective verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEffect:
+    """Effect of a golden fix on the item of one run."""
+
+    answer: RunAnswer
+    run_name: str
+    model: str
+    prediction_hash: str
+    rescored: RescoredVerdict
+
+    @property
+    def before(self) -> bool | None:
+        """Effective verdict now."""
+        return self.answer.effective
+
+    @property
+    def after(self) -> bool | None:
+        """Effective verdict with the fix."""
+        if self.answer.is_decided:
+            return self.answer.effective
+        return self.rescored.verdict if self.rescored.is_changed else self.answer.automatic
+
+    @property
+    def rate_before(self) -> float | None:
+        """Share of the run's items that pass now, from 0 to 1."""
+        answer = self.answer
+        return answer.n_passing / answer.n_known if answer.n_known else None
+
+    @property
+    def rate_after(self) -> float | None:
+        """Share of the run's items that pass with the fix, from 0 to 1."""
+        answer = self.answer
+        n_passing = answer.n_passing + (self.after is True) - (self.before is True)
+        n_known = answer.n_known + (self.after is not None) - (self.before is not None)
+        return n_passing / n_known if n_known else None
+
+
+def measure_run_effects(
+    store: Store, item_number: int, golden_fix: dict[str, Any], rescore: Rescorer
+) -> list[RunEffect]:
+    """Return the effect of a golden fix on each run that has the question, this run first."""
+    effects = []
+    for answer in fetch_run_answers(store, item_number):
+        effects.append(measure_run_effect(store, answer, golden_fix, rescore))
+    return effects
+
+
+def fetch_run_answers(store: Store, item_number: int) -> list[RunAnswer]:
+    """Return the item of each run that has the question of an item, this item first."""
+    own = strip_duplicate_mark(item_number)
+    with store.lock:
+        connection = store.connection
+        others = [item for item in find_items_of_same_question(connection, own) if item != own]
+        items = [own, *others]
+        query = (
+            f"SELECT i.item, i.run, {EFFECTIVE_VERDICT}, {AUTOMATIC_VERDICT},"
+            f" coalesce({is_resolved_sql('h.decided_by')}, false) {FROM_ITEMS}"
+            " WHERE i.item IN (SELECT unnest($1::BIGINT[]))"
+        )
+        query += and_runs_of_items_sql(connection, items)
+        rows = connection.execute(query, [items]).fetchall()
+        counts = _count_passing_items(connection, [run for _, run, *_ in rows])
+
+    answers = {}
+    for item, run, effective, automatic, is_decided in rows:
+        n_passing, n_known = counts[run]
+        answers[item] = RunAnswer(
+            item,
+            run=run,
+            effective=effective,
+            automatic=automatic,
+            is_decided=is_decided,
+            n_passing=n_passing,
+            n_known=n_known,
+        )
+    return [answers[item] for item in items if item in answers]
+
+
+def _count_passing_items(connection: Connection, runs: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Return the numbers of passing items and of items with an effective verdict, by run."""
+    query = (
+        "SELECT run, count(*) FILTER (effective), count(effective) FROM"
+        f" (SELECT i.run, {EFFECTIVE_VERDICT} AS effective {FROM_ITEMS}"
+        " WHERE i.run IN (SELECT unnest($1::INTEGER[]))) GROUP BY run"
+    )
+    rows = connection.execute(query, [list(runs)]).fetchall()
+    return {run: (n_passing, n_known) for run, n_passing, n_known in rows}
+
+
+def measure_run_effect(
+    store: Store, answer: RunAnswer, golden_fix: dict[str, Any], rescore: Rescorer
+) -> RunEffect:
+    """Return the effect of a golden fix on the item of one run."""
+    run = store.runs[answer.run]
+    with store.lock:
+        item = read_items(store.connection, [answer.item])[answer.item]
+        record = _read_record(store, answer.item)
+    return RunEffect(
+        answer,
+        run_name=store.run_names[answer.run],
+        model=run.model,
+        prediction_hash=item.prediction_hash,
+        rescored=rescore(run, item, golden_fix, record),
+    )
+
+
+def _read_record(store: Store, item_number: int) -> Any:
+    """Return the item's record in the result file, or None if it cannot be read."""
+    try:
+        return json.loads(read_raw_record(store.connection, store.workspace, item_number))
+    except (FcreviewError, OSError, ValueError, RecursionError):
+        return None
+
+
+def collect_changed_verdicts(effects: Iterable[RunEffect]) -> dict[str, dict[str, bool | None]]:
+    """Return the changed verdicts in the form of `Annotation.golden_verdicts`."""
+    verdicts: dict[str, dict[str, bool | None]] = {}
+    for effect in effects:
+        if not effect.prediction_hash:
+            continue
+        verdict = effect.rescored.verdict if effect.rescored.is_changed else None
+        verdicts.setdefault(effect.model, {})[effect.prediction_hash] = verdict
+    return verdicts

@@ -1,0 +1,54 @@
+"""A golden fix that is accepted on the command line changes the figures of all commands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.commands import Done
+
+Cli = Callable[..., Done]
+QUESTION = "simple_python_4"
+FIX = {
+    "ground_truth": [
+        {"alarm.set": {"time": ["06:45"], "days": [["Monday", "Wednesday"]], "label": [""]}}
+    ]
+}
+
+
+def test_commands_show_the_same_figures(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    runs = shutil.copytree(
+        samples / "bfcl", tmp_path / "runs", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    official = cli("items", runs, "--json", "--queue", "dataset").objects
+    done = cli(
+        *("label", runs, QUESTION, "--run", "maple-8b-FC"),
+        *("--golden-fix", json.dumps(FIX), "--accept"),
+    )
+    assert done.code == 0, done.err
+    assert "with a golden fix accepted" in done.out
+
+    items = cli("items", runs, "--json", "--queue", "dataset").objects
+    changed = [
+        (new["model"], new["id"], new["effective"])
+        for old, new in zip(official, items, strict=True)
+        if old["effective"] is not new["effective"]
+    ]
+    assert changed == [("maple-8b", QUESTION, True)]
+
+    rows = {row["model"]: row for row in cli("runs", runs, "--json").objects}
+    effective = [item["effective"] for item in items if item["model"] == "maple-8b"]
+    assert rows["maple-8b"]["effective_pass"] == effective.count(True)
+    assert rows["maple-8b"]["by_erratum"] == 1
+
+    report = cli("report", runs, "--run", "maple-8b")
+    assert "corrected by erratum: 1 verdict" in report.out
+    simple = [
+        line
+        for line in cli("report", runs, "--run", "maple-8b", "--json").objects
+        if line["name"] == "simple_python"
+    ]
+    assert simple and all(line["errata"] > line["rule"] for line in simple)
+    assert all(line["corrected"] > line["official"] for line in simple)

@@ -49,6 +49,7 @@ from fcreview.importers.inspect.importer import InspectImporter
 from fcreview.importers.mapping.importer import MappingImporter
 from fcreview.importers.mcp_atlas.importer import McpAtlasImporter
 from fcreview.importers.nemo_gym.importer import NemoGymImporter
+from fcreview.importers.sessions.importer import SessionsImporter
 from fcreview.importers.tau.importer import TauImporter
 from fcreview.model.golden_fix import RescoredVerdict
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
@@ -87,6 +88,7 @@ IMPORTERS: tuple[Importer, ...] = (
     ConfettiImporter(),
     ComplexfuncbenchImporter(),
     InspectImporter(),
+    SessionsImporter(),
     TauImporter(),
     AtifImporter(),
     NemoGymImporter(),

@@ -36,9 +36,6 @@ class OtherFormat:
 
 
 OTHER_FORMATS = (
-    OtherFormat("a Claude Code session", ("sessionId", "uuid", "message")),
-    OtherFormat("a Codex session", ("session_meta", "payload")),
-    OtherFormat("a Gemini CLI session", ("sessionId", "projectHash")),
     OtherFormat("an AgentDojo run", ("suite_name", "user_task_id")),
     OtherFormat("a mini-SWE-agent trajectory", ("info", "messages", "trajectory_format")),
     OtherFormat("a mini-SWE-agent trajectory", ("info", "messages", "mini_version")),

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
-Role = Literal["system", "user", "assistant", "tool"]
+Role = Literal["system", "user", "assistant", "tool", "log"]
+"""`log` is a note on the conversation, which the model did not see."""
 Severity = Literal["error", "warning", "notice"]
 
 

@@ -139,15 +139,21 @@ def _finish_reply(reply: Sequence[Fragment], *, path: str) -> Iterator[ParsedMes
 def _get_role(item: Any) -> Role:
     """Return the role of an item. Items without a role are the model's, except results."""
     fields = as_object(item)
-    if fields.get("type") in RESULT_ITEMS:
+    if _get_kind(fields) in RESULT_ITEMS:
         return "tool"
     return read_role(fields.get("role")) or "assistant"
 
 
+def _get_kind(fields: dict[str, Any]) -> str:
+    """Return the type of an item or part, or an empty text if it is none."""
+    kind = fields.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def _read_item(item: Any, *, path: str) -> Iterator[Reading]:
     fields = as_object(item)
-    kind = fields.get("type")
-    if kind in (None, "message") and "role" in fields:
+    kind = _get_kind(fields)
+    if fields.get("type") in (None, "message") and "role" in fields:
         yield from _read_message(fields, path=path)
     elif kind in CALL_ITEMS:
         yield from _read_call_item(fields, path=path)
@@ -163,7 +169,7 @@ def _read_item(item: Any, *, path: str) -> Iterator[Reading]:
     elif kind in NOTE_ITEMS:
         yield Note(item)
     elif kind not in TOOL_LISTS:
-        label = f"item {values.to_text(kind)}".strip()
+        label = f"item {values.to_text(fields.get('type'))}".strip()
         yield from values.read_unknown(label, item, path=path)
 
 
@@ -201,7 +207,7 @@ def read_content(content: Any, *, path: str) -> Iterator[Reading]:
 
 def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
     fields = as_object(part)
-    kind = fields.get("type")
+    kind = _get_kind(fields)
     if kind in TEXT_PARTS:
         yield from values.read_text(fields.get("text"), path=path)
     elif kind == "refusal" and isinstance(fields.get("refusal"), str):
@@ -214,7 +220,7 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
             FILE_PARTS[kind], media_type=fields.get("filename"), data=data, path=path
         )
     else:
-        label = f"content part {values.to_text(kind)}".strip()
+        label = f"content part {values.to_text(fields.get('type'))}".strip()
         yield from values.read_unknown(label, part, path=path)
 
 

@@ -113,7 +113,8 @@ class _ConversationFiller:
         self._n_calls_before_reply = len(self._calls)
 
     def _add_message(self, message: ParsedMessage, text: str, *, name: str | None) -> None:
-        opens_turn = message.role in ("user", "system")
+        # What comes after the first reply of a turn stays in its place.
+        opens_turn = message.role in ("user", "system", "log") and self._step < 0
         step = -1 if opens_turn else max(self._step, 0)
         self._item.messages.append(
             Message(self.turn, step, role=message.role, content=text, name=name)

@@ -28,7 +28,7 @@ from fcreview.store.importing.staging import StagedRun, dump_json, redact_json, 
 from fcreview.store.rows import ITEM_COLUMNS, ITEM_NUMBERS_PER_RUN
 from fcreview.store.workspace import Workspace
 
-LOADING_MEMORY_LIMIT = "350MB"  # beyond this limit, DuckDB writes to the temporary folder
+LOADING_MEMORY_LIMIT = "200MB"  # beyond this limit, DuckDB writes to the temporary folder
 MAX_LOADING_MEMORY_LIMIT = "2GB"  # for a run with huge items
 _COPY_BYTES = 1 << 20
 MIN_READER_BYTES = 1 << 21

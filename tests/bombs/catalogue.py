@@ -11,6 +11,7 @@ from tests.bombs import (
     mapping_bombs,
     mcp_atlas_bombs,
     nemo_gym_bombs,
+    session_bombs,
     tau_bombs,
 )
 from tests.bombs.bomb import Bomb
@@ -29,6 +30,7 @@ BOMBS_BY_IMPORTER: dict[str, dict[str, Bomb]] = {
     "mapping": mapping_bombs.BOMBS,
     "mcp_atlas": mcp_atlas_bombs.BOMBS,
     "nemo_gym": nemo_gym_bombs.BOMBS,
+    "sessions": session_bombs.BOMBS,
     "tau": tau_bombs.BOMBS,
 }
 BOMBS = {

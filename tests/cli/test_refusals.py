@@ -185,8 +185,6 @@ OTHER_FORMATS = {
         "user_task_id": "user_task_0",
         "messages": [MESSAGE],
     },
-    "a Claude Code session": {"type": "user", "message": MESSAGE, "uuid": "1", "sessionId": "s"},
-    "a Codex session": {"type": "session_meta", "payload": {"id": "a"}},
     "a Gemini log": {"session": {"contents": [{"role": "user", "parts": [{"text": "weather"}]}]}},
     "a Langfuse export": [
         {"id": "t1", "observations": [], "scores": [{"name": "correct", "value": 1}]}

@@ -1,0 +1,1 @@
+"""Import sessions of the coding agents Claude Code, Codex and Gemini CLI."""

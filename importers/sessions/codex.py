@@ -1,0 +1,195 @@
+"""Read sessions of Codex: lines with a time, a type and a payload.
+
+Rules: formats/sessions.md of the specification, section 3, after the program's published sources.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.json_text import JsonRecord
+from fcreview.importers.common.jsonl import read_records
+from fcreview.importers.common.records import as_object, list_objects
+from fcreview.importers.sessions.session import (
+    API_ERROR,
+    INTERRUPTED,
+    MAX_ENTRIES,
+    ApiError,
+    Session,
+    SessionNote,
+    WrittenMessage,
+    get_type,
+    label_type,
+    read_object,
+)
+from fcreview.model.item import ImportIssue
+from fcreview.model.json_value import to_json_text
+
+PROGRAM_TEXTS = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions",
+    "# AGENTS.md",
+    "<turn_aborted>",
+    "<collaboration_mode>",
+    "<skills_instructions>",
+)
+"""Beginnings of user messages that the program writes."""
+PROGRAM_ROLES = ("developer", "system")
+IGNORED_ITEMS = {"ghost_snapshot"}
+MODEL_ITEMS = {"function_call", "custom_tool_call", "local_shell_call", "web_search_call"}
+ERROR_EVENTS = {"error", "stream_error"}
+OTHER_LINES = {"world_state"}
+META_FIELDS = (
+    "cwd",
+    "originator",
+    "cli_version",
+    "source",
+    "model_provider",
+    "git",
+    "forked_from_id",
+)
+COMPACTION = "compaction"
+
+
+def read_session(path: Path) -> Session:
+    session = Session(path, program="codex")
+    reader = _CodexReader(session)
+    for record in read_records(path):
+        if isinstance(record, ImportIssue):
+            session.add_file_issue(record)
+            continue
+        value = read_object(session, record)
+        if value is not None:
+            reader.read_line(value, record)
+    reader.finish()
+    return session
+
+
+class _CodexReader:
+    """Reads the lines of a session in their order."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._model: str | None = None
+        self._is_in_reply = False
+        self._tokens: dict[str, Any] = {}
+
+    def read_line(self, value: dict[str, Any], record: JsonRecord) -> None:
+        session = self._session
+        session.note_time(value.get("timestamp"))
+        payload = value.get("payload")
+        kind = get_type(value)
+        if kind in OTHER_LINES:
+            return
+        if not isinstance(payload, dict):
+            session.add_unread_line("a line without a payload", record.line)
+            return
+        match kind:
+            case "session_meta":
+                self._read_meta(payload, record.line)
+            case "turn_context":
+                self._read_context(payload)
+            case "response_item":
+                self._read_item(payload, record)
+            case "event_msg":
+                self._read_event(payload, record.line)
+            case "compacted":
+                self._read_compaction(payload, record.line)
+            case _:
+                session.add_unread_line(f"a line {label_type(kind)}", record.line)
+
+    def finish(self) -> None:
+        """Mark an error that nothing followed, and take over the tokens of the last count."""
+        session = self._session
+        usage = as_object(self._tokens.get("total_token_usage"))
+        session.add_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
+        session.finish()
+
+    def _read_meta(self, payload: dict[str, Any], line: int) -> None:
+        """Read the first line. Resuming a session may write another one."""
+        session = self._session
+        if isinstance(payload.get("id"), str) and not session.id:
+            session.id = payload["id"]
+            session.first_line = line
+        for name in META_FIELDS:
+            if payload.get(name) is not None:
+                session.metadata.setdefault(name, payload[name])
+
+    def _read_context(self, payload: dict[str, Any]) -> None:
+        """Read the settings of the next turn."""
+        if isinstance(payload.get("model"), str):
+            self._model = payload["model"]
+        for name in ("effort", "approval_policy"):
+            if isinstance(payload.get(name), str):
+                self._session.metadata[name] = payload[name]
+
+    def _read_item(self, payload: dict[str, Any], record: JsonRecord) -> None:
+        session = self._session
+        if get_type(payload) in IGNORED_ITEMS:
+            return
+        if len(session.entries) >= MAX_ENTRIES:
+            session.n_skipped_messages += 1
+            return
+        try:
+            item = session.keep(payload, record.length)
+        except RecursionError:
+            what = "item is nested too deeply to be read"
+            session.add_issue(what, record.line, severity="error")
+            return
+        written = WrittenMessage(dict(item), [record.line])
+        if _is_by_program(item):
+            written.value["role"] = "developer"
+            written.is_by_program = True
+        session.entries.append(written)
+        self._note_reply(item)
+
+    def _note_reply(self, item: dict[str, Any]) -> None:
+        """Count a reply of the model, and forget errors and interruptions before it."""
+        is_of_model = item.get("role") == "assistant" or get_type(item) in MODEL_ITEMS
+        if not is_of_model:
+            self._is_in_reply = False
+            return
+        if not self._is_in_reply and self._model is not None:
+            self._session.models[self._model] += 1
+        self._is_in_reply = True
+        self._session.is_interrupted = False
+        for error in self._session.api_errors:
+            error.is_last = False
+
+    def _read_event(self, payload: dict[str, Any], line: int) -> None:
+        """Read an event. Most events repeat the items, which are read instead."""
+        session = self._session
+        kind = get_type(payload)
+        if kind in ERROR_EVENTS:
+            message = payload.get("message")
+            text = message if isinstance(message, str) else to_json_text(payload)
+            session.api_errors.append(ApiError(text, line, is_last=True))
+            session.entries.append(SessionNote(API_ERROR, text, line))
+        elif kind == "turn_aborted":
+            reason = payload.get("reason")
+            session.entries.append(SessionNote(INTERRUPTED, str(reason or ""), line))
+            session.is_interrupted = True
+        elif kind == "token_count":
+            self._tokens = as_object(payload.get("info")) or self._tokens
+
+    def _read_compaction(self, payload: dict[str, Any], line: int) -> None:
+        message = payload.get("message")
+        if not isinstance(message, str):
+            self._session.add_issue("message of a compaction is not a text", line)
+            message = ""
+        history = payload.get("replacement_history")
+        text = message or to_json_text(history)
+        self._session.entries.append(SessionNote(COMPACTION, text, line))
+
+
+def _is_by_program(item: dict[str, Any]) -> bool:
+    """Whether the program wrote a message: a developer's, or a user's of its own tags only."""
+    if item.get("role") in PROGRAM_ROLES:
+        return True
+    if item.get("role") != "user":
+        return False
+    texts = [part.get("text") for part in list_objects(item.get("content"))]
+    known = [text.lstrip() for text in texts if isinstance(text, str)]
+    return bool(known) and all(text.startswith(PROGRAM_TEXTS) for text in known)

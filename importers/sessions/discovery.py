@@ -1,0 +1,229 @@
+"""Recognise sessions of coding agents by their first lines.
+
+The sessions of a program in one folder are a run. The dated folders of Codex are one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.file_form import parse_json_or_none
+from fcreview.importers.common.records import as_object
+from fcreview.importers.sessions.read import SessionFiles
+from fcreview.importers.sessions.session import PROGRAM_TITLES, Program
+from fcreview.model.item import ImportIssue, Run
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
+from fcreview.safe_files import open_file
+
+IMPORTER = "sessions"
+LINE_SUFFIXES = (".jsonl", ".ndjson")
+DOCUMENT_SUFFIX = ".json"
+PEEKED_BYTES = 1 << 16
+"""Number of bytes at the start of a file that are read to recognise it."""
+MAX_PEEKED_LINES = 20
+CLAUDE_MESSAGES = ("user", "assistant")
+SUBAGENT_PREFIX = "agent-"
+SUBAGENT_FOLDER = "subagents"
+DATE_PARTS = 3
+_DATE_PART = re.compile(r"\d{2}|\d{4}")
+_FIELD = re.compile(r'"(type|uuid|sessionId|isSidechain|agentId|message)"\s*:\s*("[^"]*"|\{|true)')
+_GEMINI_START = re.compile(r'^\s*\{\s*"sessionId"\s*:')
+_GEMINI_SIGNS = ('"projectHash"', '"startTime"')
+EXEC_FORMAT = (
+    "this is the output of codex exec --json, which is another format than the sessions of Codex."
+    " Open the rollout file in the folder sessions of Codex instead"
+)
+EXEC_EVENTS = ("thread.started", "turn.started", "item.completed", "turn.completed")
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundSession:
+    path: Path
+    program: Program
+    session_id: str = ""
+    is_subagent: bool = False
+
+
+@dataclass(slots=True)
+class _SessionGroup:
+    """The sessions of one run."""
+
+    program: Program
+    folder: Path
+    sessions: list[_FoundSession] = field(default_factory=list)
+
+
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],  # noqa: ARG001 - the files have no dataset
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
+    found = DiscoveredRuns()
+    groups: dict[tuple[Program, Path], _SessionGroup] = {}
+    for path in files:
+        session = _recognise(path, found)
+        if session is None:
+            continue
+        found.claimed.add(path)
+        folder = _find_run_folder(session)
+        group = groups.setdefault((session.program, folder), _SessionGroup(session.program, folder))
+        group.sessions.append(session)
+    for group in groups.values():
+        found.plans.append(_make_plan(group))
+    return found
+
+
+# -- recognising a file
+
+
+def _recognise(path: Path, found: DiscoveredRuns) -> _FoundSession | None:
+    if path.suffix == DOCUMENT_SUFFIX:
+        return _recognise_document(path)
+    if path.suffix not in LINE_SUFFIXES:
+        return None
+    records = [as_object(record) for record in _peek_records(path)]
+    if not records:
+        return None
+    first = records[0]
+    if first.get("type") == "session_meta" and isinstance(first.get("payload"), dict):
+        return _FoundSession(path, "codex", str(first["payload"].get("id", "")))
+    if first.get("type") in EXEC_EVENTS and "payload" not in first and "message" not in first:
+        found.claimed.add(path)
+        found.issues.append(ImportIssue(str(path), 1, what=EXEC_FORMAT, severity="error"))
+        return None
+    if "sessionId" in first and "projectHash" in first and "message" not in first:
+        return _FoundSession(path, "gemini_cli", str(first["sessionId"]))
+    if any(_is_claude_line(record) for record in records):
+        return _make_claude_session(path, records)
+    return None
+
+
+def _peek_records(path: Path) -> list[Any]:
+    """Return the JSON values in the first lines of a file. A line that is cut is left out."""
+    try:
+        with open_file(path) as file:
+            start = os.pread(file.fileno(), PEEKED_BYTES, 0)
+    except OSError:
+        return []
+    lines = start.split(b"\n")
+    values = [_parse_line(line) for line in lines[:MAX_PEEKED_LINES]]
+    return [value for value in values if value is not None]
+
+
+def _parse_line(line: bytes) -> Any:
+    """Parse a line. Of a long line that was cut, the fields at its start are enough."""
+    value = parse_json_or_none(line)
+    if value is not None or not line.startswith(b"{"):
+        return value
+    return _parse_start(line.decode("utf-8", "replace"))
+
+
+def _parse_start(text: str) -> dict[str, Any]:
+    """Return what the start of a long line says about its fields."""
+    fields: dict[str, Any] = {}
+    for name, value in _FIELD.findall(text):
+        if name in fields:
+            continue
+        if value == "{":
+            fields[name] = {}
+        elif value == "true":
+            fields[name] = True
+        else:
+            fields[name] = value.strip('"')
+    return fields
+
+
+def _is_claude_line(record: dict[str, Any]) -> bool:
+    """Whether a line is a message of Claude Code. Very old or cut files lack some fields."""
+    has_message = record.get("type") in CLAUDE_MESSAGES and isinstance(record.get("message"), dict)
+    return has_message and ("uuid" in record or "sessionId" in record)
+
+
+def _make_claude_session(path: Path, records: Sequence[dict[str, Any]]) -> _FoundSession:
+    session_id = ""
+    for record in records:
+        if isinstance(record.get("sessionId"), str):
+            session_id = record["sessionId"]
+            break
+    messages = [record for record in records if _is_claude_line(record)]
+    is_subagent = path.name.startswith(SUBAGENT_PREFIX) and all(
+        record.get("isSidechain") is True for record in messages
+    )
+    return _FoundSession(path, "claude_code", session_id, is_subagent=is_subagent)
+
+
+def _recognise_document(path: Path) -> _FoundSession | None:
+    try:
+        with open_file(path) as file:
+            start = os.pread(file.fileno(), PEEKED_BYTES, 0).decode("utf-8", "replace")
+    except OSError:
+        return None
+    is_session = _GEMINI_START.match(start) and all(sign in start for sign in _GEMINI_SIGNS)
+    return _FoundSession(path, "gemini_cli") if is_session else None
+
+
+# -- runs
+
+
+def _find_run_folder(session: _FoundSession) -> Path:
+    """Return the folder of a run: the project of Claude Code and Gemini CLI, and all dates of
+    Codex."""
+    folder = session.path.parent
+    if session.program == "codex":
+        is_dated = all(_DATE_PART.fullmatch(part) for part in folder.parts[-DATE_PARTS:])
+        return folder.parents[DATE_PARTS - 1] if is_dated else folder
+    if session.program == "claude_code" and folder.name == SUBAGENT_FOLDER:
+        return folder.parent.parent
+    return folder
+
+
+def _make_plan(group: _SessionGroup) -> RunPlan:
+    sessions = _join_subagents(group.sessions)
+    is_single = len(sessions) == 1 and not sessions[0].subagents
+    path = sessions[0].main if is_single else group.folder
+    run = Run(
+        IMPORTER,
+        "",
+        "",
+        PROGRAM_TITLES[group.program],
+        str(path),
+        needs_dataset=False,
+        name_parts=[group.folder.name],
+    )
+    return RunPlan(
+        run,
+        [session.main for session in sessions],
+        logs=[path for session in sessions for path in session.subagents],
+        confidence=1.0,
+        reason=f"the first lines are those of a session of {PROGRAM_TITLES[group.program]}",
+        needs_scores=False,
+        importer_data=tuple(sessions),
+    )
+
+
+def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
+    """Return the sessions with the files of their subagents. A subagent without its session is a
+    session of its own."""
+    mains = [session for session in sessions if not session.is_subagent]
+    owners: dict[str, _FoundSession] = {}
+    for session in mains:
+        owners.setdefault(session.session_id or session.path.stem, session)
+    subagents: dict[Path, list[Path]] = {}
+    alone: list[_FoundSession] = []
+    for session in sessions:
+        if not session.is_subagent:
+            continue
+        owner = owners.get(session.session_id) or owners.get(session.path.parent.parent.name)
+        if owner is None:
+            alone.append(session)
+        else:
+            subagents.setdefault(owner.path, []).append(session.path)
+    return [
+        SessionFiles(session.program, session.path, tuple(subagents.get(session.path, ())))
+        for session in [*mains, *alone]
+    ]

@@ -1,0 +1,259 @@
+"""Read sessions as items: a session is an item, and a prompt of the user begins a turn."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from fcreview.importers.common.incidents import apply_incident, make_error_incident
+from fcreview.importers.common.records import add_issue, fill_safely
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    ParsedConversation,
+    ParsedMessage,
+)
+from fcreview.importers.dialects.pairing import pair_results
+from fcreview.importers.dialects.read import READERS
+from fcreview.importers.dialects.to_item import MAX_ISSUES_WITH_ONE_TEXT, fill_conversation
+from fcreview.importers.sessions import claude_code, codex, gemini_cli
+from fcreview.importers.sessions.session import (
+    PROGRAM_TITLES,
+    Program,
+    Session,
+    SessionNote,
+    WrittenMessage,
+)
+from fcreview.matching.align import align_calls_by_turn
+from fcreview.model.item import ImportIssue, Item, ReadRecord
+from fcreview.model.json_value import answer_hash
+from fcreview.run_plan import RunPlan
+
+DIALECTS: dict[Program, str] = {
+    "claude_code": "anthropic",
+    "codex": "openai_responses",
+    "gemini_cli": "gemini",
+}
+BY_PROGRAM = "program"
+"""Name of messages that the program wrote instead of the user."""
+NO_GOLDEN_ANSWER = "sessions have no golden answer"
+MAX_SHOWN_RAW_BYTES = 4 << 20
+"""Size of the largest file that is shown as the raw record of its item."""
+_PLACE = re.compile(r"^(?:messages|contents|input|output)(?:\[(\d+)\])?(.*)$", re.DOTALL)
+"""Matches the path of an issue: the position of the message, and the place in it."""
+_BLOCK = re.compile(r"^\.(?:content|parts)\[(\d+)\]")
+_EXIT_CODE = re.compile(r'(?:Process exited with code |"exit_code": ?)(-?\d{1,10})')
+MAX_SEARCHED_CHARACTERS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFiles:
+    """The files of one session."""
+
+    program: Program
+    main: Path
+    subagents: tuple[Path, ...] = ()
+
+
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    """Yield an item for each session, with an issue for everything that is not read."""
+    known_ids: set[str] = set()
+    sessions: Sequence[SessionFiles] = plan.importer_data
+    for files in sessions:
+        session = _read_session(files)
+        if not session.entries:
+            yield from session.issues
+            what = "the session has no messages"
+            yield ImportIssue(str(files.main), None, what=what)
+            continue
+        yield _make_item(session, files, known_ids)
+
+
+def _read_session(files: SessionFiles) -> Session:
+    match files.program:
+        case "claude_code":
+            return claude_code.read_session(files.main, files.subagents)
+        case "codex":
+            return codex.read_session(files.main)
+        case "gemini_cli":
+            return gemini_cli.read_session(files.main)
+
+
+def _make_item(session: Session, files: SessionFiles, known_ids: set[str]) -> Item:
+    session_id = session.id or files.main.stem
+    item_id = session_id
+    if files.program == "claude_code" and files.main.stem.startswith("agent-"):
+        item_id = files.main.stem  # the file of a subagent names the session of its caller
+    if item_id in known_ids:
+        # Resumed and copied sessions keep the id in a file of another name.
+        item_id = f"{item_id}#{files.main.stem}"
+        session.add_issue(f"{session_id} occurs more than once; imported as {item_id}", None)
+    known_ids.add(item_id)
+
+    item = Item(item_id, category=PROGRAM_TITLES[session.program], file=str(session.file))
+    item.line = session.first_line
+    size = _measure(session.file)
+    item.length = size if size <= MAX_SHOWN_RAW_BYTES else 0
+    fill_safely(item, partial(_fill_item, item, session))
+    for issue in session.issues:
+        issue.item = item.id
+    item.issues.extend(session.issues)
+    _set_incident(item, session)
+    return item
+
+
+def _measure(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _fill_item(item: Item, session: Session) -> None:
+    written = [entry for entry in session.entries if isinstance(entry, WrittenMessage)]
+    conversation = _read_conversation(session, written)
+    fill_conversation(item, conversation)
+    item.pairs = align_calls_by_turn([], item.predicted)
+    item.rule_note = NO_GOLDEN_ANSWER
+    item.tokens_in = session.tokens_in
+    item.tokens_out = session.tokens_out
+    item.ended = "interrupted" if session.is_interrupted else None
+    item.extra.metadata = _collect_metadata(session)
+    item.prediction_hash = answer_hash([answer_hash(message.value) for message in written])
+
+
+def _collect_metadata(session: Session) -> dict[str, object]:
+    metadata: dict[str, object] = {"program": PROGRAM_TITLES[session.program]}
+    most_common = session.models.most_common()
+    if most_common:
+        metadata["model"] = most_common[0][0]
+        metadata["replies by model"] = dict(most_common)
+    metadata |= session.metadata
+    for name, time in (("first time", session.first_time), ("last time", session.last_time)):
+        if time is not None:
+            metadata[name] = time
+    if session.api_errors:
+        metadata["API errors"] = [error.text for error in session.api_errors]
+    return metadata
+
+
+def _set_incident(item: Item, session: Session) -> None:
+    """Record an error of the API that nothing followed. After others, the session went on."""
+    for error in session.api_errors:
+        if error.is_last:
+            apply_incident(item, make_error_incident(error.text, f"line {error.line}"))
+        else:
+            what = "an error of the API, after which the session went on"
+            add_issue(item, what, severity="notice")
+            item.issues[-1].line = error.line
+
+
+# -- the conversation
+
+
+def _read_conversation(session: Session, written: Sequence[WrittenMessage]) -> ParsedConversation:
+    """Read the messages in the dialect of the program, and put the notes in their places."""
+    dialect = DIALECTS[session.program]
+    conversation = ParsedConversation(dialect)
+    messages: list[ParsedMessage] = []
+    problems: list[MessageIssue] = []
+    for reading in READERS[dialect]([message.value for message in written]):
+        if isinstance(reading, MessageIssue):
+            problems.append(reading)
+        else:
+            messages.append(_adapt_message(reading, written))
+    if session.program == "codex":
+        _mark_failed_commands(messages)
+    problems.extend(pair_results(messages))
+    conversation.messages = list(_insert_notes(session, messages))
+    _add_issues(session, problems, written)
+    _report_older_messages(session, dialect)
+    return conversation
+
+
+def _report_older_messages(session: Session, dialect: str) -> None:
+    """Add the issues of messages that no longer count."""
+    older = session.older_messages
+    readings = READERS[dialect]([message.value for message in older])
+    problems = [reading for reading in readings if isinstance(reading, MessageIssue)]
+    _add_issues(session, problems, older)
+
+
+def _find_position(path: str) -> int | None:
+    """Return the position of the message in the path of a reading, or None for the last one."""
+    match = _PLACE.match(path)
+    return int(match[1]) if match is not None and match[1] is not None else None
+
+
+def _adapt_message(message: ParsedMessage, written: Sequence[WrittenMessage]) -> ParsedMessage:
+    """Turn a message by the program into a system message, which begins no turn."""
+    position = _find_position(message.path)
+    is_of_user = message.role in ("user", "system")
+    if position is None or not is_of_user or not written[position].is_by_program:
+        return message
+    return replace(message, role="system", name=BY_PROGRAM)
+
+
+def _mark_failed_commands(messages: Sequence[ParsedMessage]) -> None:
+    """Mark results with an exit code that is not 0, which stands in their text only."""
+    for message in messages:
+        for result in message.results:
+            match = _EXIT_CODE.search(result.text[:MAX_SEARCHED_CHARACTERS])
+            if match is not None and int(match[1]) != 0:
+                result.is_error = True
+
+
+def _insert_notes(session: Session, messages: Sequence[ParsedMessage]) -> Iterator[ParsedMessage]:
+    """Yield the messages, with each note before the first message that follows it."""
+    notes = deque(_locate_notes(session))
+    for message in messages:
+        position = _find_position(message.path)
+        while notes and (position is None or notes[0].position <= position):
+            yield notes.popleft().message
+        yield message
+    for note in notes:
+        yield note.message
+
+
+@dataclass(frozen=True, slots=True)
+class _LocatedNote:
+    position: int
+    """Number of written messages before the note."""
+    message: ParsedMessage
+
+
+def _locate_notes(session: Session) -> Iterator[_LocatedNote]:
+    n_messages = 0
+    for entry in session.entries:
+        if isinstance(entry, SessionNote):
+            note = ParsedMessage("log", text=f"[{entry.name}] {entry.text}", name=entry.name)
+            yield _LocatedNote(n_messages, note)
+        else:
+            n_messages += 1
+
+
+def _add_issues(
+    session: Session, problems: Sequence[MessageIssue], written: Sequence[WrittenMessage]
+) -> None:
+    """Add issues with their lines. Of many with one text, the first ones are listed."""
+    lines_by_text: dict[str, list[int | None]] = {}
+    for problem in problems:
+        place = _PLACE.match(problem.path)
+        position = _find_position(problem.path)
+        rest = place[2] if place is not None else ""
+        block = _BLOCK.match(rest)
+        line = None
+        if position is not None:
+            line = written[position].find_line(int(block[1]) if block is not None else None)
+        lines = lines_by_text.setdefault(problem.what, [])
+        lines.append(line)
+        if len(lines) <= MAX_ISSUES_WITH_ONE_TEXT:
+            session.add_issue(problem.what, line, severity=problem.severity)
+    for what, lines in lines_by_text.items():
+        n_more = len(lines) - MAX_ISSUES_WITH_ONE_TEXT
+        if n_more > 0:
+            line = lines[MAX_ISSUES_WITH_ONE_TEXT]
+            session.add_issue(f"{what} ({n_more:,} more in this session)", line)

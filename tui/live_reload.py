@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -20,7 +21,7 @@ from textual.css.query import NoMatches
 
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
-from fcreview.store.filters.tokens import FilterTerm, tokenize
+from fcreview.store.filters.tokens import FilterTerm, FilterValue, tokenize
 from fcreview.store.reviews.journal_reader import measure_journals
 from fcreview.store.rows import (
     ImportChanges,
@@ -63,6 +64,9 @@ MAX_FOLLOWERS = 5
 """Maximum number of later items to try as the new position of the cursor if its item was
 removed.
 """
+
+NO_ITEM = 0
+"""Item number that selects no item."""
 
 ShowReload = Callable[[str], None]
 """Shows the prepared data of the new store and a message.
@@ -109,11 +113,10 @@ class RunWatcher(Protocol):
 
 def find_new_item_number(row: QueueRow, new_store: Store) -> int | None:
     """Return the number of a row's item in the new store. None if the item was removed."""
-    candidates = new_store.fetch_rows(new_store.find_items(row.id, row.run))
-    item = next((each.item for each in candidates if each.category == row.category), None)
-    return (
-        None if item is None else to_item_number(item, is_duplicate=is_hidden_duplicate(row.item))
-    )
+    for candidate in new_store.fetch_rows(new_store.find_items(row.id, row.run)):
+        if candidate.category == row.category:
+            return to_item_number(candidate.item, is_duplicate=is_hidden_duplicate(row.item))
+    return None
 
 
 def find_new_item_numbers(
@@ -124,34 +127,61 @@ def find_new_item_numbers(
     If all items were removed, the result is (0,), which selects no item. An empty tuple would
     select every item.
     """
-    rows = old_store.fetch_rows(list(item_numbers)) if item_numbers else []
-    numbers = tuple(
-        strip_duplicate_mark(number)
-        for row in rows
-        if (number := find_new_item_number(row, new_store)) is not None
-    )
-    return numbers or (0,) * bool(item_numbers)
+    if not item_numbers:
+        return ()
+
+    new_numbers = []
+    for row in old_store.fetch_rows(list(item_numbers)):
+        number = find_new_item_number(row, new_store)
+        if number is not None:
+            new_numbers.append(strip_duplicate_mark(number))
+    if not new_numbers:
+        return (NO_ITEM,)
+    return tuple(new_numbers)
 
 
 def renumber_filter(filter_text: str, old_store: Store, new_store: Store) -> str:
     """Replace the item numbers in a filter by those of the new store. The number of a removed item
     becomes 0, which selects no item.
     """
-    words = [
-        word
-        for word in tokenize(filter_text)
-        if isinstance(word, FilterTerm) and word.key == "item"
-    ]
-    values = [value for word in words for value in word.values]
-    numbers = [int(value.text) for value in values if value.text.isascii() and value.text.isdigit()]
-    rows = old_store.fetch_rows(numbers) if numbers else []
-    new_numbers = {str(row.item): find_new_item_number(row, new_store) for row in rows}
-    for value in sorted(values, key=lambda value: -value.position):
-        number = str(strip_duplicate_mark(new_numbers.get(value.text) or 0))
-        filter_text = (
-            filter_text[: value.position] + number + filter_text[value.position + len(value.text) :]
-        )
-    return filter_text
+    values = _list_item_values(filter_text)
+    new_number_by_text = _map_item_numbers(values, old_store, new_store)
+
+    # The last value comes first, so that the positions of the others stay valid.
+    new_text = filter_text
+    for value in sorted(values, key=lambda value: value.position, reverse=True):
+        number = new_number_by_text.get(value.text, NO_ITEM)
+        value_end = value.position + len(value.text)
+        new_text = f"{new_text[: value.position]}{number}{new_text[value_end:]}"
+    return new_text
+
+
+def _list_item_values(filter_text: str) -> list[FilterValue]:
+    """Return the values of the terms `item:NUMBER`, also of excluded terms."""
+    values: list[FilterValue] = []
+    for word in tokenize(filter_text):
+        if isinstance(word, FilterTerm) and word.key == "item":
+            values += word.values
+    return values
+
+
+def _map_item_numbers(
+    values: Sequence[FilterValue], old_store: Store, new_store: Store
+) -> dict[str, int]:
+    """Return the new item number of each value, except of removed items and invalid values."""
+    old_numbers = []
+    for value in values:
+        if value.text.isascii() and value.text.isdigit():
+            old_numbers.append(int(value.text))
+    if not old_numbers:
+        return {}
+
+    new_numbers = {}
+    for row in old_store.fetch_rows(old_numbers):
+        new_number = find_new_item_number(row, new_store)
+        if new_number is not None:
+            new_numbers[str(row.item)] = strip_duplicate_mark(new_number)
+    return new_numbers
 
 
 Selection = TypeVar("Selection", QueueSettings, View)
@@ -160,9 +190,8 @@ Selection = TypeVar("Selection", QueueSettings, View)
 def renumber_items(selection: Selection, old_store: Store, new_store: Store) -> Selection:
     """Replace the item numbers in the filter and the selected items by those of the new store."""
     where = renumber_filter(selection.where, old_store, new_store)
-    return replace(
-        selection, where=where, items=find_new_item_numbers(selection.items, old_store, new_store)
-    )
+    items = find_new_item_numbers(selection.items, old_store, new_store)
+    return replace(selection, where=where, items=items)
 
 
 def prepare_queue_reload(
@@ -172,22 +201,27 @@ def prepare_queue_reload(
 
     The cursor stays on its item, on the same line of the screen.
     """
-    state, levels, rows = queue.state, queue.position.levels, queue.list
-    settings, *settings_above = (
-        renumber_items(each, old_store, new_store)
-        for each in (state.settings, *(level.settings for level in levels))
-    )
-    row = rows.row_at(rows.cursor) if rows.total else None
-    item = None if row is None else find_new_item_number(row, new_store)
+    state = queue.state
+    levels = queue.position.levels
+    settings = renumber_items(state.settings, old_store, new_store)
+    settings_of_levels = []
+    for level in levels:
+        settings_of_levels.append(renumber_items(level.settings, old_store, new_store))
+
+    row = queue.list.row_at(queue.list.cursor) if queue.list.total else None
+    item_at_cursor = None if row is None else find_new_item_number(row, new_store)
     new_state = replace(state, scope=run_numbers)
     new_state.restore_settings(settings)
-    page = read_page(QueueRequest(new_state.view, CursorPosition(item, rows.cursor)), new_store)
+    cursor = CursorPosition(item_at_cursor, queue.list.cursor)
+    page = read_page(QueueRequest(new_state.view, cursor), new_store)
 
     def show(message: str) -> None:
         state.scope = run_numbers
         state.restore_settings(settings)
-        for level, level_settings in zip(levels, settings_above, strict=True):
-            level.settings, level.cursor = level_settings, replace(level.cursor, item=None)
+        for level, level_settings in zip(levels, settings_of_levels, strict=True):
+            level.settings = level_settings
+            # The item of an earlier level is found by its line, because its number may be old.
+            level.cursor = replace(level.cursor, item=None)
         queue.pane.show_reloaded_page(page, message)
 
     return show
@@ -201,34 +235,37 @@ def prepare_item_reload(
     The cursor and the folds stay. An item that is no longer in the results stays on screen.
     """
     reviewer = pane.item_reviewer
-    old = reviewer.displayed
-    view = renumber_items(view, old_store, new_store)
-    item = find_new_item_number(old.detail.row, new_store)
-    detail = old.detail if item is None else new_store.read_detail(item)
-    new = DisplayedItem(
-        detail, _locate_in_new_store(old.navigator, view, item, old_store, new_store)
-    )
-    last = (
-        None
-        if reviewer.last_completed_item is None
-        else old_store.fetch_row(reviewer.last_completed_item)
-    )
-    last_item = None if last is None else find_new_item_number(last, new_store)
+    old_item = reviewer.displayed
+    new_view = renumber_items(view, old_store, new_store)
+    new_number = find_new_item_number(old_item.detail.row, new_store)
+    detail = old_item.detail if new_number is None else new_store.read_detail(new_number)
+    navigator = _locate_in_new_store(old_item.navigator, new_view, new_number, old_store, new_store)
+    new_item = DisplayedItem(detail, navigator)
+    last_completed_item = _find_last_completed_item(pane, old_store, new_store)
 
     def show(message: str) -> None:
-        changes = describe_item_changes(old.detail, new)
-        status = (
-            StatusMessage(changes, "warn")
-            if changes
-            else StatusMessage(message, "dim")
-            if message
-            else None
-        )
-        reviewer.switch_store(new, last_item)
+        changes = describe_item_changes(old_item.detail, new_item)
+        status = None
+        if changes:
+            status = StatusMessage(changes, "warn")
+        elif message:
+            status = StatusMessage(message, "dim")
+        reviewer.switch_store(new_item, last_completed_item)
         pane.text.update_after_reload(detail, status)
         pane.refresh_bindings()
 
     return show
+
+
+def _find_last_completed_item(pane: ItemPane, old_store: Store, new_store: Store) -> int | None:
+    """Return the number, in the new store, of the item that the annotator completed last."""
+    old_number = pane.item_reviewer.last_completed_item
+    if old_number is None:
+        return None
+    row = old_store.fetch_row(old_number)
+    if row is None:
+        return None
+    return find_new_item_number(row, new_store)
 
 
 def _locate_in_new_store(
@@ -241,37 +278,89 @@ def _locate_in_new_store(
     """Find an item's position in the new store. If the item was removed (`new_number` is None) or
     left the view, use the position of the first later item that still exists.
     """
-    item, count = GONE_ITEM if new_number is None else new_number, new_store.count_items(view)
-    position = None if new_number is None else new_store.find_position(view, new_number)
-    if position is not None:
-        return QueueNavigator(
-            view, item=item, count=count, position=position, last_position=position
-        )
-    start = old_navigator.last_position + (old_navigator.position is not None)
-    followers = old_store.fetch_page(old_navigator.view, start, MAX_FOLLOWERS)
-    follower = next(
-        (
-            number
-            for row in followers
-            if (number := find_new_item_number(row, new_store)) is not None
-        ),
-        None,
-    )
-    next_position = None if follower is None else new_store.find_position(view, follower)
+    count = new_store.count_items(view)
+    if new_number is not None:
+        position = new_store.find_position(view, new_number)
+        if position is not None:
+            return QueueNavigator(
+                view, item=new_number, count=count, position=position, last_position=position
+            )
+
+    next_position = _find_position_of_next_item(old_navigator, view, old_store, new_store)
     return QueueNavigator(
         view,
-        item=item,
+        item=GONE_ITEM if new_number is None else new_number,
         count=count,
         position=None,
         last_position=count if next_position is None else next_position,
     )
 
 
+def _find_position_of_next_item(
+    old_navigator: QueueNavigator, new_view: View, old_store: Store, new_store: Store
+) -> int | None:
+    """Return the position in the new view of the first item after the navigator's item that still
+    exists. None if it is not in the view, or if no such item is near.
+    """
+    start = old_navigator.last_position
+    if old_navigator.position is not None:
+        start += 1  # the item itself is at this position
+    for row in old_store.fetch_page(old_navigator.view, start, MAX_FOLLOWERS):
+        number = find_new_item_number(row, new_store)
+        if number is not None:
+            return new_store.find_position(new_view, number)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _ScreenSnapshot:
+    """Values that change when the screen changes."""
+
+    screen_ids: list[int]
+    item_ids: list[int]
+    """Identities of the displayed items."""
+    n_actions: int
+    """Number of the actions of keys so far."""
+    queue_settings: QueueSettings
+    n_levels: int
+    list_version: int
+    list_cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenScreens:
+    """The queue and the item panes on screen, with the runs and views to show after a reload."""
+
+    queue: QueueScreen
+    panes: Sequence[ItemPane]
+    pane_views: Sequence[View]
+    """The view of each pane."""
+    runs: tuple[int, ...]
+
+    def prepare_reload(self, old_store: Store, new_store: Store | None) -> list[ShowReload]:
+        """Read the new data. Return the functions that show them, of the queue and of each pane.
+
+        `new_store` is None if the data of the old store have changed.
+        """
+        if new_store is None:
+            store = old_store
+        else:
+            store = new_store
+            store.refresh_reviews()
+
+        shows = [prepare_queue_reload(self.queue, self.runs, old_store, store)]
+        for pane, view in zip(self.panes, self.pane_views, strict=True):
+            shows.append(prepare_item_reload(pane, view, old_store, store))
+        return shows
+
+
 class LiveReload:
     """Tasks on the app's event loop that import and show changed files and reviews of the team."""
 
     def __init__(self, app: App[Any], session: Session, watcher: RunWatcher | None) -> None:
-        self._app, self._session, self._watcher = app, session, watcher
+        self._app = app
+        self._session = session
+        self._watcher = watcher
         self._warning = ""
         """Warning of the last import.
 
@@ -299,14 +388,16 @@ class LiveReload:
         """Show the number of unsent reviews in the top line, and show received reviews on the
         screens.
         """
-        shown = 0
+        n_shown = 0
         while True:
             await asyncio.sleep(TEAM_INTERVAL)
             status = team.status
             self._show_team_note(status.note)
-            if status.received == shown:
+            if status.received == n_shown:
                 continue
-            started, shown = monotonic(), status.received
+
+            n_shown = status.received
+            started = monotonic()
             # the next received reviews start another attempt
             with suppress(FcreviewError, NoMatches):
                 await self._show_received_reviews()
@@ -314,13 +405,13 @@ class LiveReload:
 
     async def _watch_journals(self, workspace: Workspace) -> None:
         """Show the reviews of the annotator's other browser tabs, and of other annotators."""
-        sizes = await asyncio.to_thread(measure_journals, workspace)
+        known_sizes = await asyncio.to_thread(measure_journals, workspace)
         while True:
             await asyncio.sleep(JOURNAL_INTERVAL)
-            previous = sizes
             sizes = await asyncio.to_thread(measure_journals, workspace)
-            if sizes == previous:
+            if sizes == known_sizes:
                 continue
+            known_sizes = sizes
             # the next change starts another attempt
             with suppress(FcreviewError, NoMatches):
                 if await self._session.query(lambda store: store.has_new_reviews()):
@@ -351,18 +442,22 @@ class LiveReload:
                 await self._wait_until_ready()
 
     async def _watch_runs(self, watcher: RunWatcher) -> None:
+        """Import changed files and show the changes, again and again.
+
+        The pause grows with the time that a check takes, so that fcreview stays responsive.
+        """
         pause = watcher.interval
         while True:
             await asyncio.sleep(pause)
-            started, pause = monotonic(), watcher.interval
+            started = monotonic()
+            min_pause = watcher.interval
             try:
                 await self._import_and_show_changes(watcher)
-            except (
-                Exception
-            ) as error:  # a file that cannot be read now may be readable at the next check
+            except Exception as error:
+                # A file that cannot be read now may be readable at the next check.
                 self._show_warning(f"reload failed: {error or type(error).__name__}")
-                pause *= FAILURE_PAUSE
-            pause = max(pause, PAUSE_FACTOR * (monotonic() - started))
+                min_pause *= FAILURE_PAUSE
+            pause = max(min_pause, PAUSE_FACTOR * (monotonic() - started))
 
     async def _import_and_show_changes(self, watcher: RunWatcher) -> None:
         if not await asyncio.to_thread(watcher.has_changed_files):
@@ -394,32 +489,31 @@ class LiveReload:
         snapshot = self._take_screen_snapshot()
         if snapshot is None:
             return False
-        queue, items = self._queue_screen, self._item_panes
-        _, *views = self._list_new_views(result)
-        runs = self._find_new_runs(result)
 
-        def prepare(before: Store) -> list[ShowReload]:
-            now = store or before
-            if store is not None:
-                store.refresh_reviews()
-            pairs = zip(items, views, strict=True)
-            return [
-                prepare_queue_reload(queue, runs, before, now),
-                *(prepare_item_reload(item, view, before, now) for item, view in pairs),
-            ]
-
-        shows = await self._session.query(prepare)
+        _, *pane_views = self._list_new_views(result)
+        open_screens = _OpenScreens(
+            self._queue_screen,
+            panes=self._item_panes,
+            pane_views=pane_views,
+            runs=self._find_new_runs(result),
+        )
+        shows = await self._session.query(partial(open_screens.prepare_reload, new_store=store))
         if self._take_screen_snapshot() != snapshot:
             return False
+
         if store is not None:
             self._session.swap_store(store)
-        summary = result.changes.summary
-        front = shows[0 if len(self._app.screen_stack) == 1 else -1]
+        self._show_new_data(shows, result.changes.summary)
+        return True
+
+    def _show_new_data(self, shows: Sequence[ShowReload], summary: str) -> None:
+        """Show the prepared data on the queue and on the item panes, and the summary in front."""
+        is_queue_in_front = len(self._app.screen_stack) == 1
+        show_in_front = shows[0] if is_queue_in_front else shows[-1]
         for show in shows:
-            show(summary if show is front else "")
+            show(summary if show is show_in_front else "")
         if summary:
             self._app.set_timer(MESSAGE_DURATION, lambda: self._clear_message(summary))
-        return True
 
     @property
     def _queue_screen(self) -> QueueScreen:
@@ -443,29 +537,45 @@ class LiveReload:
         """Return the views of the list and of open items, with new run numbers and old item
         numbers.
         """
-        state, runs = self._queue_screen.state, self._find_new_runs(result)
-        views = [
-            state.view,
-            *(pane.item_reviewer.displayed.navigator.view for pane in self._item_panes),
-        ]
-        return [replace(view, runs=runs) if view.runs == state.scope else view for view in views]
+        state = self._queue_screen.state
+        views = [state.view]
+        for pane in self._item_panes:
+            views.append(pane.item_reviewer.displayed.navigator.view)
 
-    def _take_screen_snapshot(self) -> tuple[object, ...] | None:
+        new_runs = self._find_new_runs(result)
+        new_views = []
+        for view in views:
+            shows_opened_runs = view.runs == state.scope
+            new_views.append(replace(view, runs=new_runs) if shows_opened_runs else view)
+        return new_views
+
+    def _take_screen_snapshot(self) -> _ScreenSnapshot | None:
         """Return values that change when the screen changes. A reload starts again if they differ
         after it has read the new data.
 
         Return None if no reload is possible: while a key press is handled, while rows or an item
         are loading, or while a screen without an item covers the queue.
         """
-        screens, items, actions = self._app.screen_stack, self._item_panes, self._session.actions
-        if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:
+        screens = self._app.screen_stack
+        covering_screens = screens[1:]
+        if not all(isinstance(screen, ItemScreen) for screen in covering_screens):
+            return None
+        if not self._session.actions.is_idle:
             return None
         queue = self._queue_screen
-        if not queue.pane.has_current_rows or not all(map(is_item_loaded, items)):
+        panes = self._item_panes
+        if not queue.pane.has_current_rows or not all(is_item_loaded(pane) for pane in panes):
             return None
-        rows, levels = queue.list, len(queue.position.levels)
-        shown = [id(each) for each in (*screens, *(pane.item_reviewer.displayed for pane in items))]
-        return shown, actions.added_count, queue.state.settings, levels, rows.version, rows.cursor
+
+        return _ScreenSnapshot(
+            screen_ids=[id(screen) for screen in screens],
+            item_ids=[id(pane.item_reviewer.displayed) for pane in panes],
+            n_actions=self._session.actions.added_count,
+            queue_settings=queue.state.settings,
+            n_levels=len(queue.position.levels),
+            list_version=queue.list.version,
+            list_cursor=queue.list.cursor,
+        )
 
     async def _wait_until_ready(self) -> None:
         while self._take_screen_snapshot() is None:
@@ -473,21 +583,24 @@ class LiveReload:
 
     def _show_warning(self, message: str) -> None:
         """Show a warning on the topmost item pane, or above the list if no item is open."""
-        if items := self._item_panes:
-            items[-1].show_message(StatusMessage(sanitize(message), "warn"))
+        panes = self._item_panes
+        if panes:
+            panes[-1].show_message(StatusMessage(sanitize(message), "warn"))
         else:
             self._queue_screen.pane.show_message(sanitize(message))
 
     def _clear_message(self, message: str) -> None:
+        """Remove a message from the screen, unless another one has replaced it."""
         with suppress(NoMatches):  # The app is closing.
             self._queue_screen.pane.clear_message_if_shown(message)
-            for item in self._item_panes:
-                if item.query_one("#item-status", LineBar).line[0][0].strip() == message:
-                    item.show_message(NO_MESSAGE)
+            for pane in self._item_panes:
+                status_line = pane.query_one("#item-status", LineBar).line
+                first_text, _ = status_line[0]
+                if first_text.strip() == message:
+                    pane.show_message(NO_MESSAGE)
 
 
 def is_item_loaded(pane: ItemPane) -> bool:
     """Whether the pane shows an item and is not loading another item."""
-    return pane.item_reviewer.is_staying_on_item and not (
-        pane.is_item_loading and isinstance(pane.screen, ItemScreen)
-    )
+    is_loading_on_item_screen = pane.is_item_loading and isinstance(pane.screen, ItemScreen)
+    return pane.item_reviewer.is_staying_on_item and not is_loading_on_item_screen

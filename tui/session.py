@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
@@ -124,22 +124,24 @@ class ActionQueue:
 
         Return the number of actions dropped because an earlier action failed.
         """
-        dropped = 0
+        n_dropped = 0
         try:
             while self._waiting:
-                if not await self._waiting.popleft()():
+                action = self._waiting.popleft()
+                has_succeeded = await action()
+                if not has_succeeded:
                     self._failed = True
-                    dropped += self.drop_waiting()
+                    n_dropped += self.drop_waiting()
         finally:
             self.drop_waiting()
             self._idle.set()
-        return dropped
+        return n_dropped
 
     def drop_waiting(self) -> int:
         """Drop the waiting actions, and return their number."""
-        dropped = len(self._waiting)
+        n_dropped = len(self._waiting)
         self._waiting.clear()
-        return dropped
+        return n_dropped
 
     async def wait_until_idle(self) -> bool:
         """Wait until no action is running or waiting.
@@ -151,11 +153,57 @@ class ActionQueue:
         return not self._failed
 
 
+def _is_caller_cancelled() -> bool:
+    """Whether the current task is being cancelled, and not only a future for which it waits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class SessionError(FcreviewError):
     """Raised when the store or the journal cannot be opened. The message has one line."""
 
 
-class Session:
+@dataclass(eq=False)
+class SessionSettings:
+    """Settings that the command line or the app sets before the first screen opens."""
+
+    vocabulary: AnnotatorVocabulary = field(default_factory=AnnotatorVocabulary)
+    """Tags and override reasons."""
+    fixed_annotator_reason: str = ""
+    """Why the user cannot review as another annotator. Empty if they can."""
+    switch: AnnotatorSwitch | None = None
+    """Request that started this session, if the user changed the annotator in the app.
+
+    Else None.
+    """
+    request_switch: Callable[[AnnotatorSwitch], object] = lambda _: None
+    """Ends the session and starts a new one as another annotator. The app sets it."""
+    in_browser: bool = False
+    """Whether the app runs in a browser, where it writes only the annotator's files and
+    downloads.
+    """
+    start_options: str = ""
+    """Command-line options that choose the saved position to resume.
+
+    Empty if there are none.
+    """
+    opens_overview: bool = False
+    """Whether the overview is the first screen if several runs are open and there is no position to
+    resume.
+    """
+    shows_welcome: bool = False
+    """Whether the first screen shows a welcome message."""
+    theme: str | None = None
+    """Name of the theme to start with. None for the default."""
+    save_theme: Callable[[str], None] = lambda _: None
+    """Saves the theme that the user chose, so that the next start uses it."""
+    key_guard_time: float = 0.0
+    """Seconds that an item must have been on screen before a review key acts. 0: no limit."""
+    clock: Callable[[], float] = monotonic
+    """The clock of key presses and of frames that reach no terminal."""
+
+
+class Session(SessionSettings):
     """Queries and reviews of one annotator while the app is open.
 
     The first query opens the store and the first review opens the journal, unless the caller passes
@@ -173,77 +221,48 @@ class Session:
         golden: GoldenSupport | None = None,
         services: Callable[[], ReportServices] | None = None,
     ) -> None:
+        super().__init__()
         self.annotator = annotator
-        self.golden_support = golden
-        """Support for the golden editor. None disables the editor."""
-        self.vocabulary = AnnotatorVocabulary()
-        """Tags and override reasons. The caller sets them before the first item is shown."""
-        self.progress: ReviewProgress | None = None
-        """Progress of the annotator in the queue. None before the first count."""
-        self.n_bulk_changes = 0
-        """Number of bulk reviews and undos so far. When it changes, lists read their rows again."""
-        self.fixed_annotator_reason = ""
-        """Why the user cannot review as another annotator. Empty if they can."""
-        self.switch: AnnotatorSwitch | None = None
-        """Request that started this session, if the user changed the annotator in the app.
-
-        Else None.
-        """
-        self.request_switch: Callable[[AnnotatorSwitch], object] = lambda _: None
-        """Ends the session and starts a new one as another annotator. The app sets it."""
-        self.in_browser = False
-        """Whether the app runs in a browser, where it writes only the annotator's files and
-        downloads.
-        """
-        self.start_options = ""
-        """Command-line options that choose the saved position to resume.
-
-        Empty if there are none.
-        """
-        self.opens_overview = False
-        """Whether the overview is the first screen if several runs are open and there is no
-        position to resume.
-        """
-        self.shows_welcome = False
-        """Whether the first screen shows a welcome message."""
-        self.theme: str | None = None
-        """Name of the theme to start with. None for the default."""
-        self.key_guard_time = 0.0
-        """Seconds that an item must have been on screen before a review key acts. 0: no limit."""
-        self.clock: Callable[[], float] = monotonic
-        """The clock of key presses and of frames that reach no terminal."""
-        self.save_theme: Callable[[str], None] = lambda _: None
-        """Saves the theme that the user chose, so that the next start uses it."""
-        self._build_services = services
-        self.team: TeamSync | None = None
-        """Exchange of reviews with the user's team. None without a team."""
-        self.actions = ActionQueue()
-        """Queued actions of the review screens. The app quits only after they have run."""
         self.blind = blind
         """Whether review is blind: other verdicts on an item are hidden until this annotator
         submits one.
         """
+        self.golden_support = golden
+        """Support for the golden editor. None disables the editor."""
+        self._build_services = services
+
+        self.team: TeamSync | None = None
+        """Exchange of reviews with the user's team. None without a team."""
+        self.actions = ActionQueue()
+        """Queued actions of the review screens. The app quits only after they have run."""
+        self.progress: ReviewProgress | None = None
+        """Progress of the annotator in the queue. None before the first count."""
+        self.n_bulk_changes = 0
+        """Number of bulk reviews and undos so far. When it changes, lists read their rows again."""
         self.queue_file: str | None = None
         """Name of the open queue file, which each review records. None if no queue file is open."""
+        self.is_leaving = False
+        """Whether the app is quitting.
+
+        The session then refuses queries, but still writes reviews.
+        """
+
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._is_store_borrowed = store is not None
         """Whether the caller passed in the store, and therefore also closes it."""
-        self._annotator_state = AnnotatorState(self.workspace_folder, annotator)
-        self.annotator_filters = AnnotatorFilters(self._annotator_state, blind=blind)
-        """Filters and searches of this annotator, from this session and earlier ones."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
         """Items reviewed in this session, by the event id of the review.
 
         Undone reviews are removed.
         """
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self.is_leaving = False
-        """Whether the app is quitting.
+        self._annotator_state = AnnotatorState(self.workspace_folder, annotator)
+        self.annotator_filters = AnnotatorFilters(self._annotator_state, blind=blind)
+        """Filters and searches of this annotator, from this session and earlier ones."""
 
-        The session then refuses queries, but still writes reviews.
-        """
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        """The only thread that uses the store."""
         self._lock = threading.Lock()
         self._running: Callable[[Store], Any] | None = None
         """Running query, guarded by `_lock`.
@@ -371,14 +390,14 @@ class Session:
             try:
                 return await asyncio.wrap_future(future)
             except asyncio.CancelledError:
-                task = asyncio.current_task()
-                # else another query cancelled the waiting query
-                if task is not None and task.cancelling():
+                # If the caller is not cancelled, another query cancelled this one while it waited.
+                if _is_caller_cancelled():
                     self._start_interrupt(future, read)
                     raise
             except Exception:
                 if self.is_leaving:
                     raise asyncio.CancelledError from None
+                # A query that another one interrupted is no longer registered.
                 if future in self._low_priority:
                     raise
             finally:
@@ -414,12 +433,14 @@ class Session:
 
         Must not be called while a query or a review is running.
         """
-        previous, is_borrowed = self._store, self._is_store_borrowed
-        self._store, self._is_store_borrowed = store, False
+        old_store = self._store
+        closes_old_store = old_store is not None and not self._is_store_borrowed
+        self._store = store
+        self._is_store_borrowed = False
         if self._reviewer is not None:
             self._reviewer = self._reviewer.with_store(store)
-        if previous is not None and not is_borrowed:
-            self._thread.submit(previous.close)
+        if old_store is not None and closes_old_store:
+            self._thread.submit(old_store.close)
 
     def uses_store(self, store: Store) -> bool:
         return self._store is store
@@ -495,22 +516,24 @@ class Session:
         can see the error.
         """
         self.is_leaving = True
-        idle = asyncio.ensure_future(self.actions.wait_until_idle())
-        while not idle.done():
+        waiting = asyncio.ensure_future(self.actions.wait_until_idle())
+        while not waiting.done():
             self._interrupt_running_query()
-            await asyncio.wait([idle], timeout=INTERRUPT_INTERVAL)
-        self.is_leaving = idle.result()
-        return self.is_leaving
+            await asyncio.wait([waiting], timeout=INTERRUPT_INTERVAL)
+        all_succeeded = waiting.result()
+        self.is_leaving = all_succeeded
+        return all_succeeded
 
     def close(self) -> None:
         """Write the remaining reviews, interrupt queries and close the store, unless the caller
         passed it in.
         """
         self.is_leaving = True
-        last = self._thread.submit(lambda: None)
-        while not last.done():
+        # Calls run in order, so this one is done when all earlier reviews are written.
+        last_call = self._thread.submit(lambda: None)
+        while not last_call.done():
             self._interrupt_running_query()
-            wait([last], INTERRUPT_INTERVAL)
+            wait([last_call], INTERRUPT_INTERVAL)
         self._thread.shutdown()
         if self._store is not None and not self._is_store_borrowed:
             self._store.close()

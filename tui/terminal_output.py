@@ -108,19 +108,24 @@ def format_sgr_transition(before: GraphicState | None, after: GraphicState) -> s
         return "\x1b[0m"
 
     parameters = []
-    if before is None:
+    known_state = before
+    if known_state is None:
         parameters.append("0")
-        before = RESET
+        known_state = RESET
 
     # A code that switches off an attribute can switch off another one too (22: bold and dim).
-    off_codes = {_OFF_CODES[attribute] for attribute in before.attributes - after.attributes}
-    kept = {name for name in before.attributes if _OFF_CODES[name] not in off_codes}
+    removed_attributes = known_state.attributes - after.attributes
+    off_codes = {_OFF_CODES[attribute] for attribute in removed_attributes}
+    kept_attributes = set()
+    for attribute in known_state.attributes:
+        if _OFF_CODES[attribute] not in off_codes:
+            kept_attributes.add(attribute)
     parameters += sorted(off_codes)
-    parameters += sorted(after.attributes - kept)
+    parameters += sorted(after.attributes - kept_attributes)
 
-    if before.foreground != after.foreground:
+    if known_state.foreground != after.foreground:
         parameters.append(after.foreground or DEFAULT_FOREGROUND)
-    if before.background != after.background:
+    if known_state.background != after.background:
         parameters.append(after.background or DEFAULT_BACKGROUND)
     return f"\x1b[{';'.join(parameters)}m"
 
@@ -317,14 +322,16 @@ class CellWriter:
         """Whether writing the cells from `first` to `end` takes no more bytes than moving the
         cursor over them.
         """
-        cells = [cell for cell in row[first:end] if cell is not None and _can_draw(state, cell)]
-        can_draw_all = len(cells) == end - first
-        if not can_draw_all:
-            return False
+        cells = []
+        for cell in row[first:end]:
+            if cell is None or not _can_draw(state, cell):
+                return False
+            cells.append(cell)
 
         # Blanks that continue blanks are erased together with them, almost without more bytes.
         are_blank = all(_is_blank(cell) for cell in cells)
-        if self._erases and are_blank and (_is_blank(row[first - 1]) or _is_blank(row[end])):
+        continues_blanks = _is_blank(row[first - 1]) or _is_blank(row[end])
+        if self._erases and are_blank and continues_blanks:
             return True
 
         text = "".join(cell.text for cell in cells)
@@ -547,21 +554,37 @@ class ScreenDiff:
             return text
 
         old_rows = {span.row: list(self._rows.get(span.row, ())) for span in frame.spans}
-        ordered_rows = self._shifting_rows & old_rows.keys()
+        rows_in_order = self._store_and_find_rows_in_order(frame.spans)
+        writer = CellWriter(self._n_columns, erases=self.erases)
         for span in frame.spans:
-            has_free_order = self._store_and_check_free_order(span)
-            if not has_free_order:
-                ordered_rows.add(span.row)
-
-        columns = self.size[0] if self.size else None
-        writer = CellWriter(columns, erases=self.erases)
-        for span in frame.spans:
-            if span.row in ordered_rows:
+            if span.row in rows_in_order:
                 writer.write_span(span.row, span.column - 1, span.cells)
 
-        free_rows = {row: cells for row, cells in old_rows.items() if row not in ordered_rows}
-        self._write_changes(writer, free_rows)
+        rows_in_any_order = {}
+        for row, old_cells in old_rows.items():
+            if row not in rows_in_order:
+                rows_in_any_order[row] = old_cells
+        self._write_changes(writer, rows_in_any_order)
         return writer.finish(frame.cursor_movement)
+
+    @property
+    def _n_columns(self) -> int | None:
+        """Number of columns of the terminal. None if unknown."""
+        if self.size is None:
+            return None
+        columns, _ = self.size
+        return columns
+
+    def _store_and_find_rows_in_order(self, spans: Sequence[Span]) -> set[int]:
+        """Store the spans in the model. Return the numbers of their rows whose cells must be
+        written in Textual's order.
+        """
+        rows_in_order = self._shifting_rows & {span.row for span in spans}
+        for span in spans:
+            has_free_order = self._store_and_check_free_order(span)
+            if not has_free_order:
+                rows_in_order.add(span.row)
+        return rows_in_order
 
     def _write_changes(self, writer: CellWriter, old_rows: dict[int, list[Cell | None]]) -> None:
         """Write the cells that differ from the old rows, first those with wide characters."""
@@ -590,31 +613,39 @@ class ScreenDiff:
         row = self._rows.setdefault(span.row, [])
         start = span.column - 1
         end = start + len(span.cells)
-        n_missing = end - len(row)
-        row.extend([None] * n_missing)
+        cuts_wide_character = _replace_cells(row, start, span.cells)
 
-        # The span may overwrite one half of a wide character. The content of the other half is
-        # then unknown.
-        cut_halves = []
-        if _is_second_half(row, start):
-            cut_halves.append(start - 1)
-        if _is_second_half(row, end):
-            cut_halves.append(end)
-        row[start:end] = span.cells
-        for index in cut_halves:
-            row[index] = None
-
-        has_certain_width = span.is_narrow or all(
-            _CERTAIN.fullmatch(cell.text) for cell in span.cells
-        )
-        if not has_certain_width:
+        if not _has_certain_width(span):
             self._shifting_rows.add(span.row)
             return False
-
         covers_row = start == 0 and end == len(row)
         if covers_row:
             self._shifting_rows.discard(span.row)
-        return not cut_halves
+        return not cuts_wide_character
+
+
+def _replace_cells(row: list[Cell | None], start: int, new_cells: Sequence[Cell]) -> bool:
+    """Replace cells of a row, which grows if needed. Return whether a wide character was cut: one
+    of its halves was overwritten, so the content of the other half is unknown.
+    """
+    end = start + len(new_cells)
+    n_missing = end - len(row)
+    row.extend([None] * n_missing)
+
+    cut_halves = []
+    if _is_second_half(row, start):
+        cut_halves.append(start - 1)
+    if _is_second_half(row, end):
+        cut_halves.append(end)
+    row[start:end] = new_cells
+    for index in cut_halves:
+        row[index] = None
+    return bool(cut_halves)
+
+
+def _has_certain_width(span: Span) -> bool:
+    """Whether all terminals draw the cells of a span with the same width."""
+    return span.is_narrow or all(_CERTAIN.fullmatch(cell.text) for cell in span.cells)
 
 
 class Frame(NamedTuple):
@@ -625,34 +656,60 @@ class Frame(NamedTuple):
 
 def _parse_frame(text: str) -> Frame | None:
     """Return the frame that `text` draws. None if it is not a frame."""
-    # Text, parameters, letter, text, parameters, letter, ..., text. A frame begins with a sequence.
-    first_text, *pieces = _CONTROL.split(text)
-    if first_text or not pieces:
+    commands = _split_into_commands(text)
+    if not commands:
         return None
 
     spans: list[Span] = []
     state = RESET
     cursor_movement = ""
-    for parameters, letter, raw in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
-        if letter == "H":
-            row, _, column = parameters.partition(";")
-            cursor_movement = f"\x1b[{parameters}H"
-            spans.append(Span(int(row or 1), column=int(column or 1), cells=[], is_narrow=True))
-        elif letter == "m":
-            next_state = _apply_sgr(state, parameters)
+    for command in commands:
+        if command.letter == "H":
+            spans.append(_start_span(command.parameters))
+            cursor_movement = f"\x1b[{command.parameters}H"
+        elif command.letter == "m":
+            next_state = _apply_sgr(state, command.parameters)
             if next_state is None:
                 return None
             state = next_state
         else:
             return None
 
-        drawn_text = raw.removesuffix("\n")
-        if not drawn_text:
+        if not command.text:
             continue
-        if not spans or not drawn_text.isprintable():
+        if not spans or not command.text.isprintable():
             return None
-        spans[-1] = _extend_span(spans[-1], drawn_text, state)
+        spans[-1] = _extend_span(spans[-1], command.text, state)
     return Frame(spans, cursor_movement)
+
+
+class _Command(NamedTuple):
+    """A control sequence, and the text that the terminal draws after it."""
+
+    parameters: str
+    letter: str
+    text: str
+
+
+def _split_into_commands(output: str) -> list[_Command]:
+    """Split output into its control sequences. Empty if it does not begin with one."""
+    text_before, *pieces = _CONTROL.split(output)
+    if text_before:
+        return []
+
+    # `split` returns the parameters, the letter and the text of each sequence in turn.
+    commands = []
+    for parameters, letter, text in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        # A line feed at the end of a row draws nothing, because the next row begins with `H`.
+        commands.append(_Command(parameters, letter, text.removesuffix("\n")))
+    return commands
+
+
+def _start_span(parameters: str) -> Span:
+    """Return an empty span at the position to which `H` moves the cursor: `ROW;COLUMN`."""
+    row, _, column = parameters.partition(";")
+    # An omitted number is 1.
+    return Span(int(row or 1), column=int(column or 1), cells=[], is_narrow=True)
 
 
 def _extend_span(span: Span, text: str, state: GraphicState) -> Span:
@@ -672,18 +729,20 @@ def _make_cell(char: str, state: GraphicState) -> Cell:
 
 
 def _make_cells_of_any_width(text: str, state: GraphicState) -> list[Cell]:
+    """Return the cells of a text. The second cell of a wide character has no text."""
     cells: list[Cell] = []
     for char in text:
         width = display_width(char)
         if width == 0 and cells:
             # A combining character belongs to the character before it, whose second cell is empty
             # if it is wide.
-            index = -1 if cells[-1].text else -2
+            last_cell_is_second_half = not cells[-1].text
+            index = -2 if last_cell_is_second_half else -1
             cells[index] = Cell(cells[index].text + char, state)
             continue
         cells.append(_make_cell(char, state))
-        second_cells = [Cell("", state)] * (width - 1)
-        cells += second_cells
+        if width > 1:
+            cells.append(Cell("", state))
     return cells
 
 
@@ -720,15 +779,22 @@ def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> RowCh
     changed: list[int] = []
     wide: set[int] = set()
     for index, (old, new) in enumerate(zip_longest(before, after)):
-        follows_change = bool(changed) and changed[-1] == index - 1
-        is_changed = old != new or (_is_second_cell(new) and follows_change)
-        if not is_changed:
+        is_second_half_of_change = _is_second_cell(new) and changed[-1:] == [index - 1]
+        if old == new and not is_second_half_of_change:
             continue
         changed.append(index)
         if _is_second_cell(old) or _is_second_cell(new):
             wide.add(index)
+    return _group_changes(changed, wide)
+
+
+def _group_changes(changed: Sequence[int], wide: set[int]) -> RowChanges:
+    """Divide changed cells into ranges with wide characters, and the other cells.
+
+    `wide`: indexes of the second cells of wide characters among them.
+    """
     if not wide:
-        return RowChanges([], changed)
+        return RowChanges([], list(changed))
 
     wide_ranges = []
     narrow_indexes: list[int] = []

@@ -211,49 +211,59 @@ def parse_difference_line(text: str) -> Line:
     return make_line(sanitize(text))
 
 
+MIN_VALUE_PAIR_PARTS = 3
+"""Number of parts of a line with two values: golden value, sign and predicted value."""
+
+
 def shorten_difference_line(line: Line, width: int) -> Line:
     """Shorten a line of `difference_line` to `width` cells. The common beginning of the two
     values is cut first.
     """
     if line_width(line) <= width:
         return line
-    is_value_pair = len(line) >= 3
+    is_value_pair = len(line) >= MIN_VALUE_PAIR_PARTS
     if not is_value_pair:
         text, style = line[0]
         return make_line(truncate_difference(text, width), style)
 
-    pair = _ValuePair.from_line(line)
-    if pair.predicted in ABSENT:
-        return _shorten_line_without_prediction(pair, width)
-    pair = pair.cut_common_beginning(pair.find_room_for_values(width) // 2)
+    whole_pair = _ValuePair.from_line(line)
+    if whole_pair.predicted in ABSENT:
+        return _shorten_line_without_prediction(whole_pair, width)
+    cells_of_value = whole_pair.find_room_for_values(width) // 2
+    return _shorten_value_pair(whole_pair.cut_common_beginning(cells_of_value), width)
 
-    # The name is cut only if the values would not have their least width.
-    needed = min(pair.values_width, 2 * MIN_VALUE_CELLS)
-    missing = needed - pair.find_room_for_values(width)
-    if missing > 0 and pair.name:
-        name_cells = max(display_width(pair.name) - missing, MIN_VALUE_CELLS)
-        pair = replace(pair, name=truncate(pair.name.rstrip(), name_cells))
-    room = pair.find_room_for_values(width)
-    if room < needed:
-        return fit_line(pair.build_line(), width)
-    return pair.truncate_values(room).build_line()
+
+def _shorten_value_pair(pair: _ValuePair, width: int) -> Line:
+    """Shorten the values. The name is cut only if they would not have their least width."""
+    min_values_width = min(pair.values_width, 2 * MIN_VALUE_CELLS)
+    fitted_pair = pair
+    n_missing_cells = min_values_width - pair.find_room_for_values(width)
+    if n_missing_cells > 0 and pair.name:
+        name_cells = max(display_width(pair.name) - n_missing_cells, MIN_VALUE_CELLS)
+        fitted_pair = replace(pair, name=truncate(pair.name.rstrip(), name_cells))
+
+    values_width = fitted_pair.find_room_for_values(width)
+    if values_width < min_values_width:
+        return fit_line(fitted_pair.build_line(), width)
+    return fitted_pair.truncate_values(values_width).build_line()
 
 
 def _shorten_line_without_prediction(pair: _ValuePair, width: int) -> Line:
     """Shorten the line of a golden value or call that the prediction lacks. If the golden value of
     an argument does not fit beside the name of the argument, omit it.
     """
-    room = width - line_width(pair.name_part) - line_width(pair.predicted_part)
-    if room >= MIN_VALUE_CELLS:
-        golden = _truncate_value(pair.golden, room)
+    cells_without_prediction = width - line_width(pair.predicted_part)
+    golden_cells = cells_without_prediction - line_width(pair.name_part)
+    if golden_cells >= MIN_VALUE_CELLS:
+        golden = _truncate_value(pair.golden, golden_cells)
         return (*pair.name_part, (golden, "golden"), *pair.predicted_part)
 
-    cells = max(width - line_width(pair.predicted_part), MIN_VALUE_CELLS)
+    first_cells = max(cells_without_prediction, MIN_VALUE_CELLS)
     if pair.name:
-        first = make_line(truncate(pair.name.rstrip(), cells))
+        first_part = make_line(truncate(pair.name.rstrip(), first_cells))
     else:
-        first = make_line(truncate(pair.golden, cells), "golden")
-    return fit_line((*first, *pair.predicted_part), width)
+        first_part = make_line(truncate(pair.golden, first_cells), "golden")
+    return fit_line((*first_part, *pair.predicted_part), width)
 
 
 def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
@@ -346,15 +356,16 @@ class QueueColumns:
         limits = _ColumnLimits.choose(width, widths)
         verdicts = _choose_verdict_columns(limits, _list_differing_verdicts(widths, blind=blind))
 
-        # Each column takes its width and a blank from the free cells. The difference gets the rest.
+        # Each column takes its width and a blank from the free cells.
         free = limits.count_free_cells(verdicts)
         model = _choose_model_width(free, limits, widths)
-        free -= _width_with_blank(model)
-        item = _choose_item_width(free, limits, widths)
-        free -= _width_with_blank(item)
-        category = _choose_category_width(free, limits, widths)
-        free -= _width_with_blank(category)
-        difference = free - 1
+        free_beside_model = free - _width_with_blank(model)
+        item = _choose_item_width(free_beside_model, limits, widths)
+        free_beside_item = free_beside_model - _width_with_blank(item)
+        category = _choose_category_width(free_beside_item, limits, widths)
+
+        # The difference gets the rest, without the blank before it.
+        difference = free_beside_item - _width_with_blank(category) - 1
         if difference < MIN_COLUMN_CELLS:
             difference = 0
 
@@ -502,9 +513,10 @@ def _choose_verdict_columns(
         _VerdictColumns(names, has_narrow_titles=True),
     ]
     omissions: tuple[VerdictColumnName, ...] = ("rule", "judge", "official")
-    for omitted in omissions:
-        names = names - {omitted}
-        choices.append(_VerdictColumns(names, has_narrow_titles=True))
+    for n_omitted in range(1, len(omissions) + 1):
+        remaining_names = names.difference(omissions[:n_omitted])
+        choices.append(_VerdictColumns(remaining_names, has_narrow_titles=True))
+
     for choice in choices:
         if limits.has_room_for_difference(choice):
             return choice
@@ -515,15 +527,17 @@ def _choose_model_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) 
     """Return the width of run names. They shrink until the difference has its preferred width. 0
     if there are none.
     """
-    model = limits.max_model
-    if model:
-        used = _width_with_blank(model) + _width_with_blank(limits.min_item)
+    width = limits.max_model
+    if width:
+        used = _width_with_blank(width) + _width_with_blank(limits.min_item)
         difference = free - used - 1
         missing = max(limits.preferred_difference - difference, 0)
-        model = max(model - missing, limits.min_model)
+        width = max(width - missing, limits.min_model)
     if not widths.run_names:
-        return model
-    short_names = shorten_run_names(widths.run_names, model)
+        return width
+
+    # The short forms can be narrower than the column.
+    short_names = shorten_run_names(widths.run_names, width)
     return max(display_width(short_names.get(name, name)) for name in widths.run_names)
 
 
@@ -547,11 +561,13 @@ def _choose_category_width(free: int, limits: _ColumnLimits, widths: ColumnWidth
         return 0
     if limits.list_width < CATEGORY_MIN_CELLS:
         return 0
-    for_both = free - 2
-    beside_difference = for_both - COMFORTABLE_DIFFERENCE_CELLS - CATEGORY_MARGIN_CELLS
+
+    # A blank stands before the category, and one before the difference.
+    cells_without_blanks = free - 2
+    room = cells_without_blanks - COMFORTABLE_DIFFERENCE_CELLS - CATEGORY_MARGIN_CELLS
     needed = max(widths.category, len("category"))
-    category = min(needed, limits.max_category, beside_difference)
-    return category if category >= MIN_COLUMN_CELLS else 0
+    width = min(needed, limits.max_category, room)
+    return width if width >= MIN_COLUMN_CELLS else 0
 
 
 def _verdict_titles(*, is_narrow: bool) -> dict[VerdictColumnName, str]:
@@ -673,19 +689,25 @@ def _difference_text(row: QueueRow, width: int, *, shows_question: bool) -> Line
     """Return the content of the last column, at most `width` wide."""
     # An incident comes first, whatever the column shows. It reveals no verdict, so blind review
     # shows it too.
+    if row.is_incident and not isinstance(row, SuspectRow):
+        line = difference_line(row)
+        if line_width(line) > width:
+            line = make_line(format_incident_title(row.incident or ""), "warn")
+        return _fit_difference(line, row, width)
     if shows_question and not row.is_incident:
         return make_line(truncate(sanitize(row.question), width), "dim")
     if isinstance(row, SuspectRow):
         return fit_line(_suspicion_line(row), width)
+    return _fit_difference(difference_line(row), row, width)
 
-    line = difference_line(row)
-    if row.is_incident and line_width(line) > width:
-        line = make_line(format_incident_title(row.incident or ""), "warn")
-    room = width - line_width(line)
-    if room < 0:
+
+def _fit_difference(line: Line, row: QueueRow, width: int) -> Line:
+    """Shorten a line to `width`, or add the code of the difference if there is room."""
+    n_free_cells = width - line_width(line)
+    if n_free_cells < 0:
         return shorten_difference_line(line, width)
     code = _find_difference_code(row)
-    if code and room >= len(CODE_GAP) + display_width(code):
+    if code and n_free_cells >= len(CODE_GAP) + display_width(code):
         return (*line, (CODE_GAP, ""), (code, "dim"))
     return line
 
@@ -722,28 +744,32 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
     """Return short forms of the ids that are wider than `width`, by id. They keep the end of the
     id and are unique.
     """
-    texts = {item_id: sanitize(item_id) for item_id in ids}
-    wide_ids = [item_id for item_id, text in texts.items() if display_width(text) > width]
+    text_by_id = {item_id: sanitize(item_id) for item_id in ids}
+    used_forms = set()
     ids_by_form: dict[str, list[str]] = {}
-    for item_id in wide_ids:
-        ids_by_form.setdefault(truncate_middle(texts[item_id], width), []).append(item_id)
+    for item_id, text in text_by_id.items():
+        if display_width(text) <= width:
+            used_forms.add(text)
+        else:
+            ids_by_form.setdefault(truncate_middle(text, width), []).append(item_id)
 
     short_forms = {}
-    for form, similar_ids in ids_by_form.items():
-        if len(similar_ids) == 1:
-            short_forms[similar_ids[0]] = form
-    used = set(short_forms.values())
-    used.update(texts[item_id] for item_id in texts.keys() - set(wide_ids))
+    for form, ids_of_form in ids_by_form.items():
+        if len(ids_of_form) == 1:
+            short_forms[ids_of_form[0]] = form
+            used_forms.add(form)
 
     # Ids with the same short form get forms that show where they differ.
-    for form, similar_ids in ids_by_form.items():
-        if len(similar_ids) == 1:
+    for form, ids_of_form in ids_by_form.items():
+        if len(ids_of_form) == 1:
             continue
-        first_difference = _measure_common_prefix([texts[item_id] for item_id in similar_ids])
-        for item_id in similar_ids:
-            forms = _list_short_forms(texts[item_id], first_difference, width)
-            short_forms[item_id] = _find_unused(forms, used, default=form)
-            used.add(short_forms[item_id])
+        texts = [text_by_id[item_id] for item_id in ids_of_form]
+        first_difference = _measure_common_prefix(texts)
+        for item_id, text in zip(ids_of_form, texts, strict=True):
+            candidates = _list_short_forms(text, first_difference, width)
+            unique_form = _find_unused(candidates, used_forms, default=form)
+            short_forms[item_id] = unique_form
+            used_forms.add(unique_form)
     return short_forms
 
 
@@ -761,17 +787,19 @@ def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
     the last word. In a narrow column, it has only the last word if the last words of all names
     differ.
     """
-    short_names = shorten_ids(names, width)
-    texts = sorted(sanitize(name) for name in names)
-    if width < MIN_COLUMN_CELLS and _have_distinct_last_words(texts, width):
-        return {name: _last_word(sanitize(name)) for name in short_names}
+    short_ids = shorten_ids(names, width)
+    sorted_texts = sorted(sanitize(name) for name in names)
+    if width < MIN_COLUMN_CELLS and _have_distinct_last_words(sorted_texts, width):
+        return {name: _last_word(sanitize(name)) for name in short_ids}
 
-    used = {*short_names.values(), *texts}
-    for name, default in short_names.items():
-        forms = _list_run_name_forms(sanitize(name), texts, width)
-        fitting = [form for form in forms if display_width(form) <= width]
-        short_names[name] = _find_unused(fitting, used, default=default)
-        used.add(short_names[name])
+    short_names = {}
+    used_forms = {*short_ids.values(), *sorted_texts}
+    for name, short_id in short_ids.items():
+        forms = _list_run_name_forms(sanitize(name), sorted_texts, width)
+        fitting_forms = [form for form in forms if display_width(form) <= width]
+        short_name = _find_unused(fitting_forms, used_forms, default=short_id)
+        short_names[name] = short_name
+        used_forms.add(short_name)
     return short_names
 
 

@@ -49,6 +49,8 @@ NO_DATASET_SHORT = "no dataset: --data DIR"
 COLUMN_GAP: StyledText = ("   ", "")
 MAX_PATH_CELLS = 40
 WIDE_TOP_LINE = 100
+WIDE_TOP_BAR_CELLS = 20
+NARROW_TOP_BAR_CELLS = 8
 
 
 class PassCounts(NamedTuple):
@@ -209,7 +211,7 @@ def top_progress_line(
     is_wide = width >= WIDE_TOP_LINE
     line = LineBuilder()
     if n_items:
-        bar_cells = 20 if is_wide else 8
+        bar_cells = WIDE_TOP_BAR_CELLS if is_wide else NARROW_TOP_BAR_CELLS
         line.add_line(share_bar(n_reviewed / n_items, bar_cells))
     line.add(f"  {n_reviewed:,} of {n_items:,}", "strong")
     if is_wide:
@@ -383,18 +385,10 @@ def _format_rates(
     lacks_dataset: bool,
 ) -> Line:
     """Format the official (or judge), recomputed, corrected and estimated rate."""
-    is_judged = (
-        totals.judge.n_with_verdict > 0
-        and not totals.official.n_with_verdict
-        and not totals.rule.n_with_verdict
-    )
-    counts = totals.judge if is_judged else totals.official
     line = LineBuilder()
-    line.add(" judge " if is_judged else " official ", "dim")
-    line.add(format_pass_rate(*counts, totals.items), "strong")
-    if totals.incidents:
-        line.add_line(_format_rate_without_incidents(totals, shortenings, is_judged=is_judged))
+    line.add_line(_format_first_rate(totals, shortenings))
 
+    # In a narrow line, one of the rates is omitted, because it repeats another one.
     repeated_rate = None
     if _Shortening.REPEATED in shortenings:
         repeated_rate = "corrected" if _differs_only_recomputed(totals) else "recomputed"
@@ -404,11 +398,25 @@ def _format_rates(
         line.add(*COLUMN_GAP)
         line.add("corrected ", "dim")
         line.add(format_pass_rate(*totals.effective, totals.items), "strong")
+
     if estimate is not None:
         line.add(*COLUMN_GAP)
         line.add("estimated ", "dim")
         is_short = _Shortening.INTERVAL in shortenings
         line.add(format_estimate(estimate, is_short=is_short), "strong")
+    return line.build()
+
+
+def _format_first_rate(totals: RunTotals, shortenings: frozenset[_Shortening]) -> Line:
+    """Format the official rate or, if only judges gave verdicts, the rate of the judges."""
+    has_other_verdicts = totals.official.n_with_verdict > 0 or totals.rule.n_with_verdict > 0
+    is_judged = totals.judge.n_with_verdict > 0 and not has_other_verdicts
+    counts = totals.judge if is_judged else totals.official
+    line = LineBuilder()
+    line.add(" judge " if is_judged else " official ", "dim")
+    line.add(format_pass_rate(*counts, totals.items), "strong")
+    if totals.incidents:
+        line.add_line(_format_rate_without_incidents(totals, shortenings, is_judged=is_judged))
     return line.build()
 
 
@@ -526,25 +534,26 @@ def format_queue_facts(
     separator = f" {symbols().separator} "
     position = _format_cursor_position(cursor)
     ending = separator + position if position else ""
-    room = max(width - display_width(ending), 1)
-    run_name = truncate_middle(sanitize(cursor.run_name), room) if cursor.run_name else ""
+    cells = max(width - display_width(ending), 1)
+    run_names = []
+    if cursor.run_name:
+        run_names.append(truncate_middle(sanitize(cursor.run_name), cells))
 
     titles = _list_run_titles(runs or ())
     selection = _list_selection(view, filter_text, search_text, cursor)
-    order = [_describe_order(view)]
-    if selection.names_order:
-        order = []
+    order = [] if selection.names_order else [_describe_order(view)]
     for parts in (
-        titles + selection.parts + order,
-        selection.parts + order,
-        selection.parts,
+        titles + selection.parts + order + run_names,
+        selection.parts + order + run_names,
+        selection.parts + run_names,
     ):
-        if run_name:
-            parts = [*parts, run_name]
         text = separator.join(parts) + ending
         if display_width(text) <= width:
             return text
-    return (run_name or truncate(separator.join(selection.parts), room)) + ending
+
+    if run_names:
+        return run_names[0] + ending
+    return truncate(separator.join(selection.parts), cells) + ending
 
 
 def _format_cursor_position(cursor: QueueCursor) -> str:

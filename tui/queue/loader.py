@@ -67,8 +67,10 @@ class QueuePage:
 
     @property
     def cursor_row(self) -> QueueRow | None:
-        at = self.cursor - self.window_index * WINDOW
-        return self.rows[at] if 0 <= at < len(self.rows) else None
+        index = self.cursor - self.window_index * WINDOW
+        if 0 <= index < len(self.rows):
+            return self.rows[index]
+        return None
 
 
 async def load_own_scores(session: Session, runs: Sequence[RunRow]) -> OwnScores:
@@ -185,33 +187,37 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         position = max(0, min(request.position.line, total - 1))
     window_index = position // WINDOW
     rows = fetch_rows(view, window_index * WINDOW, WINDOW, store)
-
-    widths = store.measure_columns(view)
-    n_strong = None
-    n_strong_questions = None
-    if _shows_suspicion(view, store):
-        # The reasons for suspicion need the room.
-        widths = replace(
-            widths,
-            has_score=True,
-            has_difference=True,
-            model=0,
-            run_names=(),
-            has_rule=False,
-            has_judge=False,
-        )
-        n_strong = store.count_strong_suspects(view)
-        n_strong_questions = store.count_suspect_questions(view).strong
-    return QueuePage(
+    page = QueuePage(
         total=total,
         cursor=position,
         window_index=window_index,
         rows=rows,
-        column_widths=widths,
+        column_widths=store.measure_columns(view),
         progress=read_review_progress(view, store),
-        n_strong=n_strong,
-        n_strong_questions=n_strong_questions,
         unreviewed=unreviewed,
+    )
+    if _shows_suspicion(view, store):
+        return _add_suspicion(page, view, store)
+    return page
+
+
+def _add_suspicion(page: QueuePage, view: View, store: Store) -> QueuePage:
+    """Add the numbers of strong suspects, and the columns of the queue of suspects."""
+    # The reasons for suspicion need the room of the other columns.
+    widths = replace(
+        page.column_widths,
+        has_score=True,
+        has_difference=True,
+        model=0,
+        run_names=(),
+        has_rule=False,
+        has_judge=False,
+    )
+    return replace(
+        page,
+        column_widths=widths,
+        n_strong=store.count_strong_suspects(view),
+        n_strong_questions=store.count_suspect_questions(view).strong,
     )
 
 
@@ -267,15 +273,19 @@ def read_review_progress(view: View, store: Store) -> ReviewProgress | None:
 def count_clusters(view: View, grouping_index: int, store: Store) -> ClusterCounts:
     """Count the failing items of a view by cluster. `grouping_index`: index in `GROUPINGS`."""
     clusters = store.fetch_clusters(view, grouping=grouping_index)
+    if not clusters:
+        return ClusterCounts(clusters, 0)
     if grouping_index != BY_VALUE:
         return ClusterCounts(clusters, sum(cluster.count for cluster in clusters))
-    failing = replace(
+
+    # Clusters by value contain only the most frequent values, so the items are counted again.
+    failing_items = replace(
         view,
         where=add_terms(view.where, FAILING_FILTER),
         queue=view.queue_file or "dataset",
         share=False,
     )
-    return ClusterCounts(clusters, store.count_items(failing) if clusters else 0)
+    return ClusterCounts(clusters, store.count_items(failing_items))
 
 
 def read_own_assignments(store: Store) -> Mapping[str, bool]:
@@ -368,13 +378,18 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
         for journal in [*list_journals(store.workspace), *list_team_journals(store.workspace)]:
             annotators.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
 
+    with_items = []
     others = []
-    for annotator in annotators.values():
+    for annotator in sorted(annotators.values(), key=lambda known: known.name.casefold()):
         # The folder of the journals may contain other files.
         is_valid = to_safe_annotator(annotator.name) == annotator.name
-        if is_valid and annotator.name != store.annotator:
+        if not is_valid or annotator.name == store.annotator:
+            continue
+        if annotator.queue is not None:
+            with_items.append(annotator)
+        else:
             others.append(annotator)
-    return sorted(others, key=lambda each: (each.queue is None, each.name.casefold()))
+    return with_items + others
 
 
 def _read_assigned_annotators(store: Store) -> dict[str, KnownAnnotator]:
@@ -397,22 +412,23 @@ def _read_assigned_annotators(store: Store) -> dict[str, KnownAnnotator]:
 
 
 def _read_annotators_of_queue(store: Store, queue_name: str) -> list[KnownAnnotator]:
+    """Return the annotators of a queue file with the number of their items: those that are left or,
+    in blind mode, those that were assigned.
+    """
     from fcreview.store.queue_file import read_queue
 
     shares = read_queue(store.workspace, queue_name).shares
-    if store.blind:
-        # Blind annotators see how many items were assigned, not the progress.
-        items_by_annotator = {share.annotator: len(share.order) for share in shares}
-        suffix = ""
-    else:
-        items_by_annotator = {share.annotator: 0 for share in shares}
+    n_items_by_annotator = {}
+    for share in shares:
+        n_items_by_annotator[share.annotator] = len(share.order) if store.blind else 0
+    if not store.blind:
         for progress in store.measure_queue_progress(queue_name):
-            items_by_annotator[progress.annotator] = progress.total - progress.done
-        suffix = " left"
+            n_items_by_annotator[progress.annotator] = progress.total - progress.done
 
     annotators = []
+    suffix = "" if store.blind else " left"
     for share in shares:
-        n_items = items_by_annotator[share.annotator]
+        n_items = n_items_by_annotator[share.annotator]
         count = format_count(n_items, "item") if n_items else "no items"
         facts = f"{count}{suffix} of {sanitize(queue_name)}"
         queue = queue_name if n_items else None

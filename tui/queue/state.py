@@ -135,13 +135,12 @@ class QueueState:
         """Apply the settings of a level. Ignore an order that is no longer available."""
         self.file = settings.file or self.file
         if settings.queue in list_available_orders(self.blind, self.file):
-            self.queue, self.seed = settings.queue, settings.seed
-        self.where, self.search, self.run, self.items = (
-            settings.where,
-            settings.search,
-            settings.run,
-            settings.items,
-        )
+            self.queue = settings.queue
+            self.seed = settings.seed
+        self.where = settings.where
+        self.search = settings.search
+        self.run = settings.run
+        self.items = settings.items
 
     @property
     def is_narrowed(self) -> bool:
@@ -356,27 +355,32 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
     """Convert the result of `level_to_json` back. Raises: ValueError, TypeError or KeyError if
     `fields` is invalid.
     """
-    texts = [fields["where"], fields["search"], fields["queue"]]
-    are_texts = all(isinstance(text, str) for text in texts)
     run = fields["run"]
-    if not are_texts or not (run is None or isinstance(run, int)):
-        raise ValueError("invalid saved queue position")
-
-    key = None
-    if fields["item"] is not None:
-        item_id, item_run = fields["item"]
-        key = str(item_id), int(item_run)
+    if run is not None and not isinstance(run, int):
+        raise ValueError("invalid run in a saved queue position")
     file = fields.get("file")
     settings = QueueSettings(
-        where=fields["where"],
-        search=fields["search"],
-        queue=fields["queue"],
+        where=_get_text(fields, "where"),
+        search=_get_text(fields, "search"),
+        queue=_get_text(fields, "queue"),
         seed=int(fields["seed"]),
         run=run,
         file=None if file is None else str(file),
         items=tuple(int(item) for item in fields.get("items", ())),
     )
+
+    key = None
+    if fields["item"] is not None:
+        item_id, item_run = fields["item"]
+        key = str(item_id), int(item_run)
     return settings, CursorPosition(None, line=int(fields["line"]), key=key)
+
+
+def _get_text(fields: Mapping[str, Any], name: str) -> str:
+    text = fields[name]
+    if not isinstance(text, str):
+        raise ValueError(f"invalid {name} in a saved queue position")
+    return text
 
 
 POSITIONS_FOLDER = "positions"

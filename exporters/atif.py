@@ -24,24 +24,26 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
 VERSION = "ATIF-v1.7"
+STEP_SOURCES = {"assistant": "agent", "user": "user"}
+"""Source of a step by the role of its message. All other roles are of the system."""
 """ATIF version of the files. All readers accept 1.7, and version 1.8 only adds audio."""
 MAX_NAME_LENGTH = 100
 JsonObject = dict[str, Any]
 
 
 def write_trajectories(source: ExportSource, folder: Path) -> None:
-    used: set[str] = set()
+    """Write each item as a file, in a folder for its run."""
+    used_names: set[str] = set()
     for chunk in source.iter_item_chunks():
         for detail in chunk:
-            run_folder = folder / _sanitize_file_name(f"{detail.row.run}_{detail.run.model}")
-            run_folder.mkdir(exist_ok=True)
-            name = _reserve_unique_name(
-                f"{run_folder.name}/{_sanitize_file_name(detail.item.id)}", used
-            )
-            text = json.dumps(to_plain_json(make_trajectory(detail)), ensure_ascii=False, indent=1)
-            (folder / f"{name}.trajectory.json").write_text(
-                text + "\n", "utf-8", "backslashreplace"
-            )
+            run_name = _sanitize_file_name(f"{detail.row.run}_{detail.run.model}")
+            (folder / run_name).mkdir(exist_ok=True)
+            item_name = _sanitize_file_name(detail.item.id)
+            name = _reserve_unique_name(f"{run_name}/{item_name}", used_names)
+            trajectory = to_plain_json(make_trajectory(detail))
+            text = json.dumps(trajectory, ensure_ascii=False, indent=1)
+            file = folder / f"{name}.trajectory.json"
+            file.write_text(f"{text}\n", "utf-8", "backslashreplace")
 
 
 def _sanitize_file_name(name: str) -> str:
@@ -58,14 +60,17 @@ def _reserve_unique_name(name: str, used_names: set[str]) -> str:
 
 
 def make_trajectory(detail: ItemDetail) -> JsonObject:
+    """Make the ATIF object of an item. Its steps are numbered from 1."""
     item = detail.item
-    steps = _make_steps(build_chat_messages(item))
+    steps = []
+    for number, step in enumerate(_make_steps(build_chat_messages(item)), 1):
+        steps.append({"step_id": number, **step})
     return {
         "schema_version": VERSION,
         "session_id": item.id or "item",
         "trajectory_id": item.id or "item",
         "agent": _make_agent(detail),
-        "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
+        "steps": steps,
         "final_metrics": _make_final_metrics(item, n_steps=len(steps)),
         "extra": {"fcreview": _make_fcreview_fields(detail)},
     }
@@ -94,18 +99,20 @@ def _make_final_metrics(item: Item, *, n_steps: int) -> JsonObject:
 
 
 def _make_fcreview_fields(detail: ItemDetail) -> JsonObject:
+    """Return the verdicts, the reviews and the golden answer, for which ATIF has no fields."""
     item = detail.item
-    automatic_verdicts: JsonObject = {source: getattr(item, source) for source in SCORING_ORDER}
-    return {
-        "item": detail.key._asdict() | {"category": item.category, "group": item.group},
-        **automatic_verdicts,
-        "decisions": {"human": detail.row.human, "effective": detail.row.effective},
-        "labels": [asdict(opinion) for opinion in detail.opinions],
-        "golden": [
-            {"name": call.name, "arguments": call.arguments, "turn": call.turn}
-            for call in item.golden
-        ],
+    fields: JsonObject = {
+        "item": detail.key._asdict() | {"category": item.category, "group": item.group}
     }
+    for source in SCORING_ORDER:
+        fields[source] = getattr(item, source)
+    fields["decisions"] = {"human": detail.row.human, "effective": detail.row.effective}
+    fields["labels"] = [asdict(opinion) for opinion in detail.opinions]
+    golden_calls = []
+    for call in item.golden:
+        golden_calls.append({"name": call.name, "arguments": call.arguments, "turn": call.turn})
+    fields["golden"] = golden_calls
+    return fields
 
 
 def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
@@ -123,17 +130,18 @@ def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
 
 
 def _make_step(message: ChatMessage) -> JsonObject:
-    source = {"assistant": "agent", "user": "user"}.get(message.role, "system")
+    source = STEP_SOURCES.get(message.role, "system")
+    is_of_agent = source == "agent"
     step: JsonObject = {"source": source, "message": message.content}
     if message.role in ("log", "state", "other"):
         step["extra"] = {"role": message.role, "name": message.name}
-    if message.reasoning and source == "agent":
+    if message.reasoning and is_of_agent:
         step["reasoning_content"] = message.reasoning
-    calls = [
-        _make_tool_call(call, call_id)
-        for call, call_id in zip(message.calls, message.ids, strict=True)
-    ]
-    if calls and source == "agent":
+
+    calls = []
+    for call, call_id in zip(message.calls, message.ids, strict=True):
+        calls.append(_make_tool_call(call, call_id))
+    if calls and is_of_agent:
         step["tool_calls"] = calls
     elif calls:  # ATIF allows tool calls only in steps of the agent.
         step["extra"] = {"user_tool_calls": calls}
@@ -141,32 +149,39 @@ def _make_step(message: ChatMessage) -> JsonObject:
 
 
 def _make_tool_call(call: Call, call_id: str) -> JsonObject:
-    made: JsonObject = {
+    tool_call: JsonObject = {
         "tool_call_id": call_id,
         "function_name": call.name,
         "arguments": call.arguments,
     }
+    # The arguments of a call that cannot be decoded are a text. ATIF needs an object.
     if call.arguments is None:
-        made["arguments"] = {"raw": call.raw or ""}
-        made["extra"] = {"parse_error": call.decode_error or "the call cannot be decoded"}
-    return made
+        tool_call["arguments"] = {"raw": call.raw or ""}
+        tool_call["extra"] = {"parse_error": call.decode_error or "the call cannot be decoded"}
+    return tool_call
 
 
 def _add_tool_result(
     message: ChatMessage, steps: list[JsonObject], steps_by_call_id: dict[str, JsonObject]
 ) -> None:
+    """Add a tool result to the step of its call. A result without a call is added to the last step
+    if that can be its step, else to a new step of the system.
+    """
     step = steps_by_call_id.get(message.call_id or "")
-    result: JsonObject = {"content": message.content}
     if step is not None:
-        result = {"source_call_id": message.call_id, **result}
-    elif (
-        message.is_for_user
-        or not steps
-        or steps[-1]["source"] != "agent"
-        or "tool_calls" in steps[-1]
-    ):
-        step = {"source": "system", "message": ""}
-        steps.append(step)
+        result: JsonObject = {"source_call_id": message.call_id, "content": message.content}
     else:
+        result = {"content": message.content}
+        if message.is_for_user or not _can_have_unnamed_result(steps):
+            steps.append({"source": "system", "message": ""})
         step = steps[-1]
-    step.setdefault("observation", {"results": []})["results"].append(result)
+    observation = step.setdefault("observation", {"results": []})
+    observation["results"].append(result)
+
+
+def _can_have_unnamed_result(steps: Sequence[JsonObject]) -> bool:
+    """Whether the last step is of the agent and has no calls that ask for named results."""
+    if not steps:
+        return False
+    last_step = steps[-1]
+    return last_step["source"] == "agent" and "tool_calls" not in last_step

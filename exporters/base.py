@@ -166,8 +166,9 @@ class ExportSource:
     @property
     def runs(self) -> list[RunRow]:
         """Runs with items in the view. The counts of a run cover all items of the run."""
-        chosen = {run for run, _ in self.store.fetch_facets(self.view)["run"]}
-        return [row for row in self.store.fetch_runs() if str(row.run) in chosen]
+        run_facets = self.store.fetch_facets(self.view)["run"]
+        run_numbers = {number for number, _ in run_facets}
+        return [row for row in self.store.fetch_runs() if str(row.run) in run_numbers]
 
     @property
     def label_field_types(self) -> dict[str, DuckDBType]:
@@ -181,10 +182,7 @@ class ExportSource:
 
         All labels of an item are in the same list, the label of the whole item first.
         """
-        return (
-            [orjson.loads(line) for line in lines]
-            for lines in _prefetch(self.iter_label_json_chunks())
-        )
+        return map(_parse_labels, _prefetch(self.iter_label_json_chunks()))
 
     def iter_label_json_chunks(self) -> Iterator[list[str]]:
         """Yield lists of labels as JSON text, which is faster to write than parsed labels."""
@@ -212,14 +210,26 @@ class ExportSource:
         return map(report_chunk, chunks)
 
 
+def _parse_labels(lines: Sequence[str]) -> list[Label]:
+    return [orjson.loads(line) for line in lines]
+
+
 def _prefetch(chunks: Iterator[T]) -> Iterator[T]:
     """Yield the chunks, and read the next one in a thread while the caller uses the current one.
     This saves time, because DuckDB releases the interpreter lock while it reads.
     """
+
+    def read_next_chunk() -> T | None:
+        """Return the next chunk, or None after the last one."""
+        return next(chunks, None)
+
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, chunks, None)
-        while (chunk := coming.result()) is not None:
-            coming = thread.submit(next, chunks, None)
+        next_chunk = thread.submit(read_next_chunk)
+        while True:
+            chunk = next_chunk.result()
+            if chunk is None:
+                return
+            next_chunk = thread.submit(read_next_chunk)
             yield chunk
 
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 
 TEMPORARY_SUFFIX = ".part"
+MAX_HOST_LENGTH = 40
+MAX_NAME_BYTES = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +64,30 @@ class OverwriteRules:
     def raise_if_not_replaceable(self, path: Path) -> None:
         """Raise ExportError if an output must not create or replace this path."""
         target = Path(os.path.realpath(path))
-        is_in_workspace = self.workspace is not None and target.is_relative_to(
-            os.path.realpath(self.workspace)
-        )
-        if is_in_workspace or WORKSPACE_FOLDER in {name.casefold() for name in target.parts}:
+        if self._is_in_workspace(target):
             raise ExportError(
                 f"{path}: the workspace folder {WORKSPACE_FOLDER} is protected. Choose another"
                 " path."
             )
         if not target.is_file():
             return
+
         status = target.stat()
-        if any(_is_same_file(each, status) for each in self.inputs):
+        if any(_is_same_file(input_file, status) for input_file in self.inputs):
             raise ExportError(f"{path}: imported files are protected. Choose another path.")
         if not self.force:
             raise ExportError(f"{path}: the file already exists. Pass --force to replace it.")
+
+    def _is_in_workspace(self, target: Path) -> bool:
+        """Whether a path without links is in this workspace, or in a folder `.fcreview`.
+
+        Some file systems ignore case.
+        """
+        if WORKSPACE_FOLDER in {name.casefold() for name in target.parts}:
+            return True
+        if self.workspace is None:
+            return False
+        return target.is_relative_to(os.path.realpath(self.workspace))
 
 
 def _is_same_file(path: Path, status: os.stat_result) -> bool:
@@ -97,24 +108,27 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
             f"{path} is a folder, but this format writes a file. Choose another path."
         )
     rules.raise_if_not_replaceable(path)
-    if path.exists() and not path.is_file():
+    is_pipe_or_device = path.exists() and not path.is_file()
+    if is_pipe_or_device:
         with path.open("wb") as file:
             yield file
         return
+
     target = Path(os.path.realpath(path))
     _remove_old_temporary_files(target)
     prefix = f"{_build_temporary_prefix(target)}{os.getpid()}."
-    descriptor, name = tempfile.mkstemp(TEMPORARY_SUFFIX, prefix, target.parent)
+    descriptor, temporary_name = tempfile.mkstemp(TEMPORARY_SUFFIX, prefix, target.parent)
+    temporary_file = Path(temporary_name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         rules.raise_if_not_replaceable(path)  # Another program may have created the file meanwhile.
-        Path(name).chmod(_choose_file_mode(target, 0o666))
-        Path(name).replace(target)
+        temporary_file.chmod(_choose_file_mode(target, 0o666))
+        temporary_file.replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary_file.unlink(missing_ok=True)
         raise
 
 
@@ -142,19 +156,21 @@ def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
     if path.is_dir() and any(path.iterdir()):
         raise ExportError(f"{path} is not empty. Choose a new folder.")
     rules.raise_if_not_replaceable(path)
+
     target = Path(os.path.realpath(path))
     _remove_old_temporary_files(target)
     prefix = f"{_build_temporary_prefix(target)}{os.getpid()}."
-    folder = Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, prefix, target.parent))
+    temporary_folder = Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, prefix, target.parent))
     try:
-        yield folder
-        for file in folder.rglob("*"):
+        yield temporary_folder
+        for file in temporary_folder.rglob("*"):
             _fsync_path(file)
-        _fsync_path(folder)
-        folder.chmod(_choose_file_mode(target, 0o777))
-        folder.replace(target)  # This fails if another program created files there meanwhile.
+        _fsync_path(temporary_folder)
+        temporary_folder.chmod(_choose_file_mode(target, 0o777))
+        # This fails if another program created files there meanwhile.
+        temporary_folder.replace(target)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(temporary_folder, ignore_errors=True)
         raise
 
 
@@ -164,22 +180,25 @@ def _build_temporary_prefix(target: Path) -> str:
     The id of the process follows it.
     """
     # Other machines may share the folder.
-    host = re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"
-    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{host}."
+    host = re.sub("[^A-Za-z0-9]", "-", platform.node())[:MAX_HOST_LENGTH] or "here"
+    # A file name has at most 255 bytes on most file systems.
+    shortened_name = target.name.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
+    return f".{shortened_name}.fcreview.{host}."
 
 
 def _remove_old_temporary_files(target: Path) -> None:
-    start = _build_temporary_prefix(target)
+    """Remove the temporary files of exports to the same target that were killed. A folder that
+    cannot be read is ignored.
+    """
+    prefix = _build_temporary_prefix(target)
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
-            process_id = entry.name.removeprefix(start).partition(".")[0]
-            is_own = (
-                entry.name.startswith(start)
-                and entry.name.endswith(TEMPORARY_SUFFIX)
-                and process_id.isdigit()
-            )
-            if not is_own or _is_process_running(int(process_id)):
+            if not entry.name.startswith(prefix) or not entry.name.endswith(TEMPORARY_SUFFIX):
                 continue
+            process_id, _, _ = entry.name.removeprefix(prefix).partition(".")
+            if not process_id.isdigit() or _is_process_running(int(process_id)):
+                continue
+
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:
@@ -258,31 +277,37 @@ def export(
     from fcreview.store.label_fields import ALL_LABELS
     from fcreview.store.rows import View
 
-    source = ExportSource(
-        store, view or View(), selection or ALL_LABELS, benchmarks, output.on_progress
-    )
     if format_name not in EXPORTERS:
         raise FormatError(
             f"unknown format {format_name!r}. Choose one of {', '.join(sorted(EXPORTERS))}."
         )
     exporter = EXPORTERS[format_name]
+    source = ExportSource(
+        store, view or View(), selection or ALL_LABELS, benchmarks, output.on_progress
+    )
     if str(out) == STANDARD_OUTPUT:
         _export_to_standard_output(source, exporter, output)
         return source.counts
 
-    path = Path(out)
     rules = OverwriteRules.for_store(store, force=output.force)
     try:
-        if exporter.content == "folder":
-            with create_output_folder(path, rules) as folder:
-                exporter.load()(source, folder)
-        else:
-            with open_output_file(path, rules) as file:
-                exporter.load()(source, file)
-                _write_dataset_card(source, path, rules)
+        _export_to_path(source, exporter, Path(out), rules)
     except OSError as error:
         raise ExportError(f"{out}: {error.strerror or error}") from error
     return source.counts
+
+
+def _export_to_path(
+    source: ExportSource, exporter: ExportFormat, path: Path, rules: OverwriteRules
+) -> None:
+    write = exporter.load()
+    if exporter.content == "folder":
+        with create_output_folder(path, rules) as folder:
+            write(source, folder)
+    else:
+        with open_output_file(path, rules) as file:
+            write(source, file)
+            _write_dataset_card(source, path, rules)
 
 
 def _export_to_standard_output(

@@ -7,10 +7,10 @@ the value and so marks the item as reviewed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -19,8 +19,12 @@ from fcreview.model.effective_verdict import RESOLUTIONS, is_definite, is_same_v
 from fcreview.model.review import Event, ItemKey, find_retracted_events
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile
 
+if TYPE_CHECKING:
+    from fcreview.store.rows import RunRow
+
 BENCHMARK = "inspect"
 SUFFIX = "-reviewed"
+MAX_LISTED_METRICS = 5  # maximum number of metrics that an error message lists
 KEPT_METRIC = "fcreview_not_recomputed"
 """Key in the metadata of a metric that fcreview did not recompute after a review."""
 CHECK_TOLERANCE = 1e-9
@@ -34,49 +38,61 @@ def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
 
     Raises ExportError if no run comes from an Inspect log.
     """
-    rewrite_logs = source.benchmark_services.write_reviewed_logs
     runs = [run for run in source.runs if run.info.benchmark == BENCHMARK]
-    if not runs or rewrite_logs is None:
+    if not runs or source.benchmark_services.write_reviewed_logs is None:
         raise ExportError("no run comes from an Inspect log. Choose another format.")
 
     n_items = 0
     n_files = 0
     for run in runs:
-        plan = replace(source.benchmark_services.find_plan(run.info), run=run.info)
         verdicts = list(_iter_reviewed_verdicts(source, run.run))
-        corrected_scores = source.store.analysis.fetch_scored_items(run.run)["corrected"]
-        for result in rewrite_logs(plan, verdicts, corrected_scores):
-            if isinstance(result, RewrittenFile):
-                _choose_unused_path(folder, result.path).write_bytes(result.content)
-                n_files += 1
-            else:
-                source.print_note(
-                    f"{run.run_name}: the copy cannot contain: {result.description}"
-                    f" ({result.count:,})"
-                )
         n_items += len({verdict.item_id for verdict in verdicts})
+        n_files += _write_logs_of_run(source, run, verdicts, folder)
     source.counts |= {"log": n_files, "reviewed item": n_items}
+
+
+def _write_logs_of_run(
+    source: ExportSource, run: RunRow, verdicts: Sequence[ReviewedVerdict], folder: Path
+) -> int:
+    """Write the copies of a run's logs, and print what they cannot contain. Return their number."""
+    services = source.benchmark_services
+    if services.write_reviewed_logs is None:
+        return 0
+    plan = replace(services.find_plan(run.info), run=run.info)
+    corrected_scores = source.store.analysis.fetch_scored_items(run.run)["corrected"]
+
+    n_files = 0
+    for result in services.write_reviewed_logs(plan, verdicts, corrected_scores):
+        if isinstance(result, RewrittenFile):
+            _choose_unused_path(folder, result.path).write_bytes(result.content)
+            n_files += 1
+        else:
+            omission = f"{result.description} ({result.count:,})"
+            source.print_note(f"{run.run_name}: the copy cannot contain: {omission}")
+    return n_files
 
 
 def _choose_unused_path(folder: Path, log_path: Path) -> Path:
     """Return an unused path for the copy of a log, because logs from different folders may have
     the same name.
     """
+    stem = f"{log_path.stem}{SUFFIX}"
+    path = folder / f"{stem}{log_path.suffix}"
     number = 1
-    target = folder / f"{log_path.stem}{SUFFIX}{log_path.suffix}"
-    while target.exists():
+    while path.exists():
         number += 1
-        target = folder / f"{log_path.stem}{SUFFIX}-{number}{log_path.suffix}"
-    return target
+        path = folder / f"{stem}-{number}{log_path.suffix}"
+    return path
 
 
 def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
+    """Yield the verdicts of a run on which annotators agree or that are adjudicated."""
     from fcreview.store.label_fields import LabelSelection
 
-    for lines in source.store.iter_label_batches(
-        replace(source.view, runs=(run,)), LabelSelection("reviewed")
-    ):
-        for label in map(orjson.loads, lines):
+    view = replace(source.view, runs=(run,))
+    for lines in source.store.iter_label_batches(view, LabelSelection("reviewed")):
+        for line in lines:
+            label = orjson.loads(line)
             if label["decided_by"] in RESOLUTIONS and is_definite(label["human"]):
                 yield _make_reviewed_verdict(source, label)
 
@@ -88,28 +104,19 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
     verdict. If nobody gave this verdict, it follows from reviews of parts of the item, and the last
     of them is used.
     """
-    opinions = [opinion for opinion in label["opinions"] if not opinion["stale"]]
-    agreeing = [
-        opinion for opinion in opinions if is_same_verdict(opinion["value"], label["human"])
-    ]
-    adjudications = [opinion for opinion in opinions if opinion["act"] == "adjudicate"]
+    opinions: list[dict[str, Any]] = []
+    for opinion in label["opinions"]:
+        if not opinion["stale"]:
+            opinions.append(opinion)
+    deciding_opinion = _find_deciding_opinion(opinions, label["human"])
     events = _find_events_of_label(source, label)
-
-    deciding: dict[str, Any] = {}
-    if adjudications:
-        deciding = adjudications[0]
-    elif agreeing:
-        deciding = agreeing[0]
-    if deciding:
-        author = deciding["annotator"]
-        time = deciding["time"]
+    if deciding_opinion:
+        author = deciding_opinion["annotator"]
+        time = deciding_opinion["time"]
     else:
         author = events[-1].annotator
         time = events[-1].time
 
-    agreeing_annotators = {
-        opinion["annotator"] for opinion in agreeing if opinion["act"] != "adjudicate"
-    }
     return ReviewedVerdict(
         label["id"],
         target=label["target"],
@@ -117,16 +124,36 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
         value=label["human"],
         author=author,
         time=time,
-        reason=deciding.get("note") or deciding.get("reason") or label["fault"],
+        reason=deciding_opinion.get("note") or deciding_opinion.get("reason") or label["fault"],
         details={
             "annotators": label["n_annotators"],
-            "agree": len(agreeing_annotators),
+            "agree": _count_agreeing_annotators(opinions, label["human"]),
             "fault": label["fault"],
             "tags": label["tags"],
-            "blind": deciding.get("blind"),
+            "blind": deciding_opinion.get("blind"),
             "events": [event.event for event in events],
         },
     )
+
+
+def _find_deciding_opinion(opinions: Sequence[dict[str, Any]], verdict: Any) -> dict[str, Any]:
+    """Return the first adjudication, else the first opinion with the verdict, else an empty one."""
+    for opinion in opinions:
+        if opinion["act"] == "adjudicate":
+            return opinion
+    for opinion in opinions:
+        if is_same_verdict(opinion["value"], verdict):
+            return opinion
+    return {}
+
+
+def _count_agreeing_annotators(opinions: Sequence[dict[str, Any]], verdict: Any) -> int:
+    """Count the annotators who gave a verdict. An adjudicator is no annotator."""
+    annotators = set()
+    for opinion in opinions:
+        if opinion["act"] != "adjudicate" and is_same_verdict(opinion["value"], verdict):
+            annotators.add(opinion["annotator"])
+    return len(annotators)
 
 
 def _find_events_of_label(source: ExportSource, label: Label) -> list[Event]:
@@ -135,14 +162,18 @@ def _find_events_of_label(source: ExportSource, label: Label) -> list[Event]:
     """
     key = ItemKey(*[label[name] for name in ItemKey._fields])
     history = source.store.reviews.events.get_history(key)
-    retracted = find_retracted_events(history)
-    events = [
-        event
-        for event in history
-        if event.act != "retract" and (event.event, event.annotator) not in retracted
-    ]
-    target = (label["target"], label["criterion"])
-    return [event for event in events if (event.target, event.criterion) == target] or events
+    retracted_events = find_retracted_events(history)
+
+    events_of_item = []
+    events_of_label = []
+    for event in history:
+        is_retracted = (event.event, event.annotator) in retracted_events
+        if event.act == "retract" or is_retracted:
+            continue
+        events_of_item.append(event)
+        if event.target == label["target"] and event.criterion == label["criterion"]:
+            events_of_label.append(event)
+    return events_of_label or events_of_item
 
 
 def check_and_count_log_copies(folder: Path) -> int:
@@ -150,34 +181,41 @@ def check_and_count_log_copies(folder: Path) -> int:
     ExportError if the package is missing or cannot read a copy, or if `inspect_ai` computes other
     results than the copy contains.
     """
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
     try:
-        from inspect_ai.log import read_eval_log, recompute_metrics
+        import inspect_ai.log  # noqa: F401
     except ImportError as error:
         raise ExportError(
             "--check needs the package inspect_ai: pip install 'fcreview[inspect]'"
         ) from error
-    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+
     for path in paths:
         try:
-            log = read_eval_log(str(path))
-            written = _get_metric_values(log)
-            kept = _list_kept_metrics(log)
-            if log.samples and log.results and log.results.scores:
-                recompute_metrics(log)
+            wrong_metrics = _find_wrong_metrics(path)
         except Exception as error:
             raise ExportError(f"{path.name}: inspect_ai cannot read the copy: {error}") from error
-
-        recomputed = _get_metric_values(log)
-        wrong = [
-            name
-            for name, value in recomputed.items()
-            if name not in kept and not _is_equal_metric_value(value, written.get(name, value))
-        ]
-        if wrong:
-            raise ExportError(
-                f"{path.name}: inspect_ai computes different results: {', '.join(wrong[:5])}"
-            )
+        if wrong_metrics:
+            listed = ", ".join(wrong_metrics[:MAX_LISTED_METRICS])
+            raise ExportError(f"{path.name}: inspect_ai computes different results: {listed}")
     return len(paths)
+
+
+def _find_wrong_metrics(path: Path) -> list[str]:
+    """Return the metrics of a log for which `inspect_ai` computes another value from its scores."""
+    from inspect_ai.log import read_eval_log, recompute_metrics
+
+    log = read_eval_log(str(path))
+    written_values = _get_metric_values(log)
+    kept_metrics = _list_kept_metrics(log)
+    if log.samples and log.results and log.results.scores:
+        recompute_metrics(log)
+
+    wrong_metrics = []
+    for name, value in _get_metric_values(log).items():
+        is_compared = name in written_values and name not in kept_metrics
+        if is_compared and not _is_equal_metric_value(value, written_values[name]):
+            wrong_metrics.append(name)
+    return wrong_metrics
 
 
 def _get_metric_values(log: Any) -> dict[str, Any]:
@@ -202,8 +240,8 @@ def _list_kept_metrics(log: Any) -> set[str]:
 
 
 def _is_equal_metric_value(first: Any, second: Any) -> bool:
-    return bool(
-        first == second
-        or (first != first and second != second)
-        or abs(first - second) <= CHECK_TOLERANCE
-    )
+    if first == second:
+        return True
+    # Only NaN differs from itself. `inspect_ai` computes it as the mean of no scores.
+    are_both_nan = first != first and second != second
+    return are_both_nan or bool(abs(first - second) <= CHECK_TOLERANCE)

@@ -60,42 +60,59 @@ def write_benchmark_files(source: ExportSource, folder: Path) -> None:
     regular file, because copying a device would fill the disk. Raises ExportError if there is no
     run or a file has unexpected content.
     """
-    runs = [
-        _rewrite_run_files(source, run.run, source.benchmark_services.find_plan(run.info))
-        for run in source.runs
-    ]
+    runs = []
+    for row in source.runs:
+        plan = source.benchmark_services.find_plan(row.info)
+        runs.append(_rewrite_run_files(source, row.run, plan))
     if not runs:
         raise ExportError("no run to export. Import a run first.")
 
     root = find_common_folder([run.plan for run in runs])
-    new_contents: dict[Path, bytes] = {}
-    stale_summaries: dict[Path, None] = {}  # of runs whose scores change
-    files: dict[Path, None] = {}
-    for run in runs:
-        files |= dict.fromkeys([*run.plan.files, *run.summaries])
-        new_contents |= {file.path: file.content for file in run.changed}
-        if run.changed:
-            stale_summaries |= dict.fromkeys(run.summaries)
-
-    copied_files = [
-        path for path in files if path.is_relative_to(root) and path not in stale_summaries
-    ]
+    files = _list_files_to_copy(runs)
+    copied_files = [path for path in files.paths if path.is_relative_to(root)]
     for path in copied_files:
-        _copy_or_rewrite_file(path, folder / path.relative_to(root), new_contents.get(path))
+        _copy_or_rewrite_file(path, folder / path.relative_to(root), files.new_contents.get(path))
     source.counts |= {
         "run": len(runs),
         "file": len(copied_files),
-        "changed file": len(new_contents),
+        "changed file": len(files.new_contents),
     }
 
     for run in runs:
         for message in _list_omission_messages(run, root):
             source.print_note(message)
-    for path in stale_summaries:
+    for path in files.stale_summaries:
         source.print_note(
             f"{path.name} is omitted. Run the benchmark's own program to compute it from the new"
             " scores."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _FilesToCopy:
+    """Files of several runs, each once."""
+
+    paths: Sequence[Path]
+    new_contents: dict[Path, bytes]
+    """Contents of the files that differ from the originals."""
+    stale_summaries: Sequence[Path]
+    """Files with metrics that no longer fit the scores, so they are not in `paths`."""
+
+
+def _list_files_to_copy(runs: Sequence[_RewrittenRun]) -> _FilesToCopy:
+    # Dictionaries keep each path once, in this order.
+    paths: dict[Path, None] = {}
+    stale_summaries: dict[Path, None] = {}
+    new_contents: dict[Path, bytes] = {}
+    for run in runs:
+        paths |= dict.fromkeys([*run.plan.files, *run.summaries])
+        for file in run.changed:
+            new_contents[file.path] = file.content
+        if run.changed:
+            stale_summaries |= dict.fromkeys(run.summaries)
+
+    paths_to_copy = [path for path in paths if path not in stale_summaries]
+    return _FilesToCopy(paths_to_copy, new_contents, list(stale_summaries))
 
 
 def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> _RewrittenRun:
@@ -116,11 +133,13 @@ def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> 
 
 
 def _copy_or_rewrite_file(path: Path, target: Path, new_content: bytes | None) -> None:
+    """Copy a file. If it has new content, write that, and copy the original beside it."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    target_of_original = target
     if new_content is not None:
         target.write_bytes(new_content)
-        target = target.with_name(target.name + ORIGINAL_SUFFIX)
-    with open_file(path) as file, target.open("wb") as copy:
+        target_of_original = target.with_name(target.name + ORIGINAL_SUFFIX)
+    with open_file(path) as file, target_of_original.open("wb") as copy:
         shutil.copyfileobj(file, copy)
 
 
@@ -135,13 +154,17 @@ def find_common_folder(plans: Sequence[RunPlan]) -> Path:
     if common.is_file():
         common = common.parent
 
-    outer = common.parent
-    if outer == Path(outer.anchor):
+    folder_above = common.parent
+    is_root = folder_above == Path(folder_above.anchor)
+    if is_root:
         return common
     for plan in plans:
         for path in plan.data:
-            if path.is_relative_to(outer) and not path.is_relative_to(common):
-                return outer
+            is_next_to_folder = path.is_relative_to(folder_above) and not path.is_relative_to(
+                common
+            )
+            if is_next_to_folder:
+                return folder_above
     return common
 
 
@@ -157,18 +180,18 @@ def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
     messages = []
     if run.unrepresentable:
-        problems = "; ".join(
-            f"{omission.description} ({omission.count:,})" for omission in run.unrepresentable
-        )
+        omissions = []
+        for omission in run.unrepresentable:
+            omissions.append(f"{omission.description} ({omission.count:,})")
         messages.append(
             f"{name}: these reviews are omitted, because the files cannot represent them:"
-            f" {problems}"
+            f" {'; '.join(omissions)}"
         )
 
-    outside = [path for path in run.plan.data if not path.is_relative_to(root)]
-    if outside:
-        files = format_count(len(outside), "dataset file")
-        folder = run.plan.run.dataset or outside[0].parent
+    files_outside = [path for path in run.plan.data if not path.is_relative_to(root)]
+    if files_outside:
+        files = format_count(len(files_outside), "dataset file")
+        folder = run.plan.run.dataset or files_outside[0].parent
         messages.append(f"{name}: the copy lacks {files} from {folder}")
     return messages
 
@@ -178,9 +201,10 @@ def write_notes(source: ExportSource, folder: Path) -> None:
 
     Raises ExportError if no run comes from tau2-bench.
     """
-    run_numbers = {
-        run.run for run in source.runs if (run.info.benchmark, run.info.generation) == ("tau", "v2")
-    }
+    run_numbers = set()
+    for run in source.runs:
+        if run.info.benchmark == "tau" and run.info.generation == "v2":
+            run_numbers.add(run.run)
     if not run_numbers:
         raise ExportError("no run comes from tau2-bench. Choose another format.")
 
@@ -190,11 +214,7 @@ def write_notes(source: ExportSource, folder: Path) -> None:
         for detail in chunk:
             if detail.row.run not in run_numbers:
                 continue
-            opinions = [
-                opinion
-                for opinion in detail.opinions
-                if not opinion.stale and not opinion.is_adjudication
-            ]
+            opinions = _list_annotator_opinions(detail)
             if not _has_simulation(detail):
                 n_omitted += len(opinions)
                 continue
@@ -203,12 +223,19 @@ def write_notes(source: ExportSource, folder: Path) -> None:
                 n_notes += 1
 
     if n_omitted:
-        source.print_note(
-            f"omitted {format_count(n_omitted, 'review')}: the simulation has no id or no trial"
-            " number"
-        )
+        reviews = format_count(n_omitted, "review")
+        source.print_note(f"omitted {reviews}: the simulation has no id or no trial number")
     source.counts.clear()
     source.counts["note"] = n_notes
+
+
+def _list_annotator_opinions(detail: ItemDetail) -> list[Opinion]:
+    """Return the opinions on the present answer, without adjudications."""
+    opinions = []
+    for opinion in detail.opinions:
+        if not opinion.stale and not opinion.is_adjudication:
+            opinions.append(opinion)
+    return opinions
 
 
 def _has_simulation(detail: ItemDetail) -> bool:
@@ -226,14 +253,31 @@ def _write_note(folder: Path, note: dict[str, Any]) -> None:
 def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
     """Make a note in the form of tau2-bench's viewer, with the review in a field of its own."""
     item = detail.item
-    metadata = item.extra.metadata
-    target = (opinion.annotator, opinion.target, opinion.criterion)
-    events = [
-        event.event
-        for event in detail.history
-        if (event.annotator, event.target, event.criterion) == target
-    ]
-    review = {
+    review = _make_review_field(detail, opinion)
+    return {
+        "id": f"note_{json_hash([item.id, review], 4)}",
+        "note": _format_note_text(opinion),
+        "author_email": opinion.annotator,
+        "created_at": opinion.time or None,
+        "simulation_id": item.extra.metadata["simulation"],
+        "task_id": (item.group or item.id).removeprefix("task "),
+        "trial": item.extra.metadata["trial"],
+        "source_results_file": _name_results_file(PurePath(detail.run.path)),
+        "simulation_file": None,
+        "error_source": ERROR_SOURCES.get(opinion.fault or ""),
+        "error_type": _find_error_type(opinion),
+        "fcreview": review,
+    }
+
+
+def _make_review_field(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
+    """Return the review with the ids of the events from which it was made."""
+    opinion_key = (opinion.annotator, opinion.target, opinion.criterion)
+    event_ids = []
+    for event in detail.history:
+        if (event.annotator, event.target, event.criterion) == opinion_key:
+            event_ids.append(event.event)
+    return {
         "annotator": opinion.annotator,
         "target": opinion.target,
         "criterion": opinion.criterion,
@@ -241,21 +285,7 @@ def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
         "fault": opinion.fault,
         "tags": opinion.tags,
         "note": opinion.note,
-        "events": events,
-    }
-    return {
-        "id": f"note_{json_hash([item.id, review], 4)}",
-        "note": _format_note_text(opinion),
-        "author_email": opinion.annotator,
-        "created_at": opinion.time or None,
-        "simulation_id": metadata["simulation"],
-        "task_id": (item.group or item.id).removeprefix("task "),
-        "trial": metadata["trial"],
-        "source_results_file": _name_results_file(PurePath(detail.run.path)),
-        "simulation_file": None,
-        "error_source": ERROR_SOURCES.get(opinion.fault or ""),
-        "error_type": _find_error_type(opinion),
-        "fcreview": review,
+        "events": event_ids,
     }
 
 

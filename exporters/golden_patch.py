@@ -57,29 +57,32 @@ def format_issue_report(entries: Sequence[ErrataEntry], *, has_patch: bool) -> s
         f"Each section below shows the current and the corrected answer.{advice}",
         "",
     ]
-    for (title, category), category_entries in entries_by_category.items():
-        heading = f"## {format_code_span(title)}: {format_code_span(category)}"
-        lines += [f"{heading} ({len(category_entries)})", ""]
-        for entry in category_entries:
+    for (title, category), entries_of_category in entries_by_category.items():
+        n_entries = len(entries_of_category)
+        lines.append(f"## {format_code_span(title)}: {format_code_span(category)} ({n_entries})")
+        lines.append("")
+        for entry in entries_of_category:
             lines += _format_issue_section(entry)
             lines.append("")
     return "\n".join(lines)
 
 
 def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
+    """Format the question, both answers, the reasons and the decision as Markdown."""
     yield f"### {format_code_span(entry.id)}"
     yield ""
-    old_answer = format_code_block(_format_json(entry.old), "json")
-    new_answer = format_code_block(_format_json(entry.new), "json")
     yield from format_titled_block("Question", format_code_block(entry.question))
+    old_answer = format_code_block(_format_json(entry.old), "json")
     yield from format_titled_block("Current golden answer", old_answer)
+    new_answer = format_code_block(_format_json(entry.new), "json")
     yield from format_titled_block("Corrected golden answer", new_answer)
     if entry.reasons:
-        yield from format_titled_block("Reason", format_code_block("\n\n".join(entry.reasons)))
+        reasons = format_code_block("\n\n".join(entry.reasons))
+        yield from format_titled_block("Reason", reasons)
 
-    how = RESOLUTION_TEXTS.get(entry.decided_by, "all annotators agree")
+    decision = RESOLUTION_TEXTS.get(entry.decided_by, "all annotators agree")
     names = ", ".join(format_code_span(name) for name in entry.settled_by)
-    yield f"**Resolved**: {how}: {names}"
+    yield f"**Resolved**: {decision}: {names}"
     yield ""
     yield f"**Runs**: {_describe_evidence(entry.evidence)}"
 
@@ -155,23 +158,27 @@ class ResolvedFix:
         return sum(_get_official_or_recomputed_verdict(row) is True for row in self.rows)
 
     def to_errata_entry(self) -> ErrataEntry:
-        messages = self.detail.item.messages
-        failed = tuple(
-            row.model for row in self.rows if _get_official_or_recomputed_verdict(row) is False
-        )
         return ErrataEntry(
             **self._identity_fields,
-            question_hash=hash_question(messages),
+            question_hash=hash_question(self.detail.item.messages),
             old=self.applied.old,
             new=self.applied.new,
-            question=join_user_messages(messages) or self.detail.item.question,
+            question=join_user_messages(self.detail.item.messages) or self.detail.item.question,
             reasons=tuple(list_review_notes(self.label)),
             settled_by=tuple(list_fix_authors(self.label)),
             decided_by=self.label["decided_by"],
             file=self.applied.path.name,
             title=self.detail.run.full_title,
-            evidence=Evidence(len(self.rows), self._n_passing_before, failed),
+            evidence=self._build_evidence(),
         )
+
+    def _build_evidence(self) -> Evidence:
+        """Return how many runs pass with the current golden answer, and which models fail."""
+        failed_models = []
+        for row in self.rows:
+            if _get_official_or_recomputed_verdict(row) is False:
+                failed_models.append(row.model)
+        return Evidence(len(self.rows), self._n_passing_before, tuple(failed_models))
 
     def to_json_object(self, dataset_root: Path) -> dict[str, Any]:
         return self._identity_fields | {
@@ -194,11 +201,15 @@ def list_fix_authors(label: Label) -> list[str]:
     """Return the names of the adjudicators or, if there are none, of the annotators who recorded
     the golden fix.
     """
-    same = [
-        opinion for opinion in label["opinions"] if opinion["golden_fix"] == label["golden_fix"]
-    ]
-    by_adjudicators = [opinion for opinion in same if opinion["act"] == "adjudicate"]
-    return sorted({opinion["annotator"] for opinion in by_adjudicators or same})
+    annotators = set()
+    adjudicators = set()
+    for opinion in label["opinions"]:
+        if opinion["golden_fix"] != label["golden_fix"]:
+            continue
+        annotators.add(opinion["annotator"])
+        if opinion["act"] == "adjudicate":
+            adjudicators.add(opinion["annotator"])
+    return sorted(adjudicators or annotators)
 
 
 def list_review_notes(label: Label) -> list[str]:
@@ -228,25 +239,32 @@ def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
 def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
     """Return the datasets with golden fixes. Print a note for each reason of a rejection."""
     datasets = _group_runs_by_dataset(source)
-    dataset_by_run = {row.run: dataset for dataset in datasets for row in dataset.runs}
+    dataset_by_run = {}
+    for dataset in datasets:
+        for row in dataset.runs:
+            dataset_by_run[row.run] = dataset
 
     n_rejected: Counter[str] = Counter()
-    for chunk in source.iter_label_chunks():
-        for label in chunk:
-            has_fix = any(opinion["golden_fix"] for opinion in label["opinions"])
-            if not has_fix:
-                continue
-            dataset = dataset_by_run[label["run"]]
-            reason = _find_fix_rejection_reason(source, label) or dataset.find_conflict(label)
-            if reason is None:
-                dataset.add_fix(label)
-            else:
-                n_rejected[reason] += 1
+    for label in _iter_labels_with_fix(source):
+        dataset = dataset_by_run[label["run"]]
+        reason = _find_fix_rejection_reason(source, label) or dataset.find_conflict(label)
+        if reason is None:
+            dataset.add_fix(label)
+        else:
+            n_rejected[reason] += 1
 
     for reason, count in n_rejected.items():
         fixes = format_count(count, "golden fix", "golden fixes")
         source.print_note(f"{fixes} rejected: {reason}")
     return [dataset for dataset in datasets if dataset.fixes]
+
+
+def _iter_labels_with_fix(source: ExportSource) -> Iterator[Label]:
+    """Yield the labels to which an annotator recorded a golden fix, agreed or not."""
+    for chunk in source.iter_label_chunks():
+        for label in chunk:
+            if any(opinion["golden_fix"] for opinion in label["opinions"]):
+                yield label
 
 
 def _group_runs_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
@@ -264,17 +282,22 @@ def _group_runs_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
 
 
 def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None:
-    fix = label["golden_fix"]
+    """Return why the golden fix of a label cannot be used, or None if it can."""
     if label["target"] != ITEM:
         return "the fix is on a part of the item. Record it on the whole item."
-    if all(opinion["stale"] for opinion in label["opinions"] if opinion["golden_fix"]):
+    opinions_with_fix = [opinion for opinion in label["opinions"] if opinion["golden_fix"]]
+    if all(opinion["stale"] for opinion in opinions_with_fix):
         return "the answer changed after the review"
+    fix = label["golden_fix"]
     if label["decided_by"] == DISPUTED or fix is None:
         return "annotators disagree. Adjudicate the item."
-    (item,) = source.store.find_items(label["id"], label["run"])[:1]
-    detail = source.store.read_detail(item)
+
+    item_numbers = source.store.find_items(label["id"], label["run"])
+    detail = source.store.read_detail(item_numbers[0])
     problem = source.benchmark_services.explain_golden_fix_rejection(detail.run, detail.item, fix)
-    return f"{label['id']}: {problem}" if problem else None
+    if problem:
+        return f"{label['id']}: {problem}"
+    return None
 
 
 def _apply_fixes_of_dataset(
@@ -288,13 +311,12 @@ def _apply_fixes_of_dataset(
         fixes = _select_fixes_of_run(dataset, row)
         for change in source.benchmark_services.rewrite_golden(plan, fixes):
             if isinstance(change, AppliedGoldenFix):
-                if canonical_json(change.old) != canonical_json(change.new):
+                is_changed = canonical_json(change.old) != canonical_json(change.new)
+                if is_changed:
                     applied_fixes.setdefault(change.item, change)
             elif isinstance(change, Unrepresentable):
-                source.print_note(
-                    f"{row.info.full_title}, {row.run_name}: {change.description}"
-                    f" ({change.count:,})"
-                )
+                run_name = f"{row.info.full_title}, {row.run_name}"
+                source.print_note(f"{run_name}: {change.description} ({change.count:,})")
             elif plan.data and change.path in plan.results:
                 # The file of the run contains a copy of the golden answer.
                 resolved.copies[change.path] = change.content
@@ -317,19 +339,27 @@ def _select_fixes_of_run(dataset: _DatasetRuns, row: RunRow) -> dict[ItemName, A
 def _build_resolved_fix(
     source: ExportSource, dataset: _DatasetRuns, applied: AppliedGoldenFix
 ) -> ResolvedFix:
+    """Combine an applied fix with its label and the rows of its item in all runs of the dataset."""
     category, item_id = applied.item
     label = dataset.fixes[applied.item]
     run_numbers = {row.run for row in dataset.runs}
-    rows = [
-        row
-        for row in source.store.fetch_rows(source.store.find_items(item_id))
-        if row.category == category and row.run in run_numbers
-    ]
-    reviewed_row = next(row for row in rows if row.run == label["run"])
-    detail = source.store.read_detail(reviewed_row.item)
+    rows = []
+    for row in source.store.fetch_rows(source.store.find_items(item_id)):
+        if row.category == category and row.run in run_numbers:
+            rows.append(row)
+    detail = source.store.read_detail(_find_item_of_run(rows, label["run"]))
     return ResolvedFix(detail, label=label, applied=applied, rows=rows)
 
 
+def _find_item_of_run(rows: Sequence[QueueRow], run_number: int) -> int:
+    for row in rows:
+        if row.run == run_number:
+            return row.item
+    raise LookupError(f"run {run_number} has no such item")
+
+
+N_FILE_NAME_LINES = 2
+"""Number of lines with the names of the files, at the start of a diff of `difflib`."""
 NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
 
 
@@ -343,19 +373,23 @@ def format_unified_diff(path: str, old: bytes, new: bytes) -> bytes:
     diff_lines = list(diff_bytes(unified_diff, old_lines, new_lines, b"", b""))
     if not diff_lines:
         return b""
-    lines = diff_lines[2:]  # without the names of the files
 
+    parts = [_format_diff_head(path)]
+    for line in diff_lines[N_FILE_NAME_LINES:]:
+        parts.append(line)
+        if not line.endswith(b"\n"):
+            parts.append(b"\n" + NO_NEWLINE_MARK)
+    return b"".join(parts)
+
+
+def _format_diff_head(path: str) -> bytes:
+    """Return the lines with the names of the old and new file, as git writes them."""
     old_path = _quote_path_for_diff(f"a/{path}")
     new_path = _quote_path_for_diff(f"b/{path}")
     # The program `patch` needs a tab to find the end of a name with spaces.
     end = "\t" if " " in path else ""
     head = f"diff --git {old_path} {new_path}\n--- {old_path}{end}\n+++ {new_path}{end}\n"
-    parts = [head.encode("utf-8", "surrogateescape")]
-    for line in lines:
-        parts.append(line)
-        if not line.endswith(b"\n"):
-            parts.append(b"\n" + NO_NEWLINE_MARK)
-    return b"".join(parts)
+    return head.encode("utf-8", "surrogateescape")
 
 
 def _quote_path_for_diff(path: str) -> str:
@@ -387,45 +421,48 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
 
     Raises ExportError if there is no resolved golden fix.
     """
-    found = collect_resolved_fixes(source)
-    fixes = found.fixes
-    if not fixes:
+    resolved = collect_resolved_fixes(source)
+    if not resolved.fixes:
         raise ExportError(
             "no resolved golden fix to export. Record one with fcreview label --golden-fix, or"
             " adjudicate."
         )
-    root = _write_patch(folder / "golden.patch", found.dataset)
-    if found.copies:
-        run_root = _write_patch(folder / "run.patch", found.copies)
+    dataset_root = _write_patch(folder / "golden.patch", resolved.dataset)
+    if resolved.copies:
+        run_root = _write_patch(folder / "run.patch", resolved.copies)
         source.print_note(
             "run.patch corrects the golden answers in the run files."
             f" Apply it in {run_root} with git apply or patch -p1."
         )
-    lines = (
-        orjson.dumps(each.to_json_object(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes
-    )
-    (folder / "changed.jsonl").write_bytes(b"".join(lines))
-    (folder / "issue.md").write_text(
-        format_issue_report([each.to_errata_entry() for each in fixes], has_patch=True), "utf-8"
-    )
+
+    changed_lines = []
+    entries = []
+    for fix in resolved.fixes:
+        changed_lines.append(orjson.dumps(fix.to_json_object(dataset_root)) + b"\n")
+        entries.append(fix.to_errata_entry())
+    (folder / "changed.jsonl").write_bytes(b"".join(changed_lines))
+    report = format_issue_report(entries, has_patch=True)
+    (folder / "issue.md").write_text(report, "utf-8")
+
     source.print_note(
-        f"golden.patch corrects the dataset. Apply it in {root} with git apply or patch -p1."
+        f"golden.patch corrects the dataset. Apply it in {dataset_root} with git apply or"
+        " patch -p1."
     )
-    source.counts = {"golden answer": len(fixes), "dataset file": len(found.dataset)}
+    source.counts = {"golden answer": len(resolved.fixes), "dataset file": len(resolved.dataset)}
 
 
 def _write_patch(path: Path, new_contents: dict[Path, bytes]) -> Path:
     """Write a patch of files, and return the folder to apply it in."""
-    folders = [
-        each.parent.parent if each.parent.name == "possible_answer" else each.parent
-        for each in new_contents
-    ]
+    folders = []
+    for file in new_contents:
+        # BFCL keeps its golden answers in a folder beside the questions.
+        is_in_answers = file.parent.name == "possible_answer"
+        folders.append(file.parent.parent if is_in_answers else file.parent)
     root = Path(os.path.commonpath(folders))
-    files = sorted(new_contents.items())
-    path.write_bytes(
-        b"".join(
-            format_unified_diff(each.relative_to(root).as_posix(), read_file(each), new)
-            for each, new in files
-        )
-    )
+
+    diffs = []
+    for file, new_content in sorted(new_contents.items()):
+        name = file.relative_to(root).as_posix()
+        diffs.append(format_unified_diff(name, read_file(file), new_content))
+    path.write_bytes(b"".join(diffs))
     return root

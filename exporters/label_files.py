@@ -53,32 +53,48 @@ def read_jsonl(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
 
 
 def _read_label_line(line_number: int, line: bytes) -> Iterator[ImportedReview | InvalidRecord]:
+    """Read the reviews of a line: a label with its reviews in `opinions`, or a single review."""
     try:
-        label = orjson.loads(line)
-    except ValueError:
-        yield InvalidRecord(line_number, "the line is not valid JSON")
-        return
-    if not isinstance(label, dict):
-        yield InvalidRecord(line_number, "the line is not a JSON object")
-        return
-    is_single_review = "opinions" not in label
-    opinions: Any = label.get("opinions", [label])
-    if not isinstance(opinions, list) or not all(isinstance(each, dict) for each in opinions):
-        yield InvalidRecord(line_number, "`opinions` must be a list of objects")
-        return
-    reviews = [opinion for opinion in opinions if _has_review_field(opinion)]
-    if is_single_review and not reviews:
-        yield InvalidRecord(
-            line_number,
-            f"the line has no review. A review has one of the fields {', '.join(REVIEW_FIELDS)}",
-        )
+        label = _parse_label(line)
+        opinions = _list_opinions(label)
+    except ValueError as error:
+        yield InvalidRecord(line_number, str(error))
         return
 
-    for opinion in reviews:
+    is_single_review = "opinions" not in label
+    for opinion in opinions:
         try:
             yield parse_review(line_number, label, opinion, check_scale=is_single_review)
         except ValueError as error:
             yield InvalidRecord(line_number, str(error))
+
+
+def _parse_label(line: bytes) -> dict[str, Any]:
+    """Raises ValueError unless the line is a JSON object."""
+    try:
+        label = orjson.loads(line)
+    except ValueError:
+        raise ValueError("the line is not valid JSON") from None
+    if not isinstance(label, dict):
+        raise ValueError("the line is not a JSON object")
+    return label
+
+
+def _list_opinions(label: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the opinions that contain a review. Raises ValueError for a malformed label, or if a
+    label without `opinions` is no review.
+    """
+    if "opinions" not in label:
+        if not _has_review_field(label):
+            fields = ", ".join(REVIEW_FIELDS)
+            raise ValueError(f"the line has no review. A review has one of the fields {fields}")
+        return [label]
+
+    opinions = label["opinions"]
+    is_list = isinstance(opinions, list)
+    if not is_list or not all(isinstance(opinion, dict) for opinion in opinions):
+        raise ValueError("`opinions` must be a list of objects")
+    return [opinion for opinion in opinions if _has_review_field(opinion)]
 
 
 def _has_review_field(opinion: dict[str, Any]) -> bool:
@@ -100,33 +116,53 @@ def write_csv(source: ExportSource, out: Sink) -> None:
     field_types = source.label_field_types
     out.write(encode_csv([[*field_types, REVIEWS_COLUMN]], "\r\n"))
     for chunk in source.iter_label_chunks():
-        columns = [
-            _format_csv_column(name, field_type, chunk) for name, field_type in field_types.items()
-        ]
+        # Columns are formatted one at a time, which is faster than rows.
+        columns = []
+        for name, field_type in field_types.items():
+            columns.append(_format_csv_column(name, field_type, chunk))
         columns.append([_format_reviews_as_json(label) for label in chunk])
         out.write(encode_csv(zip(*columns, strict=True), "\r\n"))
 
 
 def _format_reviews_as_json(label: Label) -> str:
     opinions = label["opinions"]
-    return orjson.dumps(opinions).decode() if opinions else ""
+    if not opinions:
+        return ""
+    return orjson.dumps(opinions).decode()
 
 
 def _format_csv_column(field_name: str, field_type: DuckDBType, labels: list[Label]) -> list[str]:
+    """Return the cells of a field. Texts and lists that are empty have empty cells."""
     values = [label[field_name] for label in labels]
-    if field_type not in (JSON, FLAG, NUMBER) and not any(values):
+    can_be_false = field_type in (JSON, FLAG, NUMBER)
+    if not can_be_false and not any(values):
         return [""] * len(values)
     if field_name in _FIELD_FORMATTERS:
-        return [
-            format_csv_cell(_FIELD_FORMATTERS[field_name](label)) if label[field_name] else ""
-            for label in labels
-        ]
+        return _format_column_with(_FIELD_FORMATTERS[field_name], field_name, labels)
     if field_type == TEXT:
-        return [
-            "" if not text else format_csv_cell(text) if text[0] in FORMULA_STARTS else text
-            for text in values
-        ]
-    return ["" if value is None or value == [] else format_csv_cell(value) for value in values]
+        return [_format_text_cell(text) for text in values]
+    return [_format_value_cell(value) for value in values]
+
+
+def _format_column_with(
+    format_field: Callable[[Label], Any], field_name: str, labels: list[Label]
+) -> list[str]:
+    cells = []
+    for label in labels:
+        cells.append(format_csv_cell(format_field(label)) if label[field_name] else "")
+    return cells
+
+
+def _format_text_cell(text: str | None) -> str:
+    if not text:
+        return ""
+    # Most texts are no formula, so most cells cost no further call.
+    return format_csv_cell(text) if text[0] in FORMULA_STARTS else text
+
+
+def _format_value_cell(value: Any) -> str:
+    is_empty = value is None or value == []
+    return "" if is_empty else format_csv_cell(value)
 
 
 def format_csv_cell(value: Any) -> str:
@@ -139,11 +175,12 @@ def format_csv_cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return str(value)
+
     elements = value if isinstance(value, list) else [value]
-    texts = (
-        orjson.dumps(each).decode() if isinstance(each, (dict, list)) else str(each)
-        for each in elements
-    )
+    texts = []
+    for element in elements:
+        is_json = isinstance(element, (dict, list))
+        texts.append(orjson.dumps(element).decode() if is_json else str(element))
     return format_csv_cell("; ".join(texts))
 
 

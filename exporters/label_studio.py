@@ -53,20 +53,17 @@ def write_tasks(source: ExportSource, out: Sink) -> None:
 
 def convert_label_to_task(label: Label) -> dict[str, Any]:
     """Convert a label to a task. Automatic verdicts become predictions, reviews annotations."""
-    data = {name: value for name, value in label.items() if name not in ("automatic", "opinions")}
-    data |= {
-        "text": _format_task_text(label),
-        "choices": [{"value": word} for word in get_scale_words(label["criterion"])],
-        "labels": [{"value": name} for name in _list_given_labels(label)],
-    }
+    criterion = label["criterion"]
+    data = dict(label)
+    automatic_verdicts = data.pop("automatic")
+    opinions = data.pop("opinions")
+    data["text"] = _format_task_text(label)
+    data["choices"] = [{"value": word} for word in get_scale_words(criterion)]
+    data["labels"] = [{"value": name} for name in _list_given_labels(label)]
     return {
         "data": data,
-        "predictions": [
-            _make_prediction(label["criterion"], verdict) for verdict in label["automatic"]
-        ],
-        "annotations": [
-            _make_annotation(label["criterion"], opinion) for opinion in label["opinions"]
-        ],
+        "predictions": [_make_prediction(criterion, verdict) for verdict in automatic_verdicts],
+        "annotations": [_make_annotation(criterion, opinion) for opinion in opinions],
     }
 
 
@@ -112,6 +109,7 @@ def _format_task_text(label: Label) -> str:
 def _make_opinion_results(
     criterion: str, opinion: dict[str, Any], meta: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
+    """Yield the result of each control of the task that an opinion or automatic verdict sets."""
     value = opinion["value"]
     if isinstance(value, list):
         yield _make_control_result("labels", value, meta)
@@ -124,9 +122,8 @@ def _make_opinion_results(
     if opinion.get("note"):
         yield _make_control_result("note", [opinion["note"]], meta)
     if opinion.get("golden_fix") is not None:
-        yield _make_control_result(
-            "golden_fix", [orjson.dumps(opinion["golden_fix"]).decode()], meta
-        )
+        json_text = orjson.dumps(opinion["golden_fix"]).decode()
+        yield _make_control_result("golden_fix", [json_text], meta)
 
 
 def _make_control_result(
@@ -175,12 +172,10 @@ def read_tasks(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
 
 
 def _read_annotations(number: int, task: Mapping[str, Any]) -> Iterator[ImportedReview]:
-    annotations = [
-        annotation
-        for annotation in task.get("annotations") or ()
-        if not annotation.get("was_cancelled")
-    ]
-    for annotation in annotations:
+    """Yield the reviews of the annotations that are not cancelled and not empty."""
+    for annotation in task.get("annotations") or ():
+        if annotation.get("was_cancelled"):
+            continue
         opinion = _read_opinion(task["data"], annotation)
         has_content = any(opinion.get(name) is not None for name in OPINION_FIELDS)
         if has_content:
@@ -192,17 +187,15 @@ def _read_opinion(task_data: Mapping[str, Any], annotation: Mapping[str, Any]) -
     and time; else they are those of Label Studio.
     """
     opinion: dict[str, Any] = {}
+    exported_meta: dict[str, Any] = {}
     for result in annotation["result"]:
         opinion |= _read_control_result(task_data, result)
+        # All results of an annotation have the same metadata.
+        exported_meta = exported_meta or result.get("meta") or {}
 
-    meta: dict[str, Any] = {}
-    for result in annotation["result"]:
-        if result.get("meta"):
-            meta = result["meta"]
-            break
-    if meta.get("digest") == _hash_opinion(opinion):
-        return opinion | {name: meta.get(name) for name in META_FIELDS}
-
+    is_unchanged = exported_meta.get("digest") == _hash_opinion(opinion)
+    if is_unchanged:
+        return opinion | {name: exported_meta.get(name) for name in META_FIELDS}
     return opinion | {
         "annotator": _read_annotator_name(annotation),
         "act": "adjudicate" if annotation.get("ground_truth") else "review",
@@ -213,10 +206,10 @@ def _read_opinion(task_data: Mapping[str, Any], annotation: Mapping[str, Any]) -
 def _read_control_result(task_data: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the field of an opinion that a control sets. Empty for an unknown control."""
     control = result["from_name"]
-    kind = "choices" if CONTROL_TYPES.get(control) == "choices" else "text"
-    texts = result["value"][kind]
-    if isinstance(texts, str):
-        texts = [texts]
+    has_choices = CONTROL_TYPES.get(control) == "choices"
+    content = result["value"]["choices" if has_choices else "text"]
+    # Label Studio writes a single text without a list.
+    texts = [content] if isinstance(content, str) else content
 
     if control == "verdict":
         return {"value": parse_answer(task_data.get("criterion", CORRECT), texts[0])}

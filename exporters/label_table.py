@@ -103,16 +103,21 @@ class _Table:
         """Raises ValueError if the names of the columns are not clear, or if no column can
         contain a review.
         """
-        names = [name.strip() for name in cells]
-        columns = {name: position for position, name in enumerate(names) if name}
-        doubles = sorted({name for name in columns if names.count(name) > 1})
-        if doubles:
-            raise ValueError(f"the first row has several columns {doubles[0]!a}")
-        if REVIEWS_COLUMN not in columns and not columns.keys() & set(REVIEW_FIELDS):
-            wanted = ", ".join((REVIEWS_COLUMN, *REVIEW_FIELDS))
-            raise ValueError(
-                f"the table has no reviews. Reviews are in one of the columns {wanted}"
-            )
+        columns: dict[str, int] = {}
+        repeated_names = set()
+        for position, cell in enumerate(cells):
+            name = cell.strip()
+            if name in columns:
+                repeated_names.add(name)
+            if name:
+                columns[name] = position
+        if repeated_names:
+            raise ValueError(f"the first row has several columns {min(repeated_names)!a}")
+
+        can_contain_review = REVIEWS_COLUMN in columns or columns.keys() & set(REVIEW_FIELDS)
+        if not can_contain_review:
+            names = ", ".join((REVIEWS_COLUMN, *REVIEW_FIELDS))
+            raise ValueError(f"the table has no reviews. Reviews are in one of the columns {names}")
         return cls(columns)
 
     def read_row(
@@ -120,13 +125,12 @@ class _Table:
     ) -> Iterator[ImportedReview | InvalidRecord]:
         """Yield the reviews of a row. An empty result means that the row has no review."""
         try:
-            if any(cells[max(self.columns.values()) + 1 :]):
+            last_column = max(self.columns.values())
+            if any(cells[last_column + 1 :]):
                 raise ValueError("the row has more cells than the first row")
             label = self._read_label(cells)
-            opinions = [(opinion, False) for opinion in self._read_exported_reviews(cells)]
-            written = self._read_written_review(cells)
-            if written is not None:
-                opinions.append((written, True))
+            exported_reviews = self._read_exported_reviews(cells)
+            written_review = self._read_written_review(cells)
         except _CellError as error:
             yield self._make_invalid_record(number, error.column, str(error))
             return
@@ -134,11 +138,16 @@ class _Table:
             yield InvalidRecord(number, str(error))
             return
 
-        for opinion, is_written in opinions:
+        for review in exported_reviews:
             try:
-                yield parse_review(number, label, opinion, check_scale=is_written)
+                yield parse_review(number, label, review, check_scale=False)
             except ValueError as error:
-                column = REVIEWS_COLUMN if not is_written else _find_column_in_message(str(error))
+                yield self._make_invalid_record(number, REVIEWS_COLUMN, str(error))
+        if written_review is not None:
+            try:
+                yield parse_review(number, label, written_review, check_scale=True)
+            except ValueError as error:
+                column = _find_column_in_message(str(error))
                 yield self._make_invalid_record(number, column, str(error))
 
     def _make_invalid_record(self, number: int, column: str, reason: str) -> InvalidRecord:
@@ -166,6 +175,7 @@ class _Table:
         return {name: text for name, text in label.items() if text}
 
     def _read_exported_reviews(self, cells: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the reviews in the cell of the column `REVIEWS_COLUMN`, a JSON list."""
         text = self._get_cell(cells, REVIEWS_COLUMN)
         if not text.strip():
             return []
@@ -175,32 +185,41 @@ class _Table:
             raise _CellError(
                 REVIEWS_COLUMN, "the cell is not valid JSON. Was it cut off or changed?"
             ) from None
-        if not isinstance(opinions, list) or not all(
-            isinstance(opinion, dict) for opinion in opinions
-        ):
+        if not isinstance(opinions, list):
             raise _CellError(REVIEWS_COLUMN, "the cell is not a list of objects")
-        return [
-            opinion
-            for opinion in opinions
-            if any(opinion.get(name) is not None for name in REVIEW_FIELDS)
-        ]
+
+        reviews = []
+        for opinion in opinions:
+            if not isinstance(opinion, dict):
+                raise _CellError(REVIEWS_COLUMN, "the cell is not a list of objects")
+            if any(opinion.get(name) is not None for name in REVIEW_FIELDS):
+                reviews.append(opinion)
+        return reviews
 
     def _read_written_review(self, cells: Sequence[str]) -> dict[str, Any] | None:
-        is_exported = REVIEWS_COLUMN in self.columns
-        review: dict[str, Any] = {
+        """Return the review that the other columns contain, or None if they are empty.
+
+        In an exported table, some columns have facts about all reviews, so only the verdict and the
+        note can be of a new review.
+        """
+        values: dict[str, Any] = {
             VERDICT_KEY: self._read_verdict(cells),
             "note": self._get_cell(cells, "note"),
         }
+        is_exported = REVIEWS_COLUMN in self.columns
         if not is_exported:
-            review["fault"] = self._get_cell(cells, "fault")
-            review["tags"] = self._read_tags(cells)
-            review["golden_fix"] = self._read_json(cells, "golden_fix")
-        review = {name: value for name, value in review.items() if value not in (None, "", [])}
+            values["fault"] = self._get_cell(cells, "fault")
+            values["tags"] = self._read_tags(cells)
+            values["golden_fix"] = self._read_json(cells, "golden_fix")
+
+        review = {}
+        for name, value in values.items():
+            if value not in (None, "", []):
+                review[name] = value
         if not review:
             return None
-
-        for name in ("annotator", "time"):
-            review[name] = self._get_cell(cells, name)
+        review["annotator"] = self._get_cell(cells, "annotator")
+        review["time"] = self._get_cell(cells, "time")
         review["blind"] = self._read_flag(cells, "blind")
         return review
 

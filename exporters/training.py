@@ -31,7 +31,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import DISPUTED, is_same_verdict
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item
 from fcreview.model.json_value import canonical_json, to_plain_json
-from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.review import ITEM_CORRECT, Opinion
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
@@ -93,18 +93,18 @@ class CorrectedGoldens:
         return CorrectedGolden(detail.item.golden, erratum.who)
 
     def _find_valid_fix(self, detail: ItemDetail) -> GoldenFix | None:
+        """Return the fix of the item's golden answer, if the benchmark accepts it."""
         item = detail.item
         run = detail.run
-        fix = self._fixes.get(
-            (
-                run.benchmark,
-                run.generation,
-                run.language,
-                item.category,
-                item.id,
-                item.golden_hash or "",
-            )
+        key = (
+            run.benchmark,
+            run.generation,
+            run.language,
+            item.category,
+            item.id,
+            item.golden_hash or "",
         )
+        fix = self._fixes.get(key)
         if fix is None:
             return None
         services = self._source.benchmark_services
@@ -116,24 +116,30 @@ def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey,
     """Return the golden fix of each golden answer, from the reviews of all runs, or None if
     fixes differ.
     """
+    fixes: dict[AnswerKey, GoldenFix | None] = {}
+    for label in _iter_labels_with_fix(source):
+        if not _has_usable_fix(label, min_annotators):
+            continue
+        key = tuple(str(label[name] or "") for name in ANSWER_KEY_FIELDS)
+        fix = GoldenFix(label["golden_fix"], list_fix_authors(label))
+        first_fix = fixes.setdefault(key, fix)
+        if first_fix is None:
+            continue
+        if canonical_json(first_fix.content) != canonical_json(fix.content):
+            fixes[key] = None
+    return fixes
+
+
+def _iter_labels_with_fix(source: ExportSource) -> Iterator[Label]:
+    """Yield the labels of all runs that have a golden fix, agreed or not."""
     from fcreview.store.label_fields import LabelSelection
     from fcreview.store.rows import View
 
-    fixes: dict[AnswerKey, GoldenFix | None] = {}
     for lines in source.store.iter_label_batches(View(), LabelSelection("reviewed")):
         for line in lines:
-            if '"golden_fix":{' not in line:
-                continue  # without the cost of parsing the label
-            label = orjson.loads(line)
-            if not _has_usable_fix(label, min_annotators):
-                continue
-
-            key = tuple(str(label[name] or "") for name in ANSWER_KEY_FIELDS)
-            fix = GoldenFix(label["golden_fix"], list_fix_authors(label))
-            known = fixes.setdefault(key, fix)
-            if known is not None and canonical_json(known.content) != canonical_json(fix.content):
-                fixes[key] = None
-    return fixes
+            # Most labels have no fix. This test costs less than parsing them.
+            if '"golden_fix":{' in line:
+                yield orjson.loads(line)
 
 
 def _has_usable_fix(label: Label, min_annotators: int) -> bool:
@@ -202,8 +208,10 @@ class _RowCounts:
 
     def count_row(self, item: _ReviewedItem, *, is_corrected: bool) -> None:
         self.rows += 1
-        self.benchmark += item.is_benchmark
-        self.corrected += is_corrected
+        if item.is_benchmark:
+            self.benchmark += 1
+        if is_corrected:
+            self.corrected += 1
         self.titles[item.title] += 1
 
 
@@ -215,27 +223,37 @@ def write_sft_rows(source: ExportSource, out: Sink) -> None:
     counts = _RowCounts()
     digests_of_corrected_rows: set[bytes] = set()
     for item in _iter_reviewed_items(source):
-        corrected = None
-        if item.correction is not None and not options.exclude_benchmark_goldens:
-            corrected = _build_golden_reply(item)
-        if corrected is not None:
-            messages = [*corrected.messages[:-1], corrected.reply]
-            content = {"messages": _encode_messages(messages, options), "reply": "golden"}
+        corrected_messages = _select_corrected_messages(item, options)
+        is_corrected = corrected_messages is not None
+        messages = corrected_messages
+        if messages is None:
+            messages = _select_training_messages(item, options)
+        if messages is None:
+            continue
+
+        reply_kind = "golden" if is_corrected else "model"
+        content = {"messages": _encode_messages(messages, options), "reply": reply_kind}
+        if is_corrected:
             # The runs of several models give the same row, because its reply is not theirs.
             digest = _hash_row(content, item)
             if digest in digests_of_corrected_rows:
                 continue
             digests_of_corrected_rows.add(digest)
-        else:
-            own_messages = _select_training_messages(item, options)
-            if own_messages is None:
-                continue
-            content = {"messages": _encode_messages(own_messages, options), "reply": "model"}
-
-        is_corrected = corrected is not None
         out.write(_encode_row(item, content, options, is_corrected=is_corrected))
         counts.count_row(item, is_corrected=is_corrected)
     _set_counts_and_dataset_card(source, "sft", counts)
+
+
+def _select_corrected_messages(
+    item: _ReviewedItem, options: TrainingOptions
+) -> list[ChatMessage] | None:
+    """Return the conversation with the corrected golden calls as its reply, if there are any."""
+    if item.correction is None or options.exclude_benchmark_goldens:
+        return None
+    corrected = _build_golden_reply(item)
+    if corrected is None:
+        return None
+    return [*corrected.messages[:-1], corrected.reply]
 
 
 def _hash_row(content: JsonObject, item: _ReviewedItem) -> bytes:
@@ -246,27 +264,32 @@ def _hash_row(content: JsonObject, item: _ReviewedItem) -> bytes:
 def write_preference_pairs(source: ExportSource, out: Sink) -> None:
     """Write pairs of a right and a wrong reply. A question has at most `max_pairs` pairs."""
     options = source.selection.training
-    items_by_question: dict[tuple[str, ...], list[_ReviewedItem]] = {}
-    for item in _iter_reviewed_items(source):
-        if item.passes is not None:
-            items_by_question.setdefault(item.key, []).append(item)
-    questions = list(items_by_question.values())
+    questions = _group_items_by_question(source)
     tasks = _group_trials_by_task(questions)
 
     counts = _RowCounts()
     n_pairs: Counter[tuple[str, ...]] = Counter()
-    written: set[bytes] = set()
+    written_rows: set[bytes] = set()
     for pair in _iter_preference_pairs(questions, tasks, options):
         is_corrected = pair.kind == "golden" and pair.wrong.correction is not None
         row = _encode_row(pair.wrong, pair.to_row(options), options, is_corrected=is_corrected)
         question = pair.right.key
-        if n_pairs[question] >= options.max_pairs or row in written:
+        if n_pairs[question] >= options.max_pairs or row in written_rows:
             continue
-        written.add(row)
-        n_pairs[question] += 1
         out.write(row)
+        written_rows.add(row)
+        n_pairs[question] += 1
         counts.count_row(pair.wrong, is_corrected=is_corrected)
     _set_counts_and_dataset_card(source, "preference", counts)
+
+
+def _group_items_by_question(source: ExportSource) -> list[list[_ReviewedItem]]:
+    """Group the items with a verdict. Several runs can have items of the same question."""
+    items_by_question: dict[tuple[str, ...], list[_ReviewedItem]] = {}
+    for item in _iter_reviewed_items(source):
+        if item.passes is not None:
+            items_by_question.setdefault(item.key, []).append(item)
+    return list(items_by_question.values())
 
 
 def _group_trials_by_task(questions: Sequence[list[_ReviewedItem]]) -> list[list[_ReviewedItem]]:
@@ -278,7 +301,8 @@ def _group_trials_by_task(questions: Sequence[list[_ReviewedItem]]) -> list[list
         for item in items:
             if item.group is None or not item.golden_hash:
                 continue
-            benchmark_and_category = item.key[:4]
+            # Everything but the id, which differs between trials.
+            *benchmark_and_category, _ = item.key
             task = (*benchmark_and_category, item.run, item.group, item.golden_hash, item.question)
             tasks.setdefault(task, []).append(item)
     return list(tasks.values())
@@ -291,14 +315,14 @@ def _set_counts_and_dataset_card(
     source.counts["row"] = counts.rows
     if not counts.rows:
         return
-    source.make_card = lambda file: _make_dataset_card(
-        file, format_name, source.selection.training, counts
-    )
+
+    options = source.selection.training
+    source.make_card = lambda file_name: _make_dataset_card(file_name, format_name, options, counts)
     if counts.benchmark:
+        n_rows = format_count(counts.rows, "row")
         source.print_note(
-            f"warning: {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain data from"
-            " a benchmark."
-            " A model trained on them has seen the test set."
+            f"warning: {counts.benchmark:,} of {n_rows} contain data from a benchmark. A model"
+            " trained on them has seen the test set."
         )
 
 
@@ -306,14 +330,13 @@ def _make_dataset_card(
     file_name: str, format_name: str, options: TrainingOptions, counts: _RowCounts
 ) -> str:
     n_rows = format_count(counts.rows, "row")
-    path = json.dumps(file_name, ensure_ascii=False)
     lines = [
         "---",
         "configs:",
         "- config_name: default",
         "  data_files:",
         "  - split: train",
-        f"    path: {path}",
+        f"    path: {json.dumps(file_name, ensure_ascii=False)}",
         "---",
         "",
         f"# Training rows: {format_name}",
@@ -328,21 +351,27 @@ def _make_dataset_card(
             "",
         ]
 
-    automatic = ", and unreviewed items with an automatic verdict" if options.trust_rule else ""
     n_annotators = format_count(options.agreed, "annotator")
+    n_corrected = format_count(counts.corrected, "row")
+    verdicts = f"a verdict by at least {n_annotators} or by an adjudicator"
+    if options.trust_rule:
+        verdicts += ", and unreviewed items with an automatic verdict"
     lines += [
         f"* The file has {n_rows} in the format of {options.flavour}.",
-        f"* The rows come from items with a verdict by at least {n_annotators} or by an"
-        f" adjudicator{automatic}.",
-        f"* Annotators corrected the golden calls of {format_count(counts.corrected, 'row')}.",
+        f"* The rows come from items with {verdicts}.",
+        f"* Annotators corrected the golden calls of {n_corrected}.",
     ]
     for title, n_rows_of_title in counts.titles.items():
         name = json.dumps(title, ensure_ascii=False)
         lines.append(f"* {name}: {format_count(n_rows_of_title, 'row')}")
-    return "\n".join([*lines, ""])
+    lines.append("")
+    return "\n".join(lines)
 
 
 def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
+    """Yield the items with a usable verdict or a corrected golden answer. Print how many were left
+    out as incidents.
+    """
     options = source.selection.training
     goldens = CorrectedGoldens(source, options.agreed)
     n_incidents = 0
@@ -351,21 +380,25 @@ def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
             passes = _get_usable_verdict(detail, options)
             correction = goldens.find_corrected_golden(detail)
             # A correction from another run does not add an item without a verdict.
-            is_own = detail.item.extra.erratum is not None or any(
-                each.golden_fix for each in detail.opinions
-            )
-            if passes is None and (correction is None or not is_own):
+            has_own_correction = correction is not None and _has_own_correction(detail)
+            if passes is None and not has_own_correction:
                 continue
             # The text of a failure is no reply of the model, whatever verdict it has.
             if detail.row.is_incident and not options.include_incidents:
                 n_incidents += 1
                 continue
             yield _build_reviewed_item(detail, passes, correction)
+
     if n_incidents:
-        source.print_note(
-            f"{format_count(n_incidents, 'incident')} left out. Use --include-incidents to keep"
-            " them"
-        )
+        incidents = format_count(n_incidents, "incident")
+        source.print_note(f"{incidents} left out. Use --include-incidents to keep them")
+
+
+def _has_own_correction(detail: ItemDetail) -> bool:
+    """Whether an erratum or a review of this run corrects the golden answer."""
+    if detail.item.extra.erratum is not None:
+        return True
+    return any(opinion.golden_fix for opinion in detail.opinions)
 
 
 def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
@@ -374,21 +407,25 @@ def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | 
     """
     human = detail.row.human
     if isinstance(human, bool):
-        opinions = [
-            opinion
-            for opinion in detail.opinions
-            if (opinion.target, opinion.criterion) == ITEM_CORRECT and not opinion.stale
-        ]
-        is_adjudicated = any(opinion.is_adjudication for opinion in opinions)
-        agreeing = {opinion.annotator for opinion in opinions if opinion.verdict is human}
-        if is_adjudicated or len(agreeing) >= options.agreed:
-            return human
-        return None
-
+        return human if _is_verdict_agreed(detail, human, options.agreed) else None
     if human == DISPUTED or not options.trust_rule:
         return None
     verdict = detail.row.effective
     return verdict if isinstance(verdict, bool) else None
+
+
+def _is_verdict_agreed(detail: ItemDetail, verdict: bool, min_annotators: int) -> bool:
+    """Whether an adjudicator reviewed the item, or enough annotators gave this verdict on it."""
+    agreeing_annotators = set()
+    for opinion in detail.opinions:
+        is_on_item = (opinion.target, opinion.criterion) == ITEM_CORRECT
+        if opinion.stale or not is_on_item:
+            continue
+        if opinion.is_adjudication:
+            return True
+        if opinion.verdict is verdict:
+            agreeing_annotators.add(opinion.annotator)
+    return len(agreeing_annotators) >= min_annotators
 
 
 def _build_reviewed_item(
@@ -399,9 +436,9 @@ def _build_reviewed_item(
     opinions = [opinion for opinion in detail.opinions if opinion.target == ITEM]
     faults = {opinion.fault for opinion in opinions}
     notes = [opinion.note for opinion in opinions if opinion.note]
-    is_model_wrong = faults <= set(MODEL_FAULTS)
 
     # If something else is at fault, the reply may be right, so it is no example of a wrong one.
+    is_model_wrong = faults <= set(MODEL_FAULTS)
     messages: list[ChatMessage] = []
     if passes or is_model_wrong or correction is not None:
         messages = _build_messages_with_dotted_names(item)
@@ -411,14 +448,7 @@ def _build_reviewed_item(
         passes=passes,
         messages=messages,
         tools=make_tool_definitions(item.functions),
-        source={
-            "benchmark": run.benchmark,
-            "version": run.generation,
-            "model": run.model,
-            "run": detail.row.run,
-            "run_name": detail.row.run_name,
-            "annotators": sorted({opinion.annotator for opinion in opinions}),
-        },
+        source=_build_row_source(detail, opinions),
         reason="; ".join(notes) or item.first_difference or item.error_type or "",
         golden=item.golden if correction is None else correction.calls,
         correction=correction,
@@ -432,19 +462,36 @@ def _build_reviewed_item(
     )
 
 
+def _build_row_source(detail: ItemDetail, opinions: Sequence[Opinion]) -> JsonObject:
+    """Return the field of a row that says which run and which annotators it comes from."""
+    run = detail.run
+    return {
+        "benchmark": run.benchmark,
+        "version": run.generation,
+        "model": run.model,
+        "run": detail.row.run,
+        "run_name": detail.row.run_name,
+        "annotators": sorted({opinion.annotator for opinion in opinions}),
+    }
+
+
 def _build_messages_with_dotted_names(item: Item) -> list[ChatMessage]:
     """Return the messages, with the names of functions as in their docs.
 
     Models with native calls write `a_b` for the function `a.b`.
     """
-    docs_names = [str(function.get("name")) for function in item.functions]
-    name_by_written_name = {name.replace(".", "_"): name for name in docs_names}
+    docs_name_by_written_name = {}
+    for function in item.functions:
+        docs_name = str(function.get("name"))
+        docs_name_by_written_name[docs_name.replace(".", "_")] = docs_name
+
     messages = build_chat_messages(item)
     for message in messages:
-        message.calls = [
-            replace(call, name=name_by_written_name.get(call.name, call.name))
-            for call in message.calls
-        ]
+        calls = []
+        for call in message.calls:
+            docs_name = docs_name_by_written_name.get(call.name, call.name)
+            calls.append(replace(call, name=docs_name))
+        message.calls = calls
     return messages
 
 
@@ -460,28 +507,35 @@ def _select_training_messages(
     messages = _drop_messages_hidden_from_model(item.messages)
     while messages and messages[-1].role != "assistant":
         messages.pop()
-    if not messages or not all(
-        _is_complete_reply(each) for each in messages if each.role == "assistant"
-    ):
-        return None
+
+    roles = {message.role for message in messages}
     # The model may have seen or written a message of an unknown role, for which chat formats have
     # no place.
-    if any(each.role == "other" for each in messages):
+    if "assistant" not in roles or "user" not in roles or "other" in roles:
         return None
-    if options.exclude_benchmark_goldens and any(each.is_given for each in messages):
+    replies = [message for message in messages if message.role == "assistant"]
+    if not all(_is_complete_reply(reply) for reply in replies):
         return None
-    return messages if any(each.role == "user" for each in messages) else None
+    # The benchmark gives the model some replies, such as golden calls of earlier turns.
+    has_given_reply = any(message.is_given for message in messages)
+    if has_given_reply and options.exclude_benchmark_goldens:
+        return None
+    return messages
 
 
 def _drop_messages_hidden_from_model(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    return [each for each in messages if each.role not in ("log", "state") and not each.is_for_user]
+    shown_messages = []
+    for message in messages:
+        if message.role not in ("log", "state") and not message.is_for_user:
+            shown_messages.append(message)
+    return shown_messages
 
 
 def _is_complete_reply(reply: ChatMessage) -> bool:
     """Whether a reply has content or calls, and all its calls were decoded."""
-    return bool(reply.content or reply.calls) and all(
-        call.arguments is not None for call in reply.calls
-    )
+    if not reply.content and not reply.calls:
+        return False
+    return all(call.arguments is not None for call in reply.calls)
 
 
 @dataclass(slots=True)
@@ -509,26 +563,37 @@ def _iter_preference_pairs(
     task_groups: Sequence[list[_ReviewedItem]],
     options: TrainingOptions,
 ) -> Iterator[_Pair]:
+    """Yield the pairs of each kind: replies of two runs, a golden and a wrong reply, and replies
+    in two trials of a task. Of equal pairs, the caller writes the first.
+    """
     for items in question_groups:
         yield from _pair_replies(items, "runs")
     if not options.exclude_benchmark_goldens:
         for items in question_groups:
-            for item in items:
-                pair = None if item.passes else _pair_with_golden(item)
-                if pair is not None:
-                    yield pair
+            yield from _pair_with_goldens(items)
     for items in task_groups:
         yield from _pair_replies(items, "trials")
 
 
+def _pair_with_goldens(items: Sequence[_ReviewedItem]) -> Iterator[_Pair]:
+    for item in items:
+        if item.passes:
+            continue
+        pair = _pair_with_golden(item)
+        if pair is not None:
+            yield pair
+
+
 def _pair_replies(items: Sequence[_ReviewedItem], pair_kind: PairKind) -> Iterator[_Pair]:
-    right = [each for each in items if each.passes]
-    wrong = [each for each in items if each.passes is False and each.is_model_wrong]
-    for one, other in product(right, wrong):
-        if pair_kind == "trials" or one.run != other.run:
-            pair = _pair_first_different_replies(one, other, pair_kind)
-            if pair is not None:
-                yield pair
+    """Yield a pair of each right and each wrong item. Only trials may be of the same run."""
+    right_items = [item for item in items if item.passes]
+    wrong_items = [item for item in items if item.passes is False and item.is_model_wrong]
+    for right_item, wrong_item in product(right_items, wrong_items):
+        if right_item.run == wrong_item.run and pair_kind != "trials":
+            continue
+        pair = _pair_first_different_replies(right_item, wrong_item, pair_kind)
+        if pair is not None:
+            yield pair
 
 
 def _pair_first_different_replies(
@@ -564,31 +629,46 @@ def _can_be_pair(chosen: ChatMessage, rejected: ChatMessage) -> bool:
 
 def _make_message_key(message: ChatMessage) -> tuple[Any, ...]:
     """Return a key that is equal for equal messages. The text beside calls does not count."""
-    calls = tuple((call.name, canonical_json(call.arguments)) for call in message.calls)
-    return message.role, message.content if not calls else "", calls
+    if not message.calls:
+        return message.role, message.content
+    calls = [(call.name, canonical_json(call.arguments)) for call in message.calls]
+    return message.role, tuple(calls)
 
 
 def _has_equal_calls(first: ChatMessage, second: ChatMessage) -> bool:
     """Whether the calls of both replies are equal, compared as golden and predicted calls are."""
+    if not first.calls:
+        return False
     golden_calls = []
     for index, call in enumerate(first.calls):
-        arguments = {
-            name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()
-        }
-        golden_calls.append(replace(call, side="golden", index=index, arguments=arguments))
-    return bool(golden_calls) and _has_accepted_calls(golden_calls, second)
+        accepted_values = {}
+        for name, value in (call.arguments or {}).items():
+            accepted_values[name] = AcceptedValues([value])
+        golden_calls.append(replace(call, side="golden", index=index, arguments=accepted_values))
+    return _has_accepted_calls(golden_calls, second)
 
 
 def _pair_with_golden(item: _ReviewedItem) -> _Pair | None:
+    """Return a pair of the golden reply and the item's wrong reply. None if the reply may be right,
+    or if the golden calls cannot replace it.
+    """
     is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
-    found = _build_golden_reply(item) if is_wrong else None
-    if found is None:
+    if not is_wrong:
         return None
-    messages, chosen = found
-    if not _is_complete_reply(messages[-1]) or _has_accepted_calls(item.golden, messages[-1]):
+    golden_reply = _build_golden_reply(item)
+    if golden_reply is None:
+        return None
+
+    *prompt, wrong_reply = golden_reply.messages
+    if not _is_complete_reply(wrong_reply) or _has_accepted_calls(item.golden, wrong_reply):
         return None
     return _Pair(
-        messages[:-1], chosen=chosen, rejected=messages[-1], right=item, wrong=item, kind="golden"
+        prompt,
+        chosen=golden_reply.reply,
+        rejected=wrong_reply,
+        right=item,
+        wrong=item,
+        kind="golden",
     )
 
 
@@ -604,12 +684,7 @@ def _build_golden_reply(item: _ReviewedItem) -> _GoldenReply | None:
     conversation ends with its only reply, and the golden calls are in one step.
     """
     messages = _drop_messages_hidden_from_model(item.messages)
-    replies = [
-        message for message in messages if message.role == "assistant" and not message.is_given
-    ]
-    ends_with_only_reply = len(replies) == 1 and messages[-1] is replies[0]
-    has_question = any(message.role == "user" for message in messages)
-    if not ends_with_only_reply or not has_question or not item.golden:
+    if not item.golden or not _ends_with_only_reply(messages):
         return None
 
     steps = {(call.turn, call.step) for call in item.golden}
@@ -622,55 +697,78 @@ def _build_golden_reply(item: _ReviewedItem) -> _GoldenReply | None:
     return _GoldenReply(messages, ChatMessage("assistant", calls=calls, ids=ids))
 
 
+def _ends_with_only_reply(messages: Sequence[ChatMessage]) -> bool:
+    """Whether a conversation with a question ends with the only reply of the model. A reply that
+    the benchmark gives does not count.
+    """
+    replies = []
+    for message in messages:
+        if message.role == "assistant" and not message.is_given:
+            replies.append(message)
+    if len(replies) != 1 or messages[-1] is not replies[0]:
+        return False
+    return any(message.role == "user" for message in messages)
+
+
 def _has_accepted_calls(golden_calls: Sequence[Call], reply: ChatMessage) -> bool:
-    return len(golden_calls) == len(reply.calls) and all(
-        pair.state in "=~" for pair in align_calls(list(golden_calls), reply.calls)
-    )
+    """Whether the reply has an equal or equivalent call for each golden call, and no others."""
+    if len(golden_calls) != len(reply.calls):
+        return False
+    pairs = align_calls(list(golden_calls), reply.calls)
+    return all(pair.state in "=~" for pair in pairs)
 
 
 def _build_first_accepted_call(golden_call: Call) -> Call:
-    arguments = golden_call.arguments or {}
-    accepted = {
-        name: each
-        for name, each in arguments.items()
-        if isinstance(each, AcceptedValues) and each.any_of
-    }
-    values = {name: _get_first_accepted_value(each.any_of[0]) for name, each in accepted.items()}
-    return Call("predicted", golden_call.name, arguments=values)
+    """Return a call with the first accepted value of each argument. An argument without accepted
+    values is omitted.
+    """
+    arguments = {}
+    for name, accepted in (golden_call.arguments or {}).items():
+        if isinstance(accepted, AcceptedValues) and accepted.any_of:
+            arguments[name] = _get_first_accepted_value(accepted.any_of[0])
+    return Call("predicted", golden_call.name, arguments=arguments)
 
 
 def _get_first_accepted_value(value: Any) -> Any:
-    if isinstance(value, GoldenObject):
-        return {
-            name: _get_first_accepted_value(each.any_of[0])
-            for name, each in value.fields.items()
-            if each.any_of
-        }
-    return [_get_first_accepted_value(each) for each in value] if isinstance(value, list) else value
+    """Return a value in which each golden object has the first accepted value of each field."""
+    if isinstance(value, list):
+        return [_get_first_accepted_value(element) for element in value]
+    if not isinstance(value, GoldenObject):
+        return value
+    fields = {}
+    for name, accepted in value.fields.items():
+        if accepted.any_of:
+            fields[name] = _get_first_accepted_value(accepted.any_of[0])
+    return fields
 
 
 def _encode_messages(messages: Sequence[ChatMessage], options: TrainingOptions) -> list[JsonObject]:
-    return [_encode_message(each, options) for each in messages]
+    return [_encode_message(message, options) for message in messages]
 
 
 def _encode_message(message: ChatMessage, options: TrainingOptions) -> JsonObject:
     encoded: JsonObject = {"role": message.role, "content": message.content}
     if message.role == "tool":
-        encoded |= {"name": message.name or "tool", "tool_call_id": message.call_id or ""}
+        encoded["name"] = message.name or "tool"
+        encoded["tool_call_id"] = message.call_id or ""
     elif message.calls and message.role == "assistant":
-        encoded["tool_calls"] = [
-            {
-                "id": call_id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": arguments},
-            }
-            for call, call_id in zip(message.calls, message.ids, strict=True)
-            for plain in [to_plain_json(call.arguments)]
-            for arguments in [
-                json.dumps(plain, ensure_ascii=False) if options.flavour == "openai" else plain
-            ]
-        ]
+        tool_calls = []
+        for call, call_id in zip(message.calls, message.ids, strict=True):
+            tool_calls.append(_encode_tool_call(call, call_id, options))
+        encoded["tool_calls"] = tool_calls
     return encoded
+
+
+def _encode_tool_call(call: Call, call_id: str, options: TrainingOptions) -> JsonObject:
+    arguments: Any = to_plain_json(call.arguments)
+    if options.flavour == "openai":
+        # OpenAI's format has the arguments as a JSON text.
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
 
 
 def _encode_row(
@@ -680,10 +778,16 @@ def _encode_row(
     *,
     is_corrected: bool,
 ) -> bytes:
+    """Encode a row as a line of JSON, with the tools and the origin of the item."""
     tools: Any = to_plain_json(item.tools)
+    golden_authors: list[str] = []
+    if item.correction is not None and is_corrected:
+        golden_authors += item.correction.authors
+
     row = dict(row_content)
+    # TRL's format has the tools as a JSON text.
     row["tools"] = tools if options.flavour == "openai" else json.dumps(tools, ensure_ascii=False)
-    authors = list(item.correction.authors) if item.correction is not None and is_corrected else []
-    row |= {"id": item.key[-1], "source": item.source | {"golden_by": authors}}
+    row["id"] = item.key[-1]
+    row["source"] = item.source | {"golden_by": golden_authors}
     row["contains_benchmark"] = item.is_benchmark
     return orjson.dumps(to_plain_json(row)) + b"\n"

@@ -44,6 +44,25 @@ def run(cli: Cli, tmp_path: Path) -> Path:
     return tmp_path / "many"
 
 
+def create_queue(
+    cli: Cli,
+    run: Path,
+    *,
+    size: int,
+    name: str = "pilot",
+    annotators: str = "ann",
+    seed: int | None = 3,
+    where: str = "",
+) -> Any:
+    """Draw a sample of items with `queue create`. With the seed None, it differs each time."""
+    options = ["--name", name, "--size", str(size), "--annotators", annotators]
+    if seed is not None:
+        options += ["--seed", str(seed)]
+    if where:
+        options += ["--where", where]
+    return cli("queue", "create", run, *options)
+
+
 def label_items(cli: Cli, run: Path, tmp_path: Path, verdicts: dict[str, str]) -> None:
     lines = "".join(
         json.dumps({"id": name, "value": verdict == "pass"}) + "\n"
@@ -97,19 +116,7 @@ def test_reviewed_failures_give_no_interval(cli: Cli, run: Path, tmp_path: Path)
 
 @pytest.mark.sweep
 def test_other_reviews_do_not_enlarge_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "20",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=20)
     label_items(
         cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
     )
@@ -139,19 +146,7 @@ def test_other_reviews_do_not_enlarge_sample(cli: Cli, run: Path, tmp_path: Path
 @pytest.mark.sweep
 def test_skipped_sample_items_widen_headline(cli: Cli, run: Path, tmp_path: Path) -> None:
     """Only failing items of the sample are labelled. The others count as skipped."""
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "20",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=20)
     picked = {PATH.format(at) for at in range(0, ITEMS, 3)} & set(queue_items(cli, run, "pilot"))
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in picked})
     one = estimate_simple_python(cli, run)
@@ -162,19 +157,7 @@ def test_skipped_sample_items_widen_headline(cli: Cli, run: Path, tmp_path: Path
 
 
 def test_labels_in_queue_order_count_before_completion(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "20",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=20)
     queue = json.loads((run / ".fcreview" / "queues" / "pilot.json").read_text())
     order = [queue["items"][at]["key"]["id"] for at in queue["shares"][0]["order"]]
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in order[:12]})
@@ -187,19 +170,7 @@ def test_two_queues_are_one_sample_with_joint_probabilities(
     cli: Cli, run: Path, tmp_path: Path
 ) -> None:
     for name in ("pilot", "more"):
-        cli(
-            "queue",
-            "create",
-            run,
-            "--name",
-            name,
-            "--size",
-            "20",
-            "--annotators",
-            "ann",
-            "--seed",
-            "3",
-        )
+        create_queue(cli, run, name=name, size=20)
         label_items(
             cli, run, tmp_path, {item: true_verdict(item) for item in queue_items(cli, run, name)}
         )
@@ -216,19 +187,7 @@ def test_two_queues_are_one_sample_with_joint_probabilities(
 def test_sample_disagreements_are_undecided_until_adjudicated(
     cli: Cli, run: Path, tmp_path: Path
 ) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "20",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=20)
     names = queue_items(cli, run, "pilot")
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in names})
     for name in names[:2]:
@@ -267,19 +226,7 @@ def estimate_simple_python(cli: Cli, run: Path) -> dict[str, Any]:
 
 
 def test_headline_covers_truth_with_unsure_wrong_items(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "40",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=40)
     names = queue_items(cli, run, "pilot")
     label_items(
         cli, run, tmp_path, {name: "pass" for name in names if true_verdict(name) == "pass"}
@@ -314,19 +261,7 @@ def test_headline_covers_truth_with_unsure_wrong_items(cli: Cli, run: Path, tmp_
 def test_single_undecided_item_of_a_small_sample_gives_a_range(
     cli: Cli, run: Path, tmp_path: Path
 ) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "40",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=40)
     names = queue_items(cli, run, "pilot")
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in names[1:]})
     mark_unsure(run, names[:1])
@@ -341,19 +276,7 @@ def test_single_undecided_item_of_a_small_sample_gives_a_range(
 
 
 def test_undecided_sample_explains_missing_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "5",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=5)
     mark_unsure(run, queue_items(cli, run, "pilot"))
     one = estimate_simple_python(cli, run)
     assert one["low"] is None and one["method"] == "undecided"
@@ -362,19 +285,7 @@ def test_undecided_sample_explains_missing_interval(cli: Cli, run: Path, tmp_pat
 
 
 def test_report_and_estimate_show_same_figures(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "20",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=20)
     label_items(
         cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
     )
@@ -404,19 +315,7 @@ def test_report_and_estimate_show_same_figures(cli: Cli, run: Path, tmp_path: Pa
 
 @pytest.mark.sweep
 def test_sample_is_extended_to_target_width(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "20",
-        "--annotators",
-        "ann,bob",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=20, annotators="ann,bob")
     first = queue_items(cli, run, "pilot")
     refused = cli("queue", "extend", run, "--name", "pilot")
     assert refused.code == 1 and "the queue has no reviewed items" in refused.err
@@ -463,19 +362,7 @@ def test_sample_is_extended_to_target_width(cli: Cli, run: Path, tmp_path: Path)
 
 @pytest.mark.sweep
 def test_invalid_extension_is_reported_in_one_line(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "20",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=20)
     label_items(
         cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
     )
@@ -493,19 +380,7 @@ def test_invalid_extension_is_reported_in_one_line(cli: Cli, run: Path, tmp_path
 
 @pytest.mark.sweep
 def test_changed_population_is_no_random_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--where",
-        "-human:any",
-        "--size",
-        "20",
-        "--annotators",
-        "ann",
-    )
+    create_queue(cli, run, size=20, seed=None, where="-human:any")
     label_items(
         cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
     )
@@ -589,19 +464,7 @@ def test_acebench_languages_have_combined_interval(cli: Cli, samples: Path, tmp_
 
 
 def test_signing_sheet_names_figure_design_and_hashes(cli: Cli, run: Path, tmp_path: Path) -> None:
-    cli(
-        "queue",
-        "create",
-        run,
-        "--name",
-        "pilot",
-        "--size",
-        "20",
-        "--annotators",
-        "ann",
-        "--seed",
-        "3",
-    )
+    create_queue(cli, run, size=20)
     label_items(
         cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")}
     )

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 MAX_CONFIG_BYTES = 1_000_000  # size limit of the configuration file, in bytes
 MAX_ERROR_LENGTH = 300  # of the message of the TOML parser, which can quote the file
+MAX_THEME_LENGTH = 100  # number of characters that are read of the name of a theme
 MAX_TEAMS_BYTES = 1_000_000  # size limit of `teams.json`, in bytes
 MAX_REASONS = 9  # limit of `reasons`, because each reason has a digit key
 DEFAULT_FOLLOW = 5.0  # default of the setting `follow`, in seconds
@@ -60,7 +61,7 @@ SCORERS_ERROR = (
 
 
 def _check_string_list(error_text: str, value: Any) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise ValueError(error_text)
     return value
 
@@ -110,7 +111,7 @@ def _check_reasons(value: Any) -> tuple[str, ...]:
 
 
 def _check_string_table(setting: str, example: str, value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
         raise ValueError(f"[{setting}] must have lines such as {example}")
     return value
 
@@ -233,11 +234,12 @@ class Config:
         """Dataset folders, with `~` and relative paths resolved."""
         # `os.path.expanduser` accepts `~x` without a user x, for which `Path.expanduser` raises an
         # error.
-        return [self.file.parent / os.path.expanduser(each) for each in self.data]  # noqa: PTH111
+        return [self.file.parent / os.path.expanduser(folder) for folder in self.data]  # noqa: PTH111
 
 
 def locate_config_file() -> Path:
-    if path := os.environ.get("FCREVIEW_CONFIG"):
+    path = os.environ.get("FCREVIEW_CONFIG")
+    if path:
         return Path(path)
     return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "config.toml"
 
@@ -246,7 +248,10 @@ def find_user_folder(variable_name: str, default_parent: str) -> Path:
     """Return the subfolder `fcreview` of the folder in an environment variable, or of
     `default_parent`.
     """
-    return Path(os.environ.get(variable_name) or Path(default_parent).expanduser()) / "fcreview"
+    parent = os.environ.get(variable_name)
+    if parent:
+        return Path(parent) / "fcreview"
+    return Path(default_parent).expanduser() / "fcreview"
 
 
 def locate_theme_file() -> Path:
@@ -258,12 +263,18 @@ def load_theme(config: Config) -> str | None:
     """Return the theme that the user chose in the app, else the theme of the configuration, else
     None.
     """
+    return _load_theme_of_app() or config.theme or config.colours
+
+
+def _load_theme_of_app() -> str | None:
+    """Return the theme that the user chose in the app. None if there is no such theme."""
     from fcreview.tui.themes import resolve_theme_name
 
-    chosen = None
-    with suppress(OSError, ValueError):
-        chosen = resolve_theme_name(locate_theme_file().read_text("utf-8")[:100])
-    return chosen or config.theme or config.colours
+    try:
+        saved_name = locate_theme_file().read_text("utf-8")
+    except (OSError, ValueError):
+        return None
+    return resolve_theme_name(saved_name[:MAX_THEME_LENGTH])
 
 
 def save_theme(name: str) -> None:

@@ -104,8 +104,7 @@ RunOption = Annotated[
 ]
 QUEUE_HELP = (
     "Item order (failures, dataset, disagreement, unreviewed, random or stratified), item selection"
-    " (judged, uncertain"
-    " or suspects), or a queue from `fcreview queue create`."
+    " (judged, uncertain or suspects), or a queue from `fcreview queue create`."
 )
 QueueOption = Annotated[str, option("--queue NAME", QUEUE_HELP)]
 QueueOrDefaultOption = Annotated[
@@ -144,13 +143,11 @@ ERRATA_HELP = (
 )
 DECODER_HELP = (
     "Decoder for BFCL responses (docs/bfcl-decoders.md). fcreview remembers it for the run; `model`"
-    " restores the"
-    " default."
+    " restores the default."
 )
 EVALUATOR_HELP = (
     f"Version of ACEBench's rules: {', '.join(EVALUATORS)} or auto (docs/acebench.md). fcreview"
-    " remembers it for the"
-    " run."
+    " remembers it for the run."
 )
 VERDICT_FROM_HELP = (
     "Scorer of an Inspect log, or a key of its score, whose value is the verdict (docs/inspect.md),"
@@ -159,13 +156,11 @@ VERDICT_FROM_HELP = (
 )
 SCORE_HELP = (
     "Score folder of results that have another model name. fcreview remembers it; `none` forgets"
-    " it. You can repeat the"
-    " option."
+    " it. You can repeat the option."
 )
 LANGUAGE_HELP = (
     "Language of the dataset, such as zh, if no folder name tells it. fcreview remembers it for the"
-    " run; `auto`"
-    " restores the default."
+    " run; `auto` restores the default."
 )
 MAP_HELP = (
     "Mapping file that says where everything is in the files (docs/mapping.md). fcreview remembers"
@@ -212,38 +207,62 @@ def workspace_command(
     `extra_options` and `common_options` are names in `SHARED_OPTIONS`. `path_argument` specifies
     the PATH argument: `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
     """
-    names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common_options}]
+    shared_names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common_options}]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        first, *own = signature(command).parameters.values()
-        specs = {"path": path_argument} | {
-            each.name: (hints[each.name], each.default) for each in own
-        }
-        json_option = {"as_json": specs.pop("as_json")} if "as_json" in specs else {}
-        specs |= {name: SHARED_OPTIONS[name] for name in names} | json_option
+        options_parameter, *_ = signature(command).parameters
+        specs = _build_parameter_specs(command, path_argument, shared_names)
 
         @wraps(command)
         def run_command(**arguments: Any) -> None:
-            paths, shared = arguments.pop("path"), {name: arguments.pop(name) for name in names}
-            if "decoder" in shared:
-                shared["decoder"] = parse_decoder(shared["decoder"])
-                shared["evaluator"] = parse_evaluator(shared["evaluator"])
-            arguments[first.name] = WorkspaceOptions(
-                [paths] if isinstance(paths, Path) else paths or [], **shared
-            )
+            values = {name: arguments.pop(name) for name in ("path", *shared_names)}
+            arguments[options_parameter] = _build_workspace_options(values)
             command(**arguments)
 
-        run_command.__signature__ = Signature(  # type: ignore[attr-defined]
-            [
+        # Typer reads the arguments and options from the signature.
+        parameters = []
+        for name, (type_, default) in specs.items():
+            parameters.append(
                 Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=type_)
-                for name, (type_, default) in specs.items()
-            ]
-        )
+            )
+        run_command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         run_command.__annotations__ = {name: type_ for name, (type_, _) in specs.items()}
         return run_command
 
     return decorate
+
+
+def _build_parameter_specs(
+    command: Callable[..., None], path_argument: ParameterSpec, shared_names: Sequence[str]
+) -> dict[str, ParameterSpec]:
+    """Return the parameters of a command in the order of its help: the path, the parameters of the
+    command itself, the shared options, and --json.
+    """
+    types = get_type_hints(command, include_extras=True)
+    _, *own_parameters = signature(command).parameters.values()
+    specs: dict[str, ParameterSpec] = {"path": path_argument}
+    for parameter in own_parameters:
+        specs[parameter.name] = (types[parameter.name], parameter.default)
+    json_option = specs.pop("as_json", None)
+    for name in shared_names:
+        specs[name] = SHARED_OPTIONS[name]
+    if json_option is not None:
+        specs["as_json"] = json_option
+    return specs
+
+
+def _build_workspace_options(values: dict[str, Any]) -> WorkspaceOptions:
+    """Build the options from the values of the path and of the shared options of a command."""
+    fields = dict(values)
+    path_or_paths = fields.pop("path")
+    if isinstance(path_or_paths, Path):
+        paths = [path_or_paths]
+    else:
+        paths = path_or_paths or []
+    if "decoder" in fields:
+        fields["decoder"] = parse_decoder(fields["decoder"])
+        fields["evaluator"] = parse_evaluator(fields["evaluator"])
+    return WorkspaceOptions(paths, **fields)
 
 
 def parse_decoder(name: str | None) -> str | None:

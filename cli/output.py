@@ -279,7 +279,7 @@ def format_cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return sanitize(value if isinstance(value, str) else str(value))
+    return sanitize(str(value))
 
 
 def format_run_heading(
@@ -467,9 +467,12 @@ def format_figure(table: Table, *, max_width: int = 60, page_width: int | None =
     """
     rows = []
     for row in table.rows:
-        first, *others = row.texts
-        indented = TEXT_INDENT * row.level + first
-        rows.append([indented] if row.is_heading else [indented, *others])
+        first_text, *other_texts = row.texts
+        indented_text = TEXT_INDENT * row.level + first_text
+        if row.is_heading:
+            rows.append([indented_text])
+        else:
+            rows.append([indented_text, *other_texts])
     return format_table(
         table.titles,
         rows,

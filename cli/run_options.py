@@ -37,12 +37,12 @@ def set_options_and_errata(
     command for later commands.
     """
     saved = SavedRunOptions(workspace)
-    unsuitable = find_runs_without_score(plans, options.verdict_from)
+    runs_without_score = find_runs_without_score(plans, options.verdict_from)
     for plan in plans:
-        given = dict(options.import_options)
-        if plan.run.path in unsuitable:
-            del given["verdict_from"]
-        saved.update_run(plan, given)
+        options_of_run = dict(options.import_options)
+        if plan.run.path in runs_without_score:
+            del options_of_run["verdict_from"]
+        saved.update_run(plan, options_of_run)
         if options.name is not None:
             saved.set_name(plan, options.name)
         plan.run.name = saved.get_name(plan) or find_configured_name(plan.run, config)

@@ -29,10 +29,8 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'"
-    " 'unsafe-inline';"
-    " font-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri"
-    " 'none';"
-    " frame-ancestors 'none'",
+    " 'unsafe-inline'; font-src 'self'; img-src 'self' data:; connect-src 'self'; form-action"
+    " 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     # with `no-referrer`, browsers send the origin of forms as `null`

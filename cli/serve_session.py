@@ -124,7 +124,8 @@ class SessionProcess(AppService):
         self._downloads = downloads
         self._transfers = receiver.transfers
         self._transfer_tasks: set[asyncio.Task[None]] = set()
-        self._is_exiting = self._is_stopping = False
+        self._is_exiting = False
+        self._is_stopping = False
         self._starting = asyncio.Lock()
 
     async def _close_websocket(self) -> None:

@@ -223,9 +223,9 @@ def import_and_report_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
 def _parse_options(option_fields: dict[str, Any]) -> WorkspaceOptions:
     """Build the options from JSON, in which paths are texts."""
     fields = dict(option_fields)
-    fields["paths"] = [Path(path) for path in option_fields["paths"]]
-    if option_fields["data"]:
-        fields["data"] = [Path(path) for path in option_fields["data"]]
+    for name in ("paths", "data", "score"):
+        if option_fields[name]:
+            fields[name] = [Path(path) for path in option_fields[name]]
     if option_fields["workspace"]:
         fields["workspace"] = Path(option_fields["workspace"])
     return WorkspaceOptions(**fields)

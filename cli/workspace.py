@@ -441,8 +441,8 @@ def _raise_if_queue_reveals_verdicts(queue: str) -> None:
     if queue in VERDICT_QUEUES:
         blind_queues = [name for name in BUILTIN_QUEUES if name not in VERDICT_QUEUES]
         raise UsageError(
-            f"--queue {queue} reveals verdicts. With --blind, choose {', '.join(blind_queues)} or"
-            " a queue file"
+            f"--queue {queue} reveals verdicts. With --blind, choose {', '.join(blind_queues)} or a"
+            " queue file"
         )
 
 

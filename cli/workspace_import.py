@@ -548,8 +548,8 @@ class _DatasetChooser:
         plan_as_before = self._find_same_run(plan, existing_folders or self._data_option)
         if self._data_option and earlier_folders:
             problem = (
-                f"--data has no dataset for this run, so fcreview uses {earlier_folders[0]} from"
-                " an earlier command"
+                f"--data has no dataset for this run, so fcreview uses {earlier_folders[0]} from an"
+                " earlier command"
             )
             plan_as_before.issues.append(
                 ImportIssue(plan.run.path, None, what=problem, severity="notice")
@@ -635,8 +635,8 @@ def _print_reimport_reason(summary: ImportSummary) -> None:
         count = format_count(summary.n_upgraded, "run")
         pronoun = "it" if summary.n_upgraded == 1 else "them"
         print_message(
-            f"fcreview: another version of fcreview had imported {count}. This version has"
-            f" imported {pronoun} again; your reviews are unchanged"
+            f"fcreview: another version of fcreview had imported {count}. This version has imported"
+            f" {pronoun} again; your reviews are unchanged"
         )
 
 

@@ -51,12 +51,14 @@ def _sanitize_file_name(name: str) -> str:
 
 
 def _reserve_unique_name(name: str, used_names: set[str]) -> str:
-    found, number = name, 1
-    while found.casefold() in used_names:
+    """Return the name, with a number if a file has it. Some file systems ignore case."""
+    unique_name = name
+    number = 1
+    while unique_name.casefold() in used_names:
         number += 1
-        found = f"{name}~{number}"
-    used_names.add(found.casefold())
-    return found
+        unique_name = f"{name}~{number}"
+    used_names.add(unique_name.casefold())
+    return unique_name
 
 
 def make_trajectory(detail: ItemDetail) -> JsonObject:

@@ -412,8 +412,12 @@ def _is_control_character(char: str) -> bool:
 
 
 def _split_at_line_feeds(content: bytes) -> list[bytes]:
-    *lines, last = content.split(b"\n")
-    return [line + b"\n" for line in lines] + ([last] if last else [])
+    """Split at line feeds only, which the lines keep. `splitlines` would split at `\\r` too."""
+    *complete_lines, last_line = content.split(b"\n")
+    lines = [line + b"\n" for line in complete_lines]
+    if last_line:
+        lines.append(last_line)
+    return lines
 
 
 def write_golden_patch(source: ExportSource, folder: Path) -> None:
@@ -431,8 +435,8 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     if resolved.copies:
         run_root = _write_patch(folder / "run.patch", resolved.copies)
         source.print_note(
-            "run.patch corrects the golden answers in the run files."
-            f" Apply it in {run_root} with git apply or patch -p1."
+            f"run.patch corrects the golden answers in the run files. Apply it in {run_root} with"
+            f" git apply or patch -p1."
         )
 
     changed_lines = []
@@ -445,8 +449,8 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     (folder / "issue.md").write_text(report, "utf-8")
 
     source.print_note(
-        f"golden.patch corrects the dataset. Apply it in {dataset_root} with git apply or"
-        " patch -p1."
+        f"golden.patch corrects the dataset. Apply it in {dataset_root} with git apply or patch"
+        " -p1."
     )
     source.counts = {"golden answer": len(resolved.fixes), "dataset file": len(resolved.dataset)}
 

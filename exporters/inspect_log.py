@@ -219,24 +219,27 @@ def _find_wrong_metrics(path: Path) -> list[str]:
 
 
 def _get_metric_values(log: Any) -> dict[str, Any]:
-    scores = log.results.scores if log.results is not None else ()
-    values: dict[str, Any] = {}
-    for score in scores:
+    return {name: metric.value for name, metric in _iter_named_metrics(log)}
+
+
+def _iter_named_metrics(log: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (name, metric). Several scorers and reducers can have the same metric."""
+    if log.results is None:
+        return
+    for score in log.results.scores:
         for key, metric in score.metrics.items():
-            values[f"{score.name} {score.reducer or ''} {key}"] = metric.value
-    return values
+            yield f"{score.name} {score.reducer or ''} {key}", metric
 
 
 def _list_kept_metrics(log: Any) -> set[str]:
     """Return the metrics that keep their values because fcreview cannot recompute them, such as
     random ones.
     """
-    kept: set[str] = set()
-    for score in log.results.scores if log.results is not None else ():
-        for key, metric in score.metrics.items():
-            if (metric.metadata or {}).get(KEPT_METRIC):
-                kept.add(f"{score.name} {score.reducer or ''} {key}")
-    return kept
+    kept_metrics: set[str] = set()
+    for name, metric in _iter_named_metrics(log):
+        if (metric.metadata or {}).get(KEPT_METRIC):
+            kept_metrics.add(name)
+    return kept_metrics
 
 
 def _is_equal_metric_value(first: Any, second: Any) -> bool:

@@ -130,21 +130,24 @@ def _make_control_result(
     control_name: str, texts: list[str], meta: dict[str, Any]
 ) -> dict[str, Any]:
     kind = CONTROL_TYPES.get(control_name, "textarea")
-    value = {"choices" if kind == "choices" else "text": texts}
+    value_key = "choices" if kind == "choices" else "text"
     return {
         "from_name": control_name,
         "to_name": "text",
         "type": kind,
-        "value": value,
+        "value": {value_key: texts},
         "meta": meta,
     }
 
 
 def _hash_opinion(opinion: Mapping[str, Any]) -> str:
-    content = [
-        opinion.get(name) or None if name != "value" else opinion.get(name)
-        for name in OPINION_FIELDS
-    ]
+    """Return a hash of the fields that an annotator can change. Only as a value, an empty text or
+    list differs from none.
+    """
+    content = []
+    for name in OPINION_FIELDS:
+        field_value = opinion.get(name)
+        content.append(field_value if name == "value" else field_value or None)
     return json_hash(content, 8)
 
 

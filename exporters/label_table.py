@@ -259,5 +259,8 @@ def _find_column_in_message(message: str) -> str:
 
 def _format_column_letters(position: int) -> str:
     """Return the letters of a column in a spreadsheet: A for 0, AA for 26."""
-    quotient, letter = divmod(position, 26)
-    return (_format_column_letters(quotient - 1) if quotient else "") + chr(ord("A") + letter)
+    quotient, remainder = divmod(position, 26)
+    last_letter = chr(ord("A") + remainder)
+    if quotient == 0:
+        return last_letter
+    return _format_column_letters(quotient - 1) + last_letter

@@ -30,10 +30,19 @@ def format_signing_sheet(sheet: SigningSheet) -> Iterator[str]:
     yield sheet.title
     yield "=" * min(len(sheet.title), WIDTH)
     for entry in sheet.entries:
-        label = entry.label
-        for paragraph in entry.lines or ("–",):
-            for line in textwrap.wrap(paragraph, WIDTH - LABEL_WIDTH) or [""]:
-                yield f"{label:<{LABEL_WIDTH}}{line}"
-                label = ""
+        yield from _format_entry(entry)
     yield ""
-    yield f"{'signed':<{LABEL_WIDTH}}{'_' * 30}  {'date':<6}{'_' * 14}"
+    signature_line = "_" * 30
+    date_line = "_" * 14
+    yield f"{'signed':<{LABEL_WIDTH}}{signature_line}  {'date':<6}{date_line}"
+
+
+def _format_entry(entry: SheetEntry) -> Iterator[str]:
+    """Yield the wrapped paragraphs. Only the first line has the label."""
+    label = entry.label
+    paragraphs = entry.lines or ("–",)
+    for paragraph in paragraphs:
+        rows = textwrap.wrap(paragraph, WIDTH - LABEL_WIDTH) or [""]
+        for row in rows:
+            yield f"{label:<{LABEL_WIDTH}}{row}"
+            label = ""

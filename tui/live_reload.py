@@ -524,7 +524,10 @@ class LiveReload:
     @property
     def _item_panes(self) -> list[ItemPane]:
         """Item panes of all open screens. The topmost pane is last."""
-        return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
+        panes: list[ItemPane] = []
+        for screen in self._app.screen_stack:
+            panes += screen.query(ItemPane)
+        return panes
 
     def _find_new_runs(self, result: ReloadResult) -> tuple[int, ...]:
         """Return the numbers of the opened runs after the import, or of the shown runs if the

@@ -55,7 +55,7 @@ class SignalShutdown:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._quit_app: Callable[[int], object] | None = None
         self._hangup_poll: select.epoll | None = None
-        self._previous_handlers = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
+        self._previous_handlers = {number: signal.getsignal(number) for number in SHUTDOWN_SIGNALS}
         self._terminal_attributes = _read_terminal_attributes()
 
     def __enter__(self) -> SignalShutdown:

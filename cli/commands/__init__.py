@@ -174,10 +174,14 @@ def load_command(
 
     Return the module, and the command's function or its subcommands by name.
     """
-    function = name.replace("-", "_")
-    module = importlib.import_module(f"fcreview.cli.commands.{MODULES.get(name, function)}")
-    found = (getattr(module, each, None) for each in ("COMMANDS", function, f"{function}_"))
-    return module, next(each for each in found if each is not None)
+    function_name = name.replace("-", "_")
+    module_name = MODULES.get(name, function_name)
+    module = importlib.import_module(f"fcreview.cli.commands.{module_name}")
+    # A name that Python uses itself, such as `open`, has an underscore at its end.
+    for attribute in ("COMMANDS", function_name, f"{function_name}_"):
+        if hasattr(module, attribute):
+            return module, getattr(module, attribute)
+    raise LookupError(f"the module {module_name} has no command {name}")
 
 
 def _add_command(program: typer.Typer, name: str) -> None:

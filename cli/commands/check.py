@@ -60,10 +60,12 @@ def check(
         checks = session.store.check_runs(session.select_runs(run), limits)
         failed_runs = session.failed_runs
     if as_json:
-        emit_json(*(each.as_json() for each in checks))
+        for run_check in checks:
+            emit_json(run_check.as_json())
     else:
         _print_checks(checks)
-    if failed_runs or not all(each.is_ok for each in checks):
+    has_problem = not all(run_check.is_ok for run_check in checks)
+    if failed_runs or has_problem:
         raise typer.Exit(EXIT_FAILURE)
 
 

@@ -220,10 +220,12 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
 
 
 def _measure_columns(table: Sequence[Sequence[str]]) -> list[int]:
-    return [
-        min(max(display_width(cell) for cell in column), MAX_COLUMN)
-        for column in zip(*table, strict=True)
-    ]
+    """Return the width of the widest cell of each column, at most `MAX_COLUMN`."""
+    widths = []
+    for cells in zip(*table, strict=True):
+        widest = max(display_width(cell) for cell in cells)
+        widths.append(min(widest, MAX_COLUMN))
+    return widths
 
 
 def _print_table_line(cells: Sequence[str], widths: Sequence[int], headers: Sequence[str]) -> None:

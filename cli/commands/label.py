@@ -222,8 +222,8 @@ class ReviewOptions:
     def _check_golden_wrong(self) -> None:
         if self.criterion != CORRECT or self.fault not in (None, "golden"):
             raise UsageError(
-                "golden-wrong sets the fault and applies to the criterion correct. Omit --fault"
-                " and --criterion"
+                "golden-wrong sets the fault and applies to the criterion correct. Omit --fault and"
+                " --criterion"
             )
 
 

@@ -131,13 +131,12 @@ def _print_errata_conflicts(merged: MergedErrata) -> None:
             f"fcreview: {name}: the workspaces correct this golden answer differently. This"
             " workspace keeps its own"
         )
+
+    message = f"All errata of the other workspace are in .fcreview/{merged.kept_as}"
     n_more = len(merged.conflicts) - MAX_CONFLICTS
-    rest = ""
     if n_more > 0:
-        rest = f"There are {format_count(n_more, 'more conflict')}. "
-    print_message(
-        f"fcreview: {rest}All errata of the other workspace are in .fcreview/{merged.kept_as}"
-    )
+        message = f"There are {format_count(n_more, 'more conflict')}. {message}"
+    print_message(f"fcreview: {message}")
 
 
 T = TypeVar("T")

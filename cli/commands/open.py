@@ -217,13 +217,15 @@ def show_app(
         watcher=watcher,
         start_options=start_options,
     )
+    switch = run_app(session, app)
     if start != "adjudicate":
         view = View(runs=view.runs)  # `switch` contains the position in the queue
-    while (switch := run_app(session, app)) is not None:
+    while switch is not None:
         session = create_session_for(session, switch.annotator)
         watcher = watcher.create_copy() if watcher is not None else None
         app = make_app(session, view, blind=blind, start=start, watcher=watcher, switch=switch)
         discard_pending_keys()
+        switch = run_app(session, app)
 
 
 def create_session_for(session: WorkspaceSession, annotator: str) -> WorkspaceSession:
@@ -342,14 +344,13 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
 
     Raises SystemExit if the return code of the app is not 0.
     """
-    with sync_team_in_background(session) as app.session.team:
-        reviewed = app.run()
-    if reviewed:
+    with sync_team_in_background(session) as team:
+        app.session.team = team
+        n_reviewed = app.run()
+    if n_reviewed:
+        items = format_count(n_reviewed, "item")
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
-        print_message(
-            f"{format_count(reviewed, 'item')} reviewed. The reviews are in"
-            f" {format_cell(str(journal))}"
-        )
+        print_message(f"{items} reviewed. The reviews are in {format_cell(str(journal))}")
     if app.return_code:
         raise SystemExit(app.return_code)
     return app.next_switch
@@ -400,7 +401,7 @@ def _copy_lake_items_to_store(
     megabytes = workspace.store.stat().st_size / 1e6
     folder = sanitize(str(workspace.root))
     print_message(
-        f"fcreview: copied {format_count(n_items, 'item')} ({megabytes:.1f} MB) to {folder}."
-        " You can open this folder without the lake"
+        f"fcreview: copied {format_count(n_items, 'item')} ({megabytes:.1f} MB) to {folder}. You"
+        " can open this folder without the lake"
     )
     return replace(session, workspace=workspace, _store=None, _runs=[])

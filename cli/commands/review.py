@@ -129,7 +129,9 @@ class ReviewLoop:
     """Prints items, reads the user's answers and records them."""
 
     def __init__(self, store: Store, view: View, reviews: Session) -> None:
-        self._store, self._view, self._reviews = store, view, reviews
+        self._store = store
+        self._view = view
+        self._reviews = reviews
         self._recorder = ReviewRecorder(
             reviews, lambda _: "", is_judged_queue=view.queue == "judged"
         )

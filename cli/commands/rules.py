@@ -160,8 +160,8 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
     n_runs = len({id(flip.run) for flip in flips})
     scope = f"{format_count(n_items, 'item')}, {format_count(n_runs, 'run')}"
     emit(
-        f"The rule changes {format_count(len(flips), 'verdict')} ({scope}):"
-        f" {len(flips_to_pass):,} from fail to pass, {len(flips_to_fail):,} from pass to fail"
+        f"The rule changes {format_count(len(flips), 'verdict')} ({scope}): {len(flips_to_pass):,}"
+        f" from fail to pass, {len(flips_to_fail):,} from pass to fail"
     )
     emit()
     rows = []
@@ -226,8 +226,7 @@ RuleArgument = Annotated[
     argument(
         "RULE",
         "number-equal, default-omittable, ignore-case, power-notation or 'accept PREDICTED for"
-        " GOLDEN'. Add 'in"
-        " ARGUMENT', 'of FUNCTION' or 'on BENCHMARK' to limit the rule.",
+        " GOLDEN'. Add 'in ARGUMENT', 'of FUNCTION' or 'on BENCHMARK' to limit the rule.",
     ),
 ]
 

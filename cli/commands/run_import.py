@@ -195,8 +195,8 @@ def _import_to_lake(
 def _check_lake_options(options: WorkspaceOptions, *, is_on_cluster: bool) -> None:
     if options.workspace is not None:
         raise UsageError(
-            "--workspace has no effect with --lake. Pass --workspace to the commands that read"
-            " the lake"
+            "--workspace has no effect with --lake. Pass --workspace to the commands that read the"
+            " lake"
         )
     if is_on_cluster and options.name is not None:
         raise UsageError("--name has no effect with --dask. Use [run_names] in the configuration")
@@ -205,8 +205,15 @@ def _check_lake_options(options: WorkspaceOptions, *, is_on_cluster: bool) -> No
 def _build_run_rows(summary: ImportSummary, scores: ScoresByRun) -> list[dict[str, Any]]:
     """Build the JSON object of each run. A run that could not be read has no counts."""
     no_scores: dict[str, Any] = dict.fromkeys(SCORE_NAMES, 0)
-    no_scores |= {"expected_items": None, "problems": "", "choices": []}
-    return [{"kind": "run", **row, **scores.get(row["run"], no_scores)} for row in summary.runs]
+    no_scores["expected_items"] = None
+    no_scores["problems"] = ""
+    no_scores["choices"] = []
+
+    rows = []
+    for run in summary.runs:
+        run_scores = scores.get(run["run"], no_scores)
+        rows.append({"kind": "run", **run, **run_scores})
+    return rows
 
 
 def _discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
@@ -290,12 +297,12 @@ def _count_issues_of_unchanged_runs(
 
 def _print_problems(rows: Sequence[dict[str, Any]], command: str) -> None:
     """Print a line for each run whose score may not be real."""
-    problems = [row for row in rows if row["problems"]]
-    for row in problems[:MAX_LISTED_PROBLEMS]:
+    rows_with_problem = [row for row in rows if row["problems"]]
+    for row in rows_with_problem[:MAX_LISTED_PROBLEMS]:
         emit(f"! {row['run_name']}: {row['problems']}: run {command}")
-    if len(problems) > MAX_LISTED_PROBLEMS:
-        more = format_count(len(problems) - MAX_LISTED_PROBLEMS, "more run")
-        emit(f"! {more} with problems: run {command}")
+    n_more = len(rows_with_problem) - MAX_LISTED_PROBLEMS
+    if n_more > 0:
+        emit(f"! {format_count(n_more, 'more run')} with problems: run {command}")
 
 
 def format_check_command(options: WorkspaceOptions) -> str:

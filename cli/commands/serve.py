@@ -38,8 +38,7 @@ SECRET_VARIABLE = "FCREVIEW_SERVE_SECRET"  # noqa: S105 - the name of a variable
 MIN_SECRET = 16  # minimum length of the secret of a proxy, in characters
 NO_LOGIN = (
     "fcreview serve needs a login. Create a users file with `fcreview serve --add-user NAME --users"
-    " FILE`"
-    " and pass --users FILE, or pass --trust-header NAME if a proxy logs users in."
+    " FILE` and pass --users FILE, or pass --trust-header NAME if a proxy logs users in."
 )
 
 
@@ -310,8 +309,7 @@ def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: boo
     if secret is None and options.socket is None:
         raise UsageError(
             "--trust-header needs --socket PATH, or a secret that the proxy sends. Pass"
-            " --secret-file FILE or set"
-            f" {SECRET_VARIABLE}"
+            f" --secret-file FILE or set {SECRET_VARIABLE}"
         )
     return HeaderLogin(options.trust_header or "", secret)
 

@@ -57,15 +57,15 @@ def show(
     Example: fcreview show runs/gpt4o live_simple_3-3-0 --full
     """
     with open_workspace(options) as session:
-        chosen = find_item_number(session, item, run)
+        item_number = find_item_number(session, item, run)
         if html is not None:
             if as_json:
                 raise UsageError("--html and --json exclude each other. Pass only one of them")
-            _write_item_page(session, chosen, html, force=force)
+            _write_item_page(session, item_number, html, force=force)
         elif as_json:
-            emit_json(_build_item_json(session.store.read_detail(chosen)))
+            emit_json(_build_item_json(session.store.read_detail(item_number)))
         else:
-            print_item(session, chosen, full=full)
+            print_item(session, item_number, full=full)
 
 
 def _write_item_page(session: WorkspaceSession, item: int, file: Path, *, force: bool) -> None:
@@ -99,8 +99,8 @@ def find_item_number(session: WorkspaceSession, item_id: str, run: str | None) -
     run_choices = format_run_choices(runs_with_item)
     if len(runs_with_item) == 1:
         raise CommandError(
-            f"{len(item_numbers)} items of run {run_choices} have the id {item_id!r}."
-            " Choose one of them in the app with fcreview open"
+            f"{len(item_numbers)} items of run {run_choices} have the id {item_id!r}. Choose one of"
+            " them in the app with fcreview open"
         )
     raise CommandError(
         f"{len(runs_with_item)} runs have an item {item_id!r}. Choose --run {run_choices}"
@@ -143,7 +143,7 @@ def _build_state_differences_json(differences: dict[str, Any]) -> dict[str, Any]
 
 
 def _get_dataclass_fields(value: Any) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(value)}
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> None:
@@ -293,12 +293,18 @@ def _render_lines(lines: Sequence[Line], layout: str) -> str:
 
 
 def _is_clipped(lines: Sequence[Line]) -> bool:
-    return any("…" in text for line in lines for text, _ in line)
+    return any("…" in plain_text(line) for line in lines)
 
 
 def _strip_horizontal_rule(line: Line) -> Line:
-    end = next((at for at in range(len(line), 0, -1) if line[at - 1][0].strip(" ─")), 0)
-    return line[:end]
+    """Remove the parts at the end of a line that have only blanks and dashes."""
+    parts = list(line)
+    while parts:
+        text, _ = parts[-1]
+        if text.strip(" ─"):
+            break
+        parts.pop()
+    return tuple(parts)
 
 
 def _render_line(line: Line) -> str:
@@ -306,7 +312,10 @@ def _render_line(line: Line) -> str:
 
     Only the text has to be escaped, because fcreview defines the style names.
     """
-    return "".join(
-        f'<span class="{style}">{escape(text)}</span>' if style else escape(text)
-        for text, style in line
-    )
+    parts = []
+    for text, style in line:
+        if style:
+            parts.append(f'<span class="{style}">{escape(text)}</span>')
+        else:
+            parts.append(escape(text))
+    return "".join(parts)

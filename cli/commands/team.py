@@ -111,10 +111,10 @@ def print_sync_problems(status: SyncStatus) -> None:
     if not status.is_counted:
         print_message(f"fcreview: reviews cannot be sent to the team ({status.problem})")
     if status.unsent:
-        why = f" ({status.problem})" if status.problem else ""
-        count = format_count(status.unsent, "review")
+        reason = f" ({status.problem})" if status.problem else ""
+        reviews = format_count(status.unsent, "review")
         print_message(
-            f"fcreview: {count} not sent to the team yet{why}. fcreview sends them at the next"
+            f"fcreview: {reviews} not sent to the team yet{reason}. fcreview sends them at the next"
             " start"
         )
     if status.refusal:
@@ -143,8 +143,8 @@ def create_project(
         option(
             "--reveal RULE",
             "When annotators see the reviews of others on an item: closed (after adjudication, or"
-            " when all assigned"
-            " annotators have reviewed it), own (after their own verdict) or never.",
+            " when all assigned annotators have reviewed it), own (after their own verdict) or"
+            " never.",
         ),
     ] = "closed",
     lead: Annotated[

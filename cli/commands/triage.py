@@ -59,6 +59,7 @@ MAX_GROUPS = 10
 MAX_SUBGROUPS = 3  # maximum number of subgroups that are listed below a group
 # share of a group's items, from 0 to 1, that all subgroups but the largest need to be listed
 MIN_SHARE = 0.1
+MIN_HEAD_WIDTH = 5  # minimum width of the part of an error type before its last colon
 MIN_COUNT_WIDTH, SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH = 6, 5, 5, 29, 27
 """Widths of the columns in terminal columns. With gaps, a line is 80 columns wide, or wider if the
 largest count has more than six characters.
@@ -434,29 +435,36 @@ def _format_group_row(
 
     `cells` are the count, the share, the bar and the name.
     """
-    *counts, name = cells
+    *first_cells, name = cells
     *first_widths, name_width, ids_width = widths
     ids = _join_fitting_ids(examples, ids_width)
-    texts = [*counts, _shorten_error_type(name, name_width), ids]
-    return format_row(
-        texts, [*first_widths, name_width, max(ids_width, display_width(ids))], right_aligned=(0, 1)
-    )
+    texts = [*first_cells, _shorten_error_type(name, name_width), ids]
+    # The first id is never cut, so that it can be copied.
+    row_widths = [*first_widths, name_width, max(ids_width, display_width(ids))]
+    return format_row(texts, row_widths, right_aligned=(0, 1))
 
 
 def _shorten_error_type(error_type: str, width: int) -> str:
     """Shorten an error type, but keep the part after its last colon, which distinguishes it from
     other types.
     """
+    if display_width(error_type) <= width:
+        return error_type
     head, colon, tail = error_type.rpartition(":")
-    if display_width(error_type) <= width or not colon or display_width(tail) > width - 6:
+    head_width = width - display_width(colon + tail)
+    if not colon or head_width < MIN_HEAD_WIDTH:
         return clip(error_type, width)
-    return clip(head, width - display_width(tail) - 1) + colon + tail
+    return clip(head, head_width) + colon + tail
 
 
 def _join_fitting_ids(examples: Sequence[str], width: int) -> str:
-    shown = sanitize(examples[0]) if examples else ""
-    for name in map(sanitize, examples[1:]):
-        if display_width(shown) + 1 + display_width(name) > width:
+    """Join the first ids that fit into a column, at least one."""
+    if not examples:
+        return ""
+    ids = sanitize(examples[0])
+    for example in examples[1:]:
+        longer_ids = f"{ids} {sanitize(example)}"
+        if display_width(longer_ids) > width:
             break
-        shown += " " + name
-    return shown
+        ids = longer_ids
+    return ids

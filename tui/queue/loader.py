@@ -108,7 +108,9 @@ class QueueLoader:
 
     def clear_caches(self) -> None:
         """Clear the caches. Call this after the session has replaced its store."""
-        self._facets, self._estimate_key, self._estimate = {}, (), None
+        self._facets = {}
+        self._estimate_key = ()
+        self._estimate = None
 
     async def load_window(self, view: View, window_index: int) -> Sequence[QueueRow]:
         return await self._session.query(partial(fetch_rows, view, window_index * WINDOW, WINDOW))

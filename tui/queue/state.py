@@ -151,8 +151,11 @@ class QueueState:
         """Return one filter for the filter and the search. A search applies to texts and ids."""
         if not self.search:
             return self.where
-        search = f"(text:{quote(self.search)} OR {quote(self.search)})"
-        return f"({self.where}) {search}" if self.where else search
+        text = quote(self.search)
+        search_filter = f"(text:{text} OR {text})"
+        if self.where:
+            return f"({self.where}) {search_filter}"
+        return search_filter
 
     def parse_filter(self, where: str) -> FilterCondition:
         """Parse a filter. Raises: FilterError with the position of the error."""
@@ -160,7 +163,9 @@ class QueueState:
 
     def reset_to_filter(self, where: str) -> None:
         """Set the filter, and clear the search and the selection of items."""
-        self.where, self.search, self.items = where, "", ()
+        self.where = where
+        self.search = ""
+        self.items = ()
 
     def narrow_to_cluster(self, filter_terms: Sequence[str]) -> None:
         """Narrow the filter to the failing items of a cluster."""
@@ -168,10 +173,8 @@ class QueueState:
 
     def make_cluster_view(self, filter_terms: Sequence[str]) -> View:
         """Return the view of the failing items of a cluster."""
-        return replace(
-            self.view,
-            where=add_terms(self.combine_filter_and_search(), FAILING_FILTER, *filter_terms),
-        )
+        where = add_terms(self.combine_filter_and_search(), FAILING_FILTER, *filter_terms)
+        return replace(self.view, where=where)
 
     def show_issue_item(self, issue_filter: str) -> None:
         """Show the item of an import issue.
@@ -200,7 +203,8 @@ class QueueState:
 
     def open_queue_file(self, queue_name: str) -> None:
         """Show the items that a queue file assigns to the annotator."""
-        self.file = self.queue = queue_name
+        self.file = queue_name
+        self.queue = queue_name
 
     def select_run(self, run_number: int) -> None:
         """Select the run with this number, or all runs with `ALL_RUNS`."""

@@ -101,15 +101,15 @@ def _describe_queue(queue: QueueFile) -> str:
     ]
     if design.stratify:
         n_strata = format_count(len(queue.strata), "stratum", "strata")
-        parts.append(f"stratified by {sanitize(design.stratify)}, {n_strata}")
+        parts.append(f"stratified by {design.stratify}, {n_strata}")
     if design.where:
-        parts.append(f"filter {sanitize(design.where)}")
+        parts.append(f"filter {design.where}")
     if design.extends:
-        parts.append(f"extends {sanitize(design.extends)} for {sanitize(design.target)}")
+        parts.append(f"extends {design.extends} for {design.target}")
     if design.excludes:
-        earlier_queues = sanitize(", ".join(design.excludes))
+        earlier_queues = ", ".join(design.excludes)
         parts.append(f"without the {design.n_excluded:,} items of {earlier_queues}")
-    return "; ".join(parts)
+    return sanitize("; ".join(parts))
 
 
 def _describe_response(status: RunSampleStatus) -> str:

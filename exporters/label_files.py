@@ -275,8 +275,7 @@ def build_dataset_card(source: ExportSource) -> str:
 
     Write the labels first, because the card states their number.
     """
-    features = [f"  {line}" for line in _format_struct_features(source.label_field_types)]
-    header = [
+    lines = [
         "---",
         "pretty_name: Labels of function-calling runs",
         "tags:",
@@ -290,11 +289,14 @@ def build_dataset_card(source: ExportSource) -> str:
         f"    path: {DATA_FILE}",
         "dataset_info:",
         "  features:",
-        *features,
-        "---",
     ]
+    for feature_line in _format_struct_features(source.label_field_types):
+        lines.append(f"  {feature_line}")
+
     n_labels = format_count(source.counts["label"], "label")
-    description = [
+    lines += [
+        "---",
+        "",
         "# Labels of function-calling runs",
         "",
         f"The dataset has {n_labels}. A label has the official, recomputed and",
@@ -303,12 +305,15 @@ def build_dataset_card(source: ExportSource) -> str:
         "effective verdict (`effective`, `decided_by`). Verdicts are JSON text. The policy for"
         " disagreements is",
         f"`{source.store.reviews.policy}`.",
+        "",
+        "Runs:",
+        "",
     ]
-    runs = []
     for row in source.runs:
         title = f"{row.info.full_title}, {row.run_name}"
-        runs.append(f"* {json.dumps(title, ensure_ascii=False)}")
-    return "\n".join([*header, "", *description, "", "Runs:", "", *runs, ""])
+        lines.append(f"* {json.dumps(title, ensure_ascii=False)}")
+    lines.append("")
+    return "\n".join(lines)
 
 
 def _format_struct_features(field_types: Mapping[str, DuckDBType]) -> Iterator[str]:

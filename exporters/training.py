@@ -329,6 +329,7 @@ def _set_counts_and_dataset_card(
 def _make_dataset_card(
     file_name: str, format_name: str, options: TrainingOptions, counts: _RowCounts
 ) -> str:
+    """Return the text of the dataset card: its metadata, a warning, and facts about the rows."""
     n_rows = format_count(counts.rows, "row")
     lines = [
         "---",
@@ -350,22 +351,24 @@ def _make_dataset_card(
             "> results on these benchmarks.",
             "",
         ]
+    lines += _list_card_facts(options, counts)
+    lines.append("")
+    return "\n".join(lines)
 
+
+def _list_card_facts(options: TrainingOptions, counts: _RowCounts) -> Iterator[str]:
+    """Yield the format, the condition and the numbers of the rows as items of a Markdown list."""
+    yield f"* The file has {format_count(counts.rows, 'row')} in the format of {options.flavour}."
     n_annotators = format_count(options.agreed, "annotator")
-    n_corrected = format_count(counts.corrected, "row")
     verdicts = f"a verdict by at least {n_annotators} or by an adjudicator"
     if options.trust_rule:
         verdicts += ", and unreviewed items with an automatic verdict"
-    lines += [
-        f"* The file has {n_rows} in the format of {options.flavour}.",
-        f"* The rows come from items with {verdicts}.",
-        f"* Annotators corrected the golden calls of {n_corrected}.",
-    ]
-    for title, n_rows_of_title in counts.titles.items():
+    yield f"* The rows come from items with {verdicts}."
+    n_corrected = format_count(counts.corrected, "row")
+    yield f"* Annotators corrected the golden calls of {n_corrected}."
+    for title, n_rows in counts.titles.items():
         name = json.dumps(title, ensure_ascii=False)
-        lines.append(f"* {name}: {format_count(n_rows_of_title, 'row')}")
-    lines.append("")
-    return "\n".join(lines)
+        yield f"* {name}: {format_count(n_rows, 'row')}"
 
 
 def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:

@@ -201,10 +201,8 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
         n_excluded = format_count(design.n_excluded, "item")
         earlier_queues = sanitize(", ".join(design.excludes))
         yield f"{n_excluded} of earlier queues ({earlier_queues}) cannot be drawn again"
-
     where = sanitize(design.where) or "all items"
     yield f"filter: {where} · created: {sanitize(queue.created)}"
-
     n_shared = format_count(design.overlap, unit)
     n_duplicates = format_count(design.repeats, "hidden duplicate")
     yield f"All annotators review {n_shared}. Each annotator has {n_duplicates}."

@@ -155,13 +155,9 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
         )
         return
 
-    # An item can flip in several runs.
-    n_items = len({(flip.category, flip.id) for flip in flips})
-    n_runs = len({id(flip.run) for flip in flips})
-    scope = f"{format_count(n_items, 'item')}, {format_count(n_runs, 'run')}"
     emit(
-        f"The rule changes {format_count(len(flips), 'verdict')} ({scope}): {len(flips_to_pass):,}"
-        f" from fail to pass, {len(flips_to_fail):,} from pass to fail"
+        f"The rule changes {_format_flip_scope(flips)}: {len(flips_to_pass):,} from fail to pass,"
+        f" {len(flips_to_fail):,} from pass to fail"
     )
     emit()
     rows = []
@@ -169,6 +165,14 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
         difference = format_cell(flip.difference)
         rows.append([FLIP_TEXT[flip.passes], flip.run_name, format_cell(flip.id), difference])
     print_table(["flip", "run", "item", "first difference"], rows)
+
+
+def _format_flip_scope(flips: Sequence[RuleFlip]) -> str:
+    """Format `3 verdicts (2 items, 2 runs)`. An item can flip in several runs."""
+    n_verdicts = format_count(len(flips), "verdict")
+    n_items = format_count(len({(flip.category, flip.id) for flip in flips}), "item")
+    n_runs = format_count(len({id(flip.run) for flip in flips}), "run")
+    return f"{n_verdicts} ({n_items}, {n_runs})"
 
 
 def load_accepted_rules(workspace: Workspace) -> list[EquivalenceRule]:

@@ -215,21 +215,22 @@ def _format_triage_table(table: TriageTable) -> Iterator[str]:
     for group in groups[: table.limit]:
         yield from format_group_lines(group, table.n_failing, table.grouping)
 
-    omitted_groups = groups[table.limit :]
-    if omitted_groups:
-        n_groups = format_count(
-            len(omitted_groups),
-            f"more {GROUPINGS[table.grouping]}",
-            f"more {GROUPING_PLURALS[table.grouping]}",
-        )
-        n_items = format_count(sum(group.count for group in omitted_groups), "item")
-        yield f"… {n_groups} with {n_items}. Use --limit {len(groups)} to list all"
-
+    if len(groups) > table.limit:
+        omitted = _format_omitted_groups(groups[table.limit :], table.grouping)
+        yield f"… {omitted}. Use --limit {len(groups)} to list all"
     # The clusters by value contain only the most frequent values.
     n_in_groups = sum(group.count for group in groups)
     n_rarer = table.n_failing - n_in_groups
     if n_rarer:
         yield f"… {format_count(n_rarer, 'item')} with less frequent values"
+
+
+def _format_omitted_groups(groups: Sequence[ClusterGroup], grouping: int) -> str:
+    """Format `12 more error types with 30 items`."""
+    noun = f"more {GROUPINGS[grouping]}"
+    plural = f"more {GROUPING_PLURALS[grouping]}"
+    n_items = sum(group.count for group in groups)
+    return f"{format_count(len(groups), noun, plural)} with {format_count(n_items, 'item')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,15 +283,27 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
     parts = [items]
     parts += rates or ["no official verdicts"]
     parts.append(f"{n_failing:,} failing")
-    n_incidents = count_items("incident:any")
-    if n_incidents:
-        n_passing = count_items("incident:any effective:pass")
-        parts.append(f"{format_count(n_incidents, 'incident')}, of which {n_passing:,} pass")
-    if verdicts.n_different:
-        parts.append(f"official and recomputed verdicts differ on {verdicts.n_different:,}")
-    elif verdicts.has_recomputed:
-        parts.append("official and recomputed verdicts agree")
+    parts += _format_incidents(count_items)
+    parts += _format_verdict_differences(verdicts)
     return " · ".join(parts)
+
+
+def _format_incidents(count_items: Callable[[str], int]) -> list[str]:
+    """Format `3 incidents, of which 1 pass`. Empty without incidents."""
+    n_incidents = count_items("incident:any")
+    if not n_incidents:
+        return []
+    n_passing = count_items("incident:any effective:pass")
+    return [f"{format_count(n_incidents, 'incident')}, of which {n_passing:,} pass"]
+
+
+def _format_verdict_differences(verdicts: _VerdictCounts) -> list[str]:
+    """Say whether official and recomputed verdicts agree. Empty without recomputed verdicts."""
+    if verdicts.n_different:
+        return [f"official and recomputed verdicts differ on {verdicts.n_different:,}"]
+    if verdicts.has_recomputed:
+        return ["official and recomputed verdicts agree"]
+    return []
 
 
 def _format_rates(verdicts: _VerdictCounts, count_items: Callable[[str], int]) -> list[str]:
@@ -347,15 +360,18 @@ def format_group_lines(
     explanation = _explain_group_in_row(group, grouping, name)
     if explanation:
         lines.append(indent + explanation)
-    example = group.example_cluster
-    if example is not None:
-        example_id = sanitize(example.examples[0])
-        lines.append(f"{indent}{example_id}: {sanitize(example.description)}")
+    if group.example_cluster is not None:
+        lines.append(indent + _format_example(group.example_cluster))
 
     for subgroup in _find_subgroups(group, grouping):
         subgroup_cells = (f"{subgroup.count:,}", "", "", f"  {subgroup.name}")
         lines.append(_format_group_row(subgroup_cells, subgroup.examples, widths))
     return lines
+
+
+def _format_example(cluster: Cluster) -> str:
+    """Format the first item of a cluster with its difference: `simple_3: days: 3, golden 2`."""
+    return f"{sanitize(cluster.examples[0])}: {sanitize(cluster.description)}"
 
 
 def _explain_group_in_row(group: ClusterGroup, grouping: int, name: str) -> str:

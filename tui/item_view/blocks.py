@@ -351,10 +351,10 @@ class IndexedItem:
         self.annotator = annotator
         self.hide_verdicts = hide_verdicts
 
-        self.opinions = [
-            opinion for opinion in opinions if opinion.annotator == annotator or not hide_verdicts
-        ]
+        self.opinions = opinions
         """Reviews that the annotator may see."""
+        if hide_verdicts:
+            self.opinions = [opinion for opinion in opinions if opinion.annotator == annotator]
         self.opinions_by_target = group_by(self.opinions, lambda opinion: opinion.target)
         self.verdicts = group_by(item.verdicts, lambda verdict: verdict.target)
         """Maps a target to its verdicts. An item may have a million targets, because arguments can
@@ -362,10 +362,8 @@ class IndexedItem:
         """
         self.argument_verdicts = _group_argument_verdicts_by_call(item.verdicts)
 
-        self.golden_calls = {(call.turn, call.index): call for call in item.golden}
-        self.predicted_calls = {
-            (call.turn, call.index): self._explain_missing_call(call) for call in item.predicted
-        }
+        self.golden_calls = _index_calls(item.golden)
+        self.predicted_calls = _index_calls(map(self._explain_missing_call, item.predicted))
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of call pairs, such as `+`, that the benchmark does not count as errors."""
         pairs = [self._adjust_extra_call_state(pair) for pair in item.pairs]
@@ -558,6 +556,11 @@ class IndexedItem:
     def calls_of_turn(self, turn: int) -> list[Call]:
         """Return the predicted calls of a turn."""
         return [call for call in self.predicted_calls.values() if call.turn == turn]
+
+
+def _index_calls(calls: Iterable[Call]) -> dict[tuple[int, int], Call]:
+    """Map (turn, index in the turn) to each call."""
+    return {(call.turn, call.index): call for call in calls}
 
 
 def _group_argument_verdicts_by_call(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:

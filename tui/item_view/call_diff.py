@@ -409,27 +409,32 @@ def _side_by_side_lines(
     golden_lines = golden.styled_rows(strip_row_ends=True)
     predicted_lines = predicted.styled_rows()
 
-    # Only the first row has the state and the name.
-    first_start = LineBuilder()
-    first_start.add(*_state_sign(row))
-    name_style = "dim" if _is_unimportant(row) else ""
-    first_start.add_padded(argument_label(row), widths.name, name_style)
-    other_start = make_line(" " * first_start.width)
-
-    golden_end = 2 * GAP_CELLS + widths.name + widths.golden
+    start = _state_and_name(row, widths)
+    golden_end = line_width(start) + GAP_CELLS + widths.golden
     lines: list[Line] = []
     for golden_line, predicted_line in zip_longest(
         golden_lines, predicted_lines, fillvalue=BLANK_LINE
     ):
         line = LineBuilder()
-        line.add_line(other_start if lines else first_start.build())
+        line.add_line(start)
         line.add(*GAP)
         line.add_line(golden_line)
         line.pad_to(golden_end)
         line.add(*GAP)
         line.add_line(predicted_line)
         lines.append(line.build())
+        # Only the first row has the state and the name.
+        start = make_line(" " * line_width(start))
     return lines
+
+
+def _state_and_name(row: ArgumentRow, widths: Columns) -> Line:
+    """Return the state symbol and the name of an argument, in the columns of the table."""
+    name_style = "dim" if _is_unimportant(row) else ""
+    line = LineBuilder()
+    line.add(*_state_sign(row))
+    line.add_padded(argument_label(row), widths.name, name_style)
+    return line.build()
 
 
 def _wrapped_golden_value(

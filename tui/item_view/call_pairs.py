@@ -392,24 +392,29 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
     remarks: list[str] = []
     if predicted is not None and (pair.turn, predicted.index) in indexed.user_calls:
         remarks.append("by the simulated user")
-
-    is_uncounted = pair.state in "-!" and pair.state in indexed.uncounted_states
-    if is_uncounted and not indexed.hide_verdicts:
+    if _is_uncounted_error(indexed, pair):
         remarks.append("not counted")
-
     if golden is not None and predicted is not None and golden.name != predicted.name:
         remarks += _renamed_function_remarks(pair, predicted)
-
     if predicted is not None and pair.state in "!+ ":
-        earlier = indexed.repeated_calls.describe_earlier_occurrence(predicted)
-        if earlier:
-            remarks.append(f"duplicate of {earlier}")
+        earlier_place = indexed.repeated_calls.describe_earlier_occurrence(predicted)
+        if earlier_place:
+            remarks.append(f"duplicate of {earlier_place}")
 
-    compared = find_golden_compared_with_extra(indexed, pair, address)
-    if compared is not None:
+    compared_golden = find_golden_compared_with_extra(indexed, pair, address)
+    if compared_golden is not None:
         numbers = indexed.call_orders[pair.turn].number_by_golden_index
-        remarks.append(f"vs golden call {numbers.get(compared.index, 0)}")
+        remarks.append(f"vs golden call {numbers.get(compared_golden.index, 0)}")
     return remarks
+
+
+def _is_uncounted_error(indexed: IndexedItem, pair: CallPair) -> bool:
+    """Whether the benchmark does not count a missing or different call. That reveals a rule of the
+    verdict, so blind review hides it.
+    """
+    if indexed.hide_verdicts or pair.state not in "-!":
+        return False
+    return pair.state in indexed.uncounted_states
 
 
 def _renamed_function_remarks(pair: CallPair, predicted: Call) -> list[str]:

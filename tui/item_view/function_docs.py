@@ -134,10 +134,26 @@ def function_docs_sections(
     if not properties:
         head_lines.append(make_line("  no parameters", "dim"))
 
-    sections = [DocsSection(None, head_lines)]
     shown_properties = _choose_shown_parameters(properties, marked_parameter)
+    sections = [DocsSection(None, head_lines)]
+    sections += _parameter_sections(function, shown_properties, marked_parameter, cells)
+    n_hidden = len(properties) - len(shown_properties)
+    if n_hidden > 0:
+        note = f"  {symbols().ellipsis} {n_hidden:,} more parameters"
+        sections.append(DocsSection(None, [make_line(note, "dim")]))
+    return sections
+
+
+def _parameter_sections(
+    function: dict[str, Any],
+    properties: Mapping[str, Any],
+    marked_parameter: str | None,
+    cells: int,
+) -> list[DocsSection]:
+    """Return a section for each of the parameters. `properties`: their schemas by name."""
     required, _ = required_and_optional_parameters(function)
-    for parameter, schema in shown_properties.items():
+    sections = []
+    for parameter, schema in properties.items():
         lines = _parameter_lines(
             parameter,
             schema,
@@ -146,11 +162,6 @@ def function_docs_sections(
             is_marked=parameter == marked_parameter,
         )
         sections.append(DocsSection(parameter, lines))
-
-    n_hidden = len(properties) - len(shown_properties)
-    if n_hidden > 0:
-        note = f"  {symbols().ellipsis} {n_hidden:,} more parameters"
-        sections.append(DocsSection(None, [make_line(note, "dim")]))
     return sections
 
 
@@ -917,23 +928,28 @@ def _panel_parameter_lines(
     """Return the lines of a parameter: mark, name, type, whether it is required, and its
     description.
     """
+    type_text = sanitize(type_name(schema))
     head = LineBuilder()
     head.add(f"{symbols().path} " if is_marked else "  ", "primary")
-    short_name = truncate_middle(sanitize(name), columns.name)
-    head.add_padded(short_name, columns.name, "strong" if is_marked else "")
+    shown_name = truncate_middle(sanitize(name), columns.name)
+    head.add_padded(shown_name, columns.name, "strong" if is_marked else "")
     head.add("  ")
-    short_type = truncate_middle(sanitize(type_name(schema)), columns.type)
-    head.add_padded(short_type, columns.type, "dim")
+    head.add_padded(truncate_middle(type_text, columns.type), columns.type, "dim")
     head.add(REQUIRED_TEXT if is_required else OPTIONAL_TEXT, "dim")
 
-    description = "  ".join(describe_parameter(schema))
-    description_cells = max(cells - columns.before_description, MIN_PANEL_TEXT_CELLS)
-    first_row, *other_rows = sanitize_and_wrap(description, description_cells, SUMMARY_ROWS)
-    lines: list[Line] = [(*head.build(), (first_row.rstrip(), "dim"))]
-    indent = " " * columns.before_description
-    for row in other_rows:
-        lines.append(((indent, ""), (row.rstrip(), "dim")))
+    lines: list[Line] = []
+    start = head.build()
+    for row in _panel_description_rows(schema, cells - columns.before_description):
+        lines.append((*start, (row, "dim")))
+        start = make_line(" " * columns.before_description)
     return lines
+
+
+def _panel_description_rows(schema: Any, cells: int) -> list[str]:
+    """Return the first rows of the description of a parameter, at least one, which may be empty."""
+    description = "  ".join(describe_parameter(schema))
+    rows = sanitize_and_wrap(description, max(cells, MIN_PANEL_TEXT_CELLS), SUMMARY_ROWS)
+    return [row.rstrip() for row in rows]
 
 
 def _first_parameter_line(lines: Sequence[Line], cells: int) -> Line:

@@ -5,7 +5,7 @@ names of runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -91,41 +91,37 @@ def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
     n_search_notices = max((run.n_search_notices for run in runs), default=0)
     return RunTotals(
         items=sum(run.n_items for run in runs),
-        official=PassCounts(
-            sum(run.official_pass for run in runs),
-            sum(run.official_known for run in runs),
-        ),
-        rule=PassCounts(
-            sum(run.rule_pass for run in runs),
-            sum(run.rule_known for run in runs),
-        ),
-        judge=PassCounts(
-            sum(run.judge_pass for run in runs),
-            sum(run.judge_known for run in runs),
-        ),
-        effective=PassCounts(
-            sum(run.effective_pass for run in runs),
-            sum(run.effective_known for run in runs),
-        ),
+        official=_sum_counts((run.official_pass, run.official_known) for run in runs),
+        rule=_sum_counts((run.rule_pass, run.rule_known) for run in runs),
+        judge=_sum_counts((run.judge_pass, run.judge_known) for run in runs),
+        effective=_sum_counts((run.effective_pass, run.effective_known) for run in runs),
         reviewed=sum(run.reviewed for run in runs),
         yours=sum(run.yours for run in runs),
         issues=sum(run.n_issues for run in runs) + n_search_issues,
         notices=sum(run.n_notices for run in runs) + n_search_notices,
         disputed=sum(run.disputed for run in runs),
         incidents=sum(run.incidents for run in runs),
-        official_without_incidents=PassCounts(
-            sum(run.official_pass_without_incidents for run in runs),
-            sum(run.official_known_without_incidents for run in runs),
+        official_without_incidents=_sum_counts(
+            (run.official_pass_without_incidents, run.official_known_without_incidents)
+            for run in runs
         ),
-        rule_without_incidents=PassCounts(
-            sum(run.rule_pass_without_incidents for run in runs),
-            sum(run.rule_known_without_incidents for run in runs),
+        rule_without_incidents=_sum_counts(
+            (run.rule_pass_without_incidents, run.rule_known_without_incidents) for run in runs
         ),
-        judge_without_incidents=PassCounts(
-            sum(run.judge_pass_without_incidents for run in runs),
-            sum(run.judge_known_without_incidents for run in runs),
+        judge_without_incidents=_sum_counts(
+            (run.judge_pass_without_incidents, run.judge_known_without_incidents) for run in runs
         ),
     )
+
+
+def _sum_counts(counts: Iterable[tuple[int, int]]) -> PassCounts:
+    """Add up pairs of (passing items, items with a verdict)."""
+    n_passing = 0
+    n_with_verdict = 0
+    for n_passing_of_run, n_with_verdict_of_run in counts:
+        n_passing += n_passing_of_run
+        n_with_verdict += n_with_verdict_of_run
+    return PassCounts(n_passing, n_with_verdict)
 
 
 ERROR_TERM = re.compile(r'error:"?([^\s"]+)"?')

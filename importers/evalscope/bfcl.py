@@ -34,9 +34,26 @@ from fcreview.importers.evalscope.samples import JsonObject, Sample
 from fcreview.model.incident import Incident
 from fcreview.model.item import Item, Message
 
-V3 = "bfcl_v3"
-VERSIONS = {V3: "V3", "bfcl_v4": "V4"}
+V3 = "V3"
+VERSIONS = {"bfcl_v3": V3, "bfcl_v4": "V4"}
+"""Benchmark -> version of BFCL."""
 MAX_PARSED_TEXT = 20_000
+QUESTION_FIELDS = {"V3": ("turns", "functions"), "V4": ("question", "function")}
+"""Version -> fields of the dataset's record with the question and the function docs."""
+OWN_FIELDS = (
+    "category",
+    "function",
+    "functions",
+    "generation",
+    "ground_truth",
+    "id",
+    "question",
+    "subset",
+    "test_category",
+    "tools",
+    "turns",
+)
+"""Fields of the dataset's record that the item shows, or that EvalScope adds."""
 NONE = "None"
 """Word that the adapter of V4 writes for null in the metadata of a score."""
 _ERROR_TYPE = re.compile(r"'error_type': '([^']+)'")
@@ -82,28 +99,32 @@ def fill_bfcl_item(
     `official` decides, as in a run of BFCL, whether the item has a first difference.
     """
     add_conversation_issues(item, conversation)
-    dataset_item = _make_dataset_item(item, sample, is_v3=benchmark == V3)
-    record = make_result_record(item, sample, conversation, is_v3=benchmark == V3)
-    decoder = _choose_decoder(record["result"], sample, config, is_v3=benchmark == V3)
+    version = VERSIONS[benchmark]
+    dataset_item = _make_dataset_item(item, sample, version)
+    record = _make_result_record(item, sample, conversation, version)
+    decoder = _choose_decoder(record["result"], sample, config, version)
     context = CategoryContext(
-        VERSIONS[benchmark], category=item.category, decoder=decoder, score_file_name="EvalScope"
+        version, category=item.category, decoder=decoder, score_file_name="EvalScope"
     )
-    score_entry = None if official is not False else _make_score_entry(item, sample)
     inputs = ItemInputs(
         item.id,
         CorrectedItem(dataset_item),
         official=official,
-        score_entry=score_entry,
+        score_entry=_make_score_entry(item, sample) if official is False else None,
         file=item.file,
         position=JsonRecord(item.line, offset=item.offset, length=item.length, value=None),
     )
-    built = build_item(context, inputs, record)
+    _copy_fields(build_item(context, inputs, record), item)
+    _name_results(item, conversation)
+    _add_reasoning(item, conversation)
+
+
+def _copy_fields(built: Item, item: Item) -> None:
+    """Copy what the BFCL importer filled. Id, file and group stay those of the sample."""
     for name in _COPIED_FIELDS:
         setattr(item, name, getattr(built, name))
     item.verdicts += built.verdicts
     item.issues += built.issues
-    _name_results(item, conversation)
-    _add_reasoning(item, conversation)
 
 
 def apply_failed_request(item: Item, incident: Incident, sample: Sample) -> None:
@@ -114,29 +135,32 @@ def apply_failed_request(item: Item, incident: Incident, sample: Sample) -> None
 # -- question and golden answer
 
 
-def _make_dataset_item(item: Item, sample: Sample, *, is_v3: bool) -> DatasetItem:
-    metadata = dict(sample.metadata)
-    names = ("turns", "functions") if is_v3 else ("question", "function")
-    question_name, functions_name = names
+def _make_dataset_item(item: Item, sample: Sample, version: str) -> DatasetItem:
+    """Make the dataset's item from its record. V3 has other names for question and functions."""
+    metadata = sample.metadata
+    question_name, functions_name = QUESTION_FIELDS[version]
     for name in (question_name, functions_name):
         if not isinstance(metadata.get(name), list):
             add_issue(item, f"{name} of the metadata is not a list")
     _report_malformed_docs(item, metadata.get(functions_name))
-    question = {
-        "question": metadata.pop(question_name, None),
-        "function": metadata.pop(functions_name, None),
-    }
-    ground_truth = metadata.pop("ground_truth", None)
-    for name in ("id", "category", "generation", "tools", "subset", "test_category"):
-        metadata.pop(name, None)
 
-    answer = None
-    needs_golden = not any(word in item.category for word in _CATEGORIES_WITHOUT_GOLDEN)
-    if needs_golden:
-        answer = {"ground_truth": ground_truth}
-        if not isinstance(ground_truth, (list, dict)):
-            add_issue(item, "ground_truth of the metadata is not a list or an object")
-    return make_dataset_item(item.id, item.category, question | metadata, answer)
+    other_fields = {name: value for name, value in metadata.items() if name not in OWN_FIELDS}
+    question = other_fields | {
+        "question": metadata.get(question_name),
+        "function": metadata.get(functions_name),
+    }
+    answer = _find_golden_answer(item, metadata)
+    return make_dataset_item(item.id, item.category, question, answer)
+
+
+def _find_golden_answer(item: Item, metadata: JsonObject) -> JsonObject | None:
+    """Return the answer record, or None for a category that has no golden answers."""
+    if any(word in item.category for word in _CATEGORIES_WITHOUT_GOLDEN):
+        return None
+    ground_truth = metadata.get("ground_truth")
+    if not isinstance(ground_truth, (list, dict)):
+        add_issue(item, "ground_truth of the metadata is not a list or an object")
+    return {"ground_truth": ground_truth}
 
 
 def _report_malformed_docs(item: Item, docs: Any) -> None:
@@ -164,11 +188,11 @@ def _is_property(schema: Any) -> bool:
 # -- reply
 
 
-def make_result_record(
-    item: Item, sample: Sample, conversation: ParsedConversation, *, is_v3: bool
+def _make_result_record(
+    item: Item, sample: Sample, conversation: ParsedConversation, version: str
 ) -> JsonObject:
     """Make a result record of BFCL, with an inference log if the conversation has outputs."""
-    result = _read_result(item, sample, is_v3=is_v3)
+    result = _read_result(item, sample, version)
     record: JsonObject = {"id": item.id, "result": result}
     is_multi_turn = isinstance(result, list) and all(isinstance(turn, list) for turn in result)
     has_outputs = any(message.results for message in conversation.messages)
@@ -177,15 +201,16 @@ def make_result_record(
     return record
 
 
-def _read_result(item: Item, sample: Sample, *, is_v3: bool) -> Any:
+def _read_result(item: Item, sample: Sample, version: str) -> Any:
     reply = sample.reply_text
     if reply is None:
         add_issue(item, "the reply is not a text")
         return None
     result = _parse_reply(reply)
-    if result is reply and reply:
+    is_plain_text = result is reply and reply != ""
+    if is_plain_text:
         add_issue(item, "the reply is not JSON, so it is read as a text", severity="notice")
-    if is_v3:
+    if version == V3:
         return _convert_v3_result(item, sample.metadata.get("generation", result))
     return result
 
@@ -217,7 +242,7 @@ def _convert_v3_step(step: Any) -> Any:
     return [step] if isinstance(step, dict) else step
 
 
-def _choose_decoder(result: Any, sample: Sample, config: TaskConfig, *, is_v3: bool) -> Decoder:
+def _choose_decoder(result: Any, sample: Sample, config: TaskConfig, version: str) -> Decoder:
     """Return the decoder of the handler with which EvalScope ran BFCL.
 
     EvalScope states it in its configuration (`is_fc_model`, `underscore_to_dot`), and for V3 in
@@ -230,7 +255,7 @@ def _choose_decoder(result: Any, sample: Sample, config: TaskConfig, *, is_v3: b
     if not is_native:
         return DECODERS_BY_NAME["PROMPT"]
 
-    decoder = DECODERS_BY_NAME["FC-O" if is_v3 else "FC"]
+    decoder = DECODERS_BY_NAME["FC-O" if version == V3 else "FC"]
     replaces_dots = stated.get("underscore_to_dot", config.replaces_dots)
     if not replaces_dots:
         return replace(decoder, name=f"{decoder.name}-DOTTED", name_spelling="dotted")
@@ -252,19 +277,27 @@ def _make_inference_log(
             " outputs of tools may stand at other steps"
         )
         add_issue(item, what)
+    outputs += [[]] * max(n_steps - len(outputs), 0)
     questions = _collect_questions(conversation)
-    number = 0
-    for turn, steps in enumerate(result):
-        logged: JsonObject = {
-            "begin_of_turn_query": questions[turn] if turn < len(questions) else []
-        }
-        for step, raw_reply in enumerate(steps):
-            entries = [{"role": "assistant", "content": raw_reply}]
-            for output in outputs[number] if number < len(outputs) else ():
-                entries.append({"role": "tool", "content": output})
-            logged[f"step_{step}"] = entries
-            number += 1
-        yield logged
+    questions += [[]] * max(len(result) - len(questions), 0)
+
+    first_step = 0
+    for question, replies in zip(questions, result, strict=False):
+        outputs_of_turn = outputs[first_step : first_step + len(replies)]
+        yield _make_logged_turn(question, replies, outputs_of_turn)
+        first_step += len(replies)
+
+
+def _make_logged_turn(
+    question: list[JsonObject], replies: Sequence[Any], outputs: Sequence[Sequence[str]]
+) -> JsonObject:
+    """Make a turn of an inference log. `outputs` has those of each reply."""
+    turn: JsonObject = {"begin_of_turn_query": question}
+    for step, (reply, outputs_of_step) in enumerate(zip(replies, outputs, strict=True)):
+        entries = [{"role": "assistant", "content": reply}]
+        entries += [{"role": "tool", "content": output} for output in outputs_of_step]
+        turn[f"step_{step}"] = entries
+    return turn
 
 
 def _collect_outputs(conversation: ParsedConversation) -> list[list[str]]:
@@ -350,19 +383,25 @@ def read_error(score: JsonObject) -> ScoreError:
     error_type = _read_text(details.get("error_type"))
     error = _read_text(details.get("error"))
     if error_type is None and error is not None:
-        found_type = _ERROR_TYPE.search(error)
-        found_message = _ERROR_MESSAGE.search(error)
-        return ScoreError(
-            found_type[1] if found_type else None,
-            (found_message[1] or found_message[2]) if found_message else error,
-        )
+        return _parse_multi_turn_error(error)
 
-    message = _read_text(details.get("error_message")) or error
-    explanation = _read_text(score.get("explanation"))
-    texts = as_list(details.get("error")) or _parse_text_list(message)
-    if texts:
-        message = "\n".join(str(text) for text in texts)
-    return ScoreError(error_type, message or explanation)
+    stated = _read_text(details.get("error_message")) or error
+    texts = as_list(details.get("error")) or _parse_text_list(stated)
+    message = "\n".join(str(text) for text in texts)
+    return ScoreError(error_type, message or stated or _read_text(score.get("explanation")))
+
+
+def _parse_multi_turn_error(error: str) -> ScoreError:
+    """Read the text of `{'error_message': ..., 'error_type': ...}`, which is no literal: it
+    contains objects of the environment.
+    """
+    found_type = _ERROR_TYPE.search(error)
+    found_message = _ERROR_MESSAGE.search(error)
+    if found_message is None:
+        message = error
+    else:
+        message = found_message[1] or found_message[2]
+    return ScoreError(found_type[1] if found_type else None, message)
 
 
 def _read_text(value: Any) -> str | None:

@@ -17,6 +17,8 @@ from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.item import AcceptedValues, Call, Item
 from fcreview.model.json_value import answer_hash
 
+NOT_RECOMPUTED = "fcreview has no rules of this benchmark"
+JUDGED_CLAIMS = "a judge checks the claims, so there is nothing to recompute"
 TOOL_FIELDS = ("tools", "functions", "function")
 """Fields of the dataset's record that declare functions."""
 REFERENCE_ONLY = "-!+"
@@ -39,7 +41,7 @@ def _find_tools(metadata: JsonObject) -> Any:
 
 
 def add_traced_calls(messages: Any, trace: JsonObject) -> Any:
-    """Add the calls in the events of a trace to the messages of the agent that made them.
+    """Return messages with the calls that are only events of a trace.
 
     Agents that write calls as text have no `tool_calls`. A tool message names its call, which is
     an event of the trace. The agent's last message before it made the call.
@@ -47,29 +49,32 @@ def add_traced_calls(messages: Any, trace: JsonObject) -> Any:
     calls = _collect_traced_calls(trace)
     if not calls or not isinstance(messages, list):
         return messages
+
     completed: list[Any] = []
-    calling_message: JsonObject | None = None
+    text_reply: JsonObject | None = None
     for message in messages:
-        fields = as_object(message)
+        fields = dict(as_object(message))
+        completed.append(fields if fields else message)
         if fields.get("role") == "assistant":
-            message = dict(fields)
-            calling_message = None if fields.get("tool_calls") else message
+            text_reply = None if fields.get("tool_calls") else fields
         call = calls.get(to_text(fields.get("tool_call_id")))
-        if fields.get("role") == "tool" and call is not None and calling_message is not None:
-            calling_message["tool_calls"] = [*as_list(calling_message.get("tool_calls")), call]
-        completed.append(message)
+        if call is not None and text_reply is not None:
+            text_reply["tool_calls"] = [*as_list(text_reply.get("tool_calls")), call]
     return completed
 
 
 def _collect_traced_calls(trace: JsonObject) -> dict[str, JsonObject]:
-    """Return the calls in the events of a trace by id, in the form of calls in messages."""
+    """Return the calls in the events of a trace by id, in the form of calls in messages.
+
+    Agents with native calls have them in the messages too. Then the trace adds nothing.
+    """
     calls: dict[str, JsonObject] = {}
     for event in list_objects(trace.get("events")):
         payload = as_object(event.get("payload"))
-        if event.get("type") != "tool_call" or not isinstance(payload.get("id"), str):
-            continue
-        function = {"name": payload.get("name"), "arguments": payload.get("arguments")}
-        calls[payload["id"]] = {"id": payload["id"], "function": function, "parse_error": None}
+        call_id = payload.get("id")
+        if event.get("type") == "tool_call" and isinstance(call_id, str):
+            function = {"name": payload.get("name"), "arguments": payload.get("arguments")}
+            calls[call_id] = {"id": call_id, "function": function, "parse_error": None}
     return calls
 
 
@@ -110,6 +115,7 @@ def hash_conversation(conversation: ParsedConversation) -> str:
 def fill_decision_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
     """Fill an item of `general_fc` or of a verifier: whether the model should call a tool."""
     fill_plain_item(item, sample, conversation)
+    item.rule_note = NOT_RECOMPUTED
     should_call = sample.metadata.get("should_call_tool")
     if isinstance(should_call, bool):
         expected = "a valid call of a tool" if should_call else "a reply without a call"
@@ -142,6 +148,7 @@ def fill_claims_item(item: Item, sample: Sample, conversation: ParsedConversatio
     item.extra.uncounted_states = REFERENCE_ONLY
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     item.golden_hash = answer_hash(claims)
+    item.rule_note = JUDGED_CLAIMS
 
 
 def _list_texts(item: Item, metadata: JsonObject, name: str) -> list[str]:

@@ -105,8 +105,32 @@ class _OutputFolder:
     temporary: list[Path] = field(default_factory=list)
     """Files that EvalScope writes while it runs again."""
 
-    def get_model(self, name: str) -> _ModelFiles:
-        return self.models.setdefault(name, _ModelFiles())
+    def add_config(self, path: Path) -> bool:
+        """Add a configuration. Return whether the file is one by its name."""
+        if path.suffix not in (".yaml", ".yml"):
+            return False
+        self.configs.append(path)
+        return True
+
+    def add_file_of_model(self, path: Path) -> bool:
+        """Add a file in FOLDER/MODEL. Return whether the folder is one of EvalScope's."""
+        kind = path.parent.parent.name
+        is_of_samples = kind in (PREDICTIONS, REVIEWS) and path.suffix == ".jsonl"
+        if is_of_samples and path.name.startswith(TEMPORARY_PREFIX):
+            self.temporary.append(path)
+            return True
+
+        is_report = kind == REPORTS and path.suffix == ".json"
+        if not is_of_samples and not is_report:
+            return False
+        model = self.models.setdefault(path.parent.name, _ModelFiles())
+        files_by_kind = {
+            PREDICTIONS: model.predictions,
+            REVIEWS: model.reviews,
+            REPORTS: model.reports,
+        }
+        files_by_kind[kind][path.stem] = path
+        return True
 
     def list_files(self) -> Iterator[Path]:
         yield from self.configs
@@ -140,23 +164,15 @@ def _collect_output_folders(files: Sequence[Path]) -> list[_OutputFolder]:
     """Group files by their place: ROOT/reviews/MODEL/NAME.jsonl and so on."""
     folders: dict[Path, _OutputFolder] = {}
     for path in files:
-        if path.parent.name == CONFIGS and path.suffix in (".yaml", ".yml"):
-            root = path.parent.parent
-            folders.setdefault(root, _OutputFolder(root)).configs.append(path)
-            continue
-
-        kind = path.parent.parent.name
-        root = path.parent.parent.parent
-        if kind in (PREDICTIONS, REVIEWS) and path.name.startswith(TEMPORARY_PREFIX):
-            folders.setdefault(root, _OutputFolder(root)).temporary.append(path)
-            continue
-        if kind in (PREDICTIONS, REVIEWS) and path.suffix == ".jsonl":
-            model = folders.setdefault(root, _OutputFolder(root)).get_model(path.parent.name)
-            files_of_kind = model.reviews if kind == REVIEWS else model.predictions
-            files_of_kind[path.stem] = path
-        elif kind == REPORTS and path.suffix == ".json":
-            model = folders.setdefault(root, _OutputFolder(root)).get_model(path.parent.name)
-            model.reports[path.stem] = path
+        is_config = path.parent.name == CONFIGS
+        root = path.parent.parent if is_config else path.parent.parent.parent
+        folder = folders.get(root) or _OutputFolder(root)
+        if is_config:
+            is_added = folder.add_config(path)
+        else:
+            is_added = folder.add_file_of_model(path)
+        if is_added:
+            folders[root] = folder
     return list(folders.values())
 
 
@@ -199,22 +215,28 @@ def _add_plans(
     found: DiscoveredRuns, folder: _OutputFolder, model_folder: str, model: _ModelFiles
 ) -> None:
     config = _read_newest_config(folder.configs)
-    subsets_by_benchmark: dict[str, list[SubsetFiles]] = {}
-    for stem in sorted(model.predictions | model.reviews):
-        benchmark, subset = _split_name(stem, [*model.reports, *config.datasets])
-        files = SubsetFiles(
-            subset, prediction=model.predictions.get(stem), review=model.reviews.get(stem)
-        )
-        subsets_by_benchmark.setdefault(benchmark, []).append(files)
-
+    subsets_by_benchmark = _group_by_benchmark(model, config)
     for benchmark, subsets in subsets_by_benchmark.items():
-        files_of_benchmark = BenchmarkFiles(
+        files = BenchmarkFiles(
             benchmark, tuple(subsets), report=model.reports.get(benchmark), config=config
         )
-        found.plans.append(_make_plan(folder.root, model_folder, files_of_benchmark))
+        found.plans.append(_make_plan(folder.root, model_folder, files))
     for benchmark, path in model.reports.items():
         if benchmark not in subsets_by_benchmark:
             found.issues.append(_report_figures_without_items(path))
+
+
+def _group_by_benchmark(model: _ModelFiles, config: TaskConfig) -> dict[str, list[SubsetFiles]]:
+    """Return the subsets of each benchmark, each with its files."""
+    stated_benchmarks = [*model.reports, *config.datasets]
+    subsets: dict[str, list[SubsetFiles]] = {}
+    for stem in sorted(model.predictions | model.reviews):
+        benchmark, name = _split_name(stem, stated_benchmarks)
+        files = SubsetFiles(
+            name, prediction=model.predictions.get(stem), review=model.reviews.get(stem)
+        )
+        subsets.setdefault(benchmark, []).append(files)
+    return subsets
 
 
 def _report_figures_without_items(path: Path) -> ImportIssue:
@@ -240,26 +262,41 @@ def _split_name(stem: str, stated_benchmarks: Sequence[str]) -> tuple[str, str]:
 
 
 def _make_plan(root: Path, model_folder: str, files: BenchmarkFiles) -> RunPlan:
-    report = {} if files.report is None else read_json(files.report, [], dict) or {}
-    model = report.get("model_name")
+    config = files.config
     # Only ACEBench has the same items in two languages.
-    language = files.config.language if files.benchmark == "acebench" else ""
+    language = config.language if files.benchmark == "acebench" else ""
     run = Run(
         "evalscope",
         files.benchmark,
         language,
-        model if isinstance(model, str) and model else model_folder,
+        _read_model_name(files.report) or model_folder,
         str(root / REVIEWS / model_folder / files.benchmark),
         needs_dataset=False,
     )
     run.name_parts = list_telling_folders(root)
-    run.settings = _list_settings(files.config)
+    run.settings = _list_settings(config)
     plan = RunPlan(run, _list_results(files), reason="an output folder of EvalScope")
-    plan.scores = [subset.review for subset in files.subsets if subset.review and subset.prediction]
-    plan.logs = [path for path in (files.report, files.config.path) if path is not None]
+    plan.scores = _list_joined_reviews(files)
+    plan.logs = [path for path in (files.report, config.path) if path is not None]
     plan.needs_scores = False
     plan.importer_data = files
     return plan
+
+
+def _read_model_name(report_file: Path | None) -> str:
+    """Return the name of the model, which folders have with slashes replaced."""
+    report = {} if report_file is None else read_json(report_file, [], dict) or {}
+    name = report.get("model_name")
+    return name if isinstance(name, str) else ""
+
+
+def _list_joined_reviews(files: BenchmarkFiles) -> list[Path]:
+    """Return the reviews of subsets with predictions."""
+    reviews = []
+    for subset in files.subsets:
+        if subset.review is not None and subset.prediction is not None:
+            reviews.append(subset.review)
+    return reviews
 
 
 def _list_results(files: BenchmarkFiles) -> list[Path]:

@@ -225,20 +225,24 @@ def _score_subset(
     if is_of_dialogues:
         return _score_dialogues(metric, subset, items)
     if metric in DECISION_FIGURES:
-        values = [dict(item.values) for item in items if item.values]
-        if not values:
-            return None
-        figure = round_figure(DECISION_FIGURES[metric](values))
-        return SubsetScore(subset, figure, num=len(items), total=len(items))
+        return _score_decisions(metric, subset, items)
 
     value_name = get_value_name(metric)
-    known = [
-        value for value in (get_value(item, value_name) for item in items) if value is not None
-    ]
-    if not known:
+    values = [get_value(item, value_name) for item in items]
+    known_values = [value for value in values if value is not None]
+    if not known_values:
         return None
-    mean = round_figure(sum(known) / len(known))
-    return SubsetScore(subset, mean, num=len(known), total=len(items))
+    mean = round_figure(sum(known_values) / len(known_values))
+    return SubsetScore(subset, mean, num=len(known_values), total=len(items))
+
+
+def _score_decisions(metric: str, subset: str, items: Sequence[ScoredItem]) -> SubsetScore | None:
+    """Return a figure over all samples of `general_fc`."""
+    values = [item.values for item in items if item.values]
+    if not values:
+        return None
+    figure = round_figure(DECISION_FIGURES[metric](values))
+    return SubsetScore(subset, figure, num=len(items), total=len(items))
 
 
 def get_value_name(metric: str) -> str:
@@ -262,19 +266,21 @@ def _score_dialogues(metric: str, subset: str, items: Sequence[ScoredItem]) -> S
     """Return the score of ACEBench's dialogues: the share of those with every step right, or
     their mean share of right steps. All repeats of a dialogue are one dialogue.
     """
-    dialogues: dict[str, list[bool]] = defaultdict(list)
+    dialogues: dict[str, list[bool]] = {}
     for item in items:
+        steps = dialogues.setdefault(item.group or item.id, [])
         if item.valid is not None:
-            dialogues[item.group or item.id].append(item.valid)
-    if not dialogues:
+            steps.append(item.valid)
+
+    known_dialogues = [steps for steps in dialogues.values() if steps]
+    if not known_dialogues:
         return None
     if metric == "process_acc":
-        scores = [round(sum(steps) / len(steps), 3) for steps in dialogues.values()]
+        scores = [round(sum(steps) / len(steps), 3) for steps in known_dialogues]
     else:
-        scores = [float(all(steps)) for steps in dialogues.values()]
-    all_dialogues = {item.group or item.id for item in items}
+        scores = [float(all(steps)) for steps in known_dialogues]
     mean = round_figure(sum(scores) / len(scores))
-    return SubsetScore(subset, mean, num=len(dialogues), total=len(all_dialogues))
+    return SubsetScore(subset, mean, num=len(scores), total=len(dialogues))
 
 
 # -- general_fc
@@ -354,15 +360,12 @@ def _combine(aggregate: Aggregate, scores: Mapping[str, SubsetScore]) -> SubsetS
     if aggregate.rule == "mean":
         return average(aggregate.name, present)
 
-    total = 0.0
-    sum_of_shares = 0.0
-    for name, share in zip(aggregate.parts, aggregate.shares, strict=True):
-        score = scores.get(name)
-        is_present = score is not None and score.num > 0
-        if is_present or aggregate.rule == "shares":
-            sum_of_shares += share
-        if score is not None and is_present:
-            total += share * score.score
+    shares = dict(zip(aggregate.parts, aggregate.shares, strict=True))
+    total = sum(shares[score.name] * score.score for score in present)
+    counted_shares = [shares[score.name] for score in present]
+    if aggregate.rule == "shares":  # parts that did not run count 0
+        counted_shares = list(aggregate.shares)
+    sum_of_shares = sum(counted_shares)
     return _make_mean(aggregate.name, present, total / sum_of_shares if sum_of_shares else 0.0)
 
 

@@ -21,7 +21,12 @@ from fcreview.importers.evalscope import bfcl, conversations, leaderboard, tau, 
 from fcreview.importers.evalscope.acebench import fill_acebench_item
 from fcreview.importers.evalscope.discovery import BenchmarkFiles
 from fcreview.importers.evalscope.incidents import find_incident
-from fcreview.importers.evalscope.reports import Report, list_stated_subsets, read_report
+from fcreview.importers.evalscope.reports import (
+    Report,
+    StatedMetric,
+    list_stated_subsets,
+    read_report,
+)
 from fcreview.importers.evalscope.samples import Line, Sample, read_samples
 from fcreview.model.item import (
     ImportIssue,
@@ -39,7 +44,6 @@ BENCHMARKS_WITH_REPLY_TEXT = (*bfcl.VERSIONS, "acebench")
 BENCHMARKS_WITH_OWN_DOCS = BENCHMARKS_WITH_REPLY_TEXT
 """Benchmarks whose function docs have a form of their own."""
 DECISION_BENCHMARKS = ("general_fc", "k2_verifier", "kimi_verifier", "minimax_verifier")
-NOT_RECOMPUTED = "fcreview has no rules of this benchmark"
 JOB_NOTE = "a sample is a whole job of several tasks, so its score is a share and no verdict"
 TOLERANCE = 0.00011
 """Difference between a stated and a computed figure up to which both are equal. Both are rounded to
@@ -141,25 +145,36 @@ class Place:
 
 
 def _make_item(sample: Sample, context: RunContext) -> Item:
+    item = _start_item(sample, context)
+    identity = dict(item.extra.metadata)
+    _report_fields(item, sample)
+    has_own_docs = context.benchmark in BENCHMARKS_WITH_OWN_DOCS
+    conversation = conversations.read_sample_conversation(sample, reads_tools=not has_own_docs)
+    item.prediction_hash = conversations.hash_conversation(conversation)
+    fill_safely(item, partial(_fill_item, item, sample, conversation, context))
+    # The importers of BFCL and tau-bench replace the metadata.
+    item.extra.metadata |= identity
+    fill_safely(item, partial(_finish_item, item, sample, context))
+    _ensure_messages(item, sample)
+    return item
+
+
+def _start_item(sample: Sample, context: RunContext) -> Item:
+    """Make an item with its id, its group and the place of its line."""
     place = _find_place(sample, context)
-    line = sample.main_line
     question_id = _find_question_id(sample, place)
+    line = sample.main_line
     item = Item(question_id, sample.subset, file=str(line.path), line=line.record.line)
     item.offset = line.record.offset
     item.length = line.record.length
     item.id = _make_unique_id(item, question_id, place, context)
+
+    item.extra.metadata[leaderboard.INDEX] = sample.index
+    item.extra.metadata[leaderboard.QUESTION] = question_id
     has_repeats = context.files.config.repeats > 1 or place.trial > 0
     if has_repeats:
         item.group = question_id
-    _report_fields(item, sample)
-
-    has_own_docs = context.benchmark in BENCHMARKS_WITH_OWN_DOCS
-    conversation = conversations.read_sample_conversation(sample, reads_tools=not has_own_docs)
-    item.prediction_hash = conversations.hash_conversation(conversation)
-    fill_safely(item, partial(_fill_item, item, sample, conversation, place, context))
-    fill_safely(item, partial(_finish_item, item, sample, context))
-    _add_metadata(item, sample, question_id, place, has_repeats=has_repeats)
-    _ensure_messages(item, sample)
+        item.extra.metadata[leaderboard.TRIAL] = place.trial
     return item
 
 
@@ -226,38 +241,29 @@ def _report_contradictions(item: Item, sample: Sample, review: Line) -> None:
 
 
 def _fill_item(
-    item: Item,
-    sample: Sample,
-    conversation: ParsedConversation,
-    place: Place,
-    context: RunContext,
+    item: Item, sample: Sample, conversation: ParsedConversation, context: RunContext
 ) -> None:
     """Fill an item with its conversation, its calls and its golden answer."""
     benchmark = context.benchmark
     if benchmark in bfcl.VERSIONS:
+        official = verdicts.find_official_verdict(sample, benchmark)
+        config = context.files.config
         bfcl.fill_bfcl_item(
-            item,
-            sample,
-            conversation,
-            benchmark=benchmark,
-            config=context.files.config,
-            official=verdicts.find_official_verdict(sample, benchmark),
+            item, sample, conversation, benchmark=benchmark, config=config, official=official
         )
     elif benchmark == "acebench":
         fill_acebench_item(item, sample, conversation)
     elif benchmark == "tau_bench":
-        tau.fill_tau1_item(item, sample, conversation, trial=place.trial)
+        tau.fill_tau1_item(item, sample, conversation)
     elif benchmark in ("tau2_bench", "tau3_bench"):
-        tau.fill_tau2_item(item, sample, conversation, trial=place.trial)
+        tau.fill_tau2_item(item, sample, conversation)
     elif benchmark == "mcp_atlas":
         conversations.fill_claims_item(item, sample, conversation)
-        item.rule_note = "a judge checks the claims, so there is nothing to recompute"
     elif benchmark in DECISION_BENCHMARKS:
         conversations.fill_decision_item(item, sample, conversation)
-        item.rule_note = NOT_RECOMPUTED
     else:
         conversations.fill_plain_item(item, sample, conversation)
-        item.rule_note = JOB_NOTE if benchmark == "toolathlon" else NOT_RECOMPUTED
+        item.rule_note = JOB_NOTE if benchmark == "toolathlon" else conversations.NOT_RECOMPUTED
 
 
 def _finish_item(item: Item, sample: Sample, context: RunContext) -> None:
@@ -265,20 +271,26 @@ def _finish_item(item: Item, sample: Sample, context: RunContext) -> None:
     benchmark = context.benchmark
     verdicts.add_official_verdict(item, sample, benchmark)
     _add_usage(item, sample)
-    if sample.review is None:
-        what = "the prediction has no review, so the item has no official verdict"
-        add_issue(item, what, severity="notice")
-    elif sample.prediction is not None:
-        record = sample.review.record
-        item.extra.score_record = RecordLocation(
-            str(sample.review.path), line=record.line, offset=record.offset, length=record.length
-        )
-
+    _add_review(item, sample)
     if benchmark in BENCHMARKS_WITH_REPLY_TEXT and verdicts.has_other_reply(sample):
         item.flags.append("other_reply")
         add_issue(item, "the review quotes another reply than the prediction contains")
     _apply_incident(item, sample, benchmark)
     verdicts.explain_difference(item, sample)
+    _add_metadata(item, sample)
+
+
+def _add_review(item: Item, sample: Sample) -> None:
+    """Add the place of the review, or state that there is none."""
+    review = sample.review
+    if review is None:
+        what = "the prediction has no review, so the item has no official verdict"
+        add_issue(item, what, severity="notice")
+    elif sample.prediction is not None:
+        record = review.record
+        item.extra.score_record = RecordLocation(
+            str(review.path), line=record.line, offset=record.offset, length=record.length
+        )
 
 
 def _apply_incident(item: Item, sample: Sample, benchmark: str) -> None:
@@ -294,52 +306,51 @@ def _apply_incident(item: Item, sample: Sample, benchmark: str) -> None:
 
 def _add_usage(item: Item, sample: Sample) -> None:
     """Add tokens and seconds. Adapters that call the model several times state only the sum."""
-    usage = as_object(sample.output.get("usage"))
     message = as_object(sample.choice.get("message"))
     performance = as_object(sample.output.get("perf_metrics") or message.get("perf_metrics"))
-    for source in (usage, performance):
-        if item.tokens_in is None and is_integer(source.get("input_tokens")):
-            item.tokens_in = source["input_tokens"]
-        if item.tokens_out is None and is_integer(source.get("output_tokens")):
-            item.tokens_out = source["output_tokens"]
-    for seconds in (performance.get("latency"), sample.output.get("time")):
-        if item.latency is None and is_number(seconds) and 0 <= seconds < MAX_DURATION:
-            item.latency = float(seconds)
+    usage = performance | as_object(sample.output.get("usage"))
+    if is_integer(usage.get("input_tokens")):
+        item.tokens_in = usage["input_tokens"]
+    if is_integer(usage.get("output_tokens")):
+        item.tokens_out = usage["output_tokens"]
+    item.latency = _find_duration(performance.get("latency"), sample.output.get("time"))
 
 
-def _add_metadata(
-    item: Item, sample: Sample, question_id: str, place: Place, *, has_repeats: bool
-) -> None:
+def _find_duration(*values: Any) -> float | None:
+    """Return the first value that is a number of seconds."""
+    for value in values:
+        if is_number(value) and 0 <= value < MAX_DURATION:
+            return float(value)
+    return None
+
+
+def _add_metadata(item: Item, sample: Sample) -> None:
     """Add everything that the lines hold and no other part of the item shows."""
-    metadata = item.extra.metadata
-    metadata[leaderboard.INDEX] = sample.index
-    metadata[leaderboard.QUESTION] = question_id
-    if has_repeats:
-        metadata[leaderboard.TRIAL] = place.trial
-    stop_reason = sample.choice.get("stop_reason")
-    if stop_reason is not None:
-        metadata["stop reason"] = stop_reason
-    status = verdicts.get_status(sample)
-    if sample.review is not None and status != "success":
-        metadata["status of the score"] = status
-    for name in ("judge_summary", "judge_detail"):
-        if sample.score.get(name):
-            metadata[name] = sample.score[name]
-    extracted = sample.score.get("extracted_prediction")
-    if extracted != sample.score.get("prediction"):
-        metadata["extracted prediction"] = extracted
-    _add_score_details(metadata, sample)
+    facts = _list_score_facts(sample)
     for name, value in sample.metadata.items():
-        if name not in SHOWN_FIELDS and value not in (None, "", [], {}):
-            metadata.setdefault(name, value)
+        if name not in SHOWN_FIELDS:
+            facts.setdefault(name, value)
+    for name, value in facts.items():
+        is_empty = value in (None, "", [], {})
+        if not is_empty:
+            item.extra.metadata.setdefault(name, value)
 
 
-def _add_score_details(metadata: dict[str, Any], sample: Sample) -> None:
-    """Add the details of the score, except the whole task of a failed or finished simulation."""
-    details = as_object(sample.score.get("metadata"))
-    shown = {name: value for name, value in details.items() if name not in SHOWN_FIELDS}
-    if shown:
-        metadata["score details"] = shown
+def _list_score_facts(sample: Sample) -> dict[str, Any]:
+    """Return name -> value of what the reply and the score state besides verdicts."""
+    score = sample.score
+    status = verdicts.get_status(sample)
+    extracted = score.get("extracted_prediction")
+    details = as_object(score.get("metadata"))
+    return {
+        "stop reason": sample.choice.get("stop_reason"),
+        "status of the score": None if status == "success" else status,
+        "judge summary": score.get("judge_summary") or score.get("judge_detail"),
+        "extracted prediction": None if extracted == score.get("prediction") else extracted,
+        "score details": {
+            name: value for name, value in details.items() if name not in SHOWN_FIELDS
+        },
+    }
 
 
 def _ensure_messages(item: Item, sample: Sample) -> None:
@@ -401,23 +412,35 @@ def _covers_all_subsets(context: RunContext, report: Report) -> bool:
 
 
 def _compare_figures(
-    stated: Any, figures: leaderboard.MetricFigures, path: Path
+    stated: StatedMetric, figures: leaderboard.MetricFigures, path: Path
 ) -> Iterator[ImportIssue]:
-    computed = {score.name: score for score in figures.aggregates}
-    for category in figures.all_categories:
-        computed[category.name] = category
-    for subsets in figures.categories.values():
-        computed.update({score.name: score for score in subsets})
-    whole = leaderboard.weigh(figures.name, figures.all_categories)
-    pairs = [(stated.figure, whole)]
-    for category in stated.categories:
-        for figure in (category.figure, *category.subsets):
-            if figure.name in computed:
-                pairs.append((figure, computed[figure.name]))
-    for figure, score in pairs:
-        if figure.score is not None and abs(figure.score - score.score) > TOLERANCE:
+    """Yield an issue for each figure of a metric that the reviews do not give."""
+    computed = _list_computed_scores(figures)
+    for name, stated_score in _list_stated_scores(stated):
+        score = computed.get(name)
+        if score is not None and abs(score - stated_score) > TOLERANCE:
             what = (
-                f"{figures.name} of {figure.name} is {figure.score:.4f} in the report, but"
-                f" {score.score:.4f} by the reviews"
+                f"{figures.name} of {name} is {stated_score:.4f} in the report, but {score:.4f}"
+                " by the reviews"
             )
             yield ImportIssue(str(path), 1, what=what)
+
+
+def _list_computed_scores(figures: leaderboard.MetricFigures) -> dict[str, float]:
+    """Return the computed figures of a metric by name: subsets, categories, aggregates, all."""
+    scores = list(figures.aggregates)
+    for subsets in figures.categories.values():
+        scores += subsets
+    scores += figures.all_categories
+    scores.append(leaderboard.weigh(figures.name, figures.all_categories))
+    return {score.name: score.score for score in scores}
+
+
+def _list_stated_scores(stated: StatedMetric) -> Iterator[tuple[str, float]]:
+    """Yield the name and the score of each figure of a metric in the report."""
+    figures = [stated.figure]
+    for category in stated.categories:
+        figures += [category.figure, *category.subsets]
+    for figure in figures:
+        if figure.score is not None:
+            yield figure.name, figure.score

@@ -12,6 +12,7 @@ from fcreview.importers.common.records import add_issue, as_object
 from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.evalscope.conversations import fill_plain_item, parse_json_or_none
 from fcreview.importers.evalscope.incidents import find_written_error
+from fcreview.importers.evalscope.leaderboard import TRIAL
 from fcreview.importers.evalscope.samples import JsonObject, Sample
 from fcreview.importers.tau.read import SharedRunData, fill_simulation_item, hash_task
 from fcreview.importers.tau.version1 import fill_version1_item
@@ -22,37 +23,37 @@ OWN_FIELDS = ("task_result", "_domain")
 """Fields that EvalScope adds to the task of tau2-bench and tau3-bench."""
 
 
-def fill_tau1_item(
-    item: Item, sample: Sample, conversation: ParsedConversation, *, trial: int
-) -> None:
+def fill_tau1_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
     """Fill an item from the result of the solver, or from the error of a failed run."""
     result = _parse_reply(sample)
-    task_result = _find_task_result(sample)
-    error = task_result.get("error")
+    error = _find_task_result(sample).get("error")
     if result is None and error is None:
         add_issue(item, "the reply is not the JSON object of the solver's result")
         fill_plain_item(item, sample, conversation)
         return
 
-    solved = result or {}
-    info = dict(as_object(solved.get("info")))
-    if error is not None:
-        info["error"] = error
-    entry = {
-        "task_id": sample.metadata.get("task_index"),
-        "trial": trial,
-        "reward": solved.get("reward", task_result.get("reward")),
-        "info": info,
-        "traj": solved.get("messages", []),
-    }
+    entry = _make_entry(item, sample, result or {}, error)
+    info = entry["info"]
     item.prediction_hash = answer_hash(entry["traj"])
     item.golden_hash = answer_hash(info["task"]) if "task" in info else ""
     fill_version1_item(item, entry, info)
 
 
-def fill_tau2_item(
-    item: Item, sample: Sample, conversation: ParsedConversation, *, trial: int
-) -> None:
+def _make_entry(item: Item, sample: Sample, result: JsonObject, error: Any) -> JsonObject:
+    """Make the entry that a result file of tau-bench has for a sample."""
+    info = dict(as_object(result.get("info")))
+    if error is not None:
+        info["error"] = error
+    return {
+        "task_id": sample.metadata.get("task_index"),
+        "trial": item.extra.metadata.get(TRIAL, 0),
+        "reward": result.get("reward", _find_task_result(sample).get("reward")),
+        "info": info,
+        "traj": result.get("messages", []),
+    }
+
+
+def fill_tau2_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
     """Fill an item from the simulation and the task of tau2-bench or tau3-bench."""
     simulation = _parse_reply(sample)
     task = {name: value for name, value in sample.metadata.items() if name not in OWN_FIELDS}
@@ -63,7 +64,7 @@ def fill_tau2_item(
         fill_plain_item(item, sample, conversation)
         return
 
-    simulation.setdefault("trial", trial)
+    simulation.setdefault("trial", item.extra.metadata.get(TRIAL, 0))
     item.golden_hash = hash_task(task)
     domain = sample.metadata.get("_domain")
     data = SharedRunData(domain=domain if isinstance(domain, str) else item.category)

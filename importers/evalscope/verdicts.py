@@ -9,6 +9,7 @@ from fcreview.importers.common.incidents import add_failed_verdict
 from fcreview.importers.common.json_text import make_excerpt
 from fcreview.importers.common.records import add_issue, as_list, as_object, is_number
 from fcreview.importers.evalscope import bfcl
+from fcreview.importers.evalscope.bfcl import ScoreError
 from fcreview.importers.evalscope.conversations import parse_json_or_none
 from fcreview.importers.evalscope.leaderboard import CRITERIA, MAIN_SCORE
 from fcreview.importers.evalscope.samples import JsonObject, Sample
@@ -103,43 +104,58 @@ def add_official_verdict(item: Item, sample: Sample, benchmark: str) -> None:
     """Add the verdict, a verdict for each other value, the error type and the explanation."""
     if sample.review is None:
         return
-    if get_status(sample) not in KNOWN_STATUSES:
-        add_issue(item, f"the status {get_status(sample)[:60]!r} of the score is unknown")
-    if get_status(sample) not in USABLE_STATUSES:
+    status = get_status(sample)
+    if status not in KNOWN_STATUSES:
+        add_issue(item, f"the status {status[:60]!r} of the score is unknown")
+    if status not in USABLE_STATUSES:
         add_failed_verdict(item, "official", failure=_describe_failure(sample), by=BY)
         return
 
-    deciding_name = find_deciding_name(sample, benchmark)
-    _report_malformed_values(item, sample, deciding_name)
+    _report_malformed_values(item, sample, benchmark)
     _report_unexpected_names(item, sample, benchmark)
     official = find_official_verdict(sample, benchmark)
     _replace_official_verdict(item, official)
-    if deciding_name is not None:
-        item.extra.metadata[MAIN_SCORE] = deciding_name
     if official is not None:
         _add_deciding_verdict(item, sample, benchmark, official)
+    _add_values(item, sample, benchmark)
+
+
+def _add_values(item: Item, sample: Sample, benchmark: str) -> None:
+    """Add each value of the score that is not the verdict, with its name as the criterion."""
+    deciding_name = find_deciding_name(sample, benchmark)
+    if deciding_name is not None:
+        item.extra.metadata[MAIN_SCORE] = deciding_name
     for name, value in as_object(sample.score.get("value")).items():
-        is_verdict = name == deciding_name and official is not None
-        if not is_verdict and (isinstance(value, bool) or is_number(value)):
-            criterion = CRITERIA.get(name, name)
-            item.verdicts.append(Verdict("official", value, criterion=criterion, by=BY))
+        is_verdict = name == deciding_name and item.official is not None
+        if is_verdict or not _is_figure(value):
+            continue
+        criterion = CRITERIA.get(name, name)
+        item.verdicts.append(Verdict("official", value, criterion=criterion, by=BY))
+
+
+def _is_figure(value: Any) -> bool:
+    return isinstance(value, bool) or is_number(value)
 
 
 def _add_deciding_verdict(item: Item, sample: Sample, benchmark: str, official: bool) -> None:
     """Add the verdict on the item. EvalScope states no error type for tau-bench, whose importer
     knows the failing parts of the reward.
     """
-    rationale = None
+    verdict = Verdict("official", official, by=BY)
+    item.verdicts.append(verdict)
     if official:
         item.error_type = None
-    else:
-        error_type, rationale = _read_error(sample, benchmark)
-        item.error_type = error_type or item.error_type
-        if item.first_difference is None and rationale:
-            item.first_difference = make_excerpt(" ".join(rationale.split()), MAX_DIFFERENCE)
-    item.verdicts.append(
-        Verdict("official", official, error_type=item.error_type, rationale=rationale, by=BY)
-    )
+        return
+
+    error = _read_error(sample, benchmark)
+    item.error_type = error.type or item.error_type
+    verdict.error_type = item.error_type
+    if error.message is None:
+        return
+    verdict.rationale = make_excerpt(error.message, MAX_EXPLANATION)
+    if item.first_difference is None:
+        line = " ".join(error.message.split())
+        item.first_difference = make_excerpt(line, MAX_DIFFERENCE)
 
 
 def _replace_official_verdict(item: Item, official: bool | None) -> None:
@@ -161,14 +177,15 @@ def _is_official(verdict: Verdict) -> bool:
     return place == ("official", ITEM, CORRECT)
 
 
-def _report_malformed_values(item: Item, sample: Sample, deciding_name: str | None) -> None:
+def _report_malformed_values(item: Item, sample: Sample, benchmark: str) -> None:
+    values = as_object(sample.score.get("value"))
     main_name = sample.score.get("main_score_name")
-    if main_name is not None and main_name not in as_object(sample.score.get("value")):
+    if main_name is not None and main_name not in values:
         add_issue(item, f"main_score_name names no value of the score: {str(main_name)[:60]}")
-    if deciding_name is None:
+    if find_deciding_name(sample, benchmark) is None:
         add_issue(item, "the score has no value, so there is no official verdict")
-    for name, value in as_object(sample.score.get("value")).items():
-        if not isinstance(value, bool) and not is_number(value):
+    for name, value in values.items():
+        if not _is_figure(value):
             add_issue(item, f"the value {name[:60]} of the score is not a number")
 
 
@@ -212,33 +229,35 @@ def _describe_failure(sample: Sample) -> str:
 # -- error types and explanations
 
 
-def _read_error(sample: Sample, benchmark: str) -> tuple[str | None, str | None]:
+def _read_error(sample: Sample, benchmark: str) -> ScoreError:
     """Return the error type and the explanation of a failing score."""
-    metadata = as_object(sample.score.get("metadata"))
-    explanation = sample.score.get("explanation")
-    text = explanation if isinstance(explanation, str) else None
+    details = as_object(sample.score.get("metadata"))
     if benchmark in bfcl.VERSIONS:
-        error = bfcl.read_error(sample.score)
-        return error.type, _cut(error.message or text)
-    if isinstance(metadata.get("error_reason"), str):
-        return _read_decision_error(sample, metadata["error_reason"])
-    error_type = metadata.get("error_type")
-    errors = "\n".join(_list_texts(metadata.get("error")))
-    has_type = isinstance(error_type, str) and error_type != ""
-    return (str(error_type) if has_type else None), _cut(errors or text)
+        return bfcl.read_error(sample.score)
+    if isinstance(details.get("error_reason"), str):
+        return _read_decision_error(sample, details["error_reason"])
+
+    error_type = details.get("error_type")
+    errors = "\n".join(_list_texts(details.get("error")))
+    explanation = sample.score.get("explanation")
+    return ScoreError(
+        error_type if isinstance(error_type, str) and error_type else None,
+        errors or (explanation if isinstance(explanation, str) else None),
+    )
 
 
-def _read_decision_error(sample: Sample, reason: str) -> tuple[str | None, str | None]:
+def _read_decision_error(sample: Sample, reason: str) -> ScoreError:
     """Return the error of an item of general_fc. Without a reason, the decision was wrong."""
     for beginning, error_type in ERROR_TYPES.items():
         if reason.startswith(beginning):
-            return error_type, reason
+            return ScoreError(error_type, reason)
     if reason:
-        return "invalid_call", reason
+        return ScoreError("invalid_call", reason)
     if sample.metadata.get("should_call_tool") is True:
         stop_reason = sample.choice.get("stop_reason")
-        return "no_tool_call", f"no call is counted, because the stop reason is {stop_reason}"
-    return "unexpected_tool_call", "a tool is called, although no call is expected"
+        message = f"no call is counted, because the stop reason is {stop_reason}"
+        return ScoreError("no_tool_call", message)
+    return ScoreError("unexpected_tool_call", "a tool is called, although no call is expected")
 
 
 def _list_texts(value: Any) -> Iterator[str]:
@@ -247,10 +266,6 @@ def _list_texts(value: Any) -> Iterator[str]:
         yield value
     for element in as_list(value):
         yield from _list_texts(element)
-
-
-def _cut(text: str | None) -> str | None:
-    return make_excerpt(text, MAX_EXPLANATION) if text else None
 
 
 # -- differences

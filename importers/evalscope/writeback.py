@@ -90,25 +90,33 @@ def _edit_lines(raw: bytes, overridden: OverriddenItems) -> LineEdits:
     return edits
 
 
-def _apply_overrides(record: JsonObject, item: ScoredItem) -> JsonObject:
+def _apply_overrides(review: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a review with the values that annotators gave."""
-    sample_score = as_object(record.get("sample_score"))
+    sample_score = as_object(review.get("sample_score"))
     score = as_object(sample_score.get("score"))
-    values = as_object(score.get("value"))
-    new_values = dict(values)
+    old_values = as_object(score.get("value"))
+    new_values = _list_reviewed_values(item, old_values)
+    replaced = {
+        name: old_values.get(name)
+        for name, value in new_values.items()
+        if value != old_values.get(name)
+    }
+    if not replaced:
+        return review
+
+    metadata = as_object(score.get("metadata")) | {OWN_FIELD: {"replaced": replaced}}
+    new_score = score | {"value": old_values | new_values, "metadata": metadata}
+    return review | {"sample_score": sample_score | {"score": new_score}}
+
+
+def _list_reviewed_values(item: ScoredItem, old_values: JsonObject) -> JsonObject:
+    """Return name -> value for each override that a score can represent."""
+    values: JsonObject = {}
     for (target, criterion), verdict in item.overrides.items():
         name = _find_value_name(target, criterion, item)
         if name is not None and (isinstance(verdict, bool) or is_number(verdict)):
-            new_values[name] = _convert_like(verdict, values.get(name))
-    if new_values == values:
-        return record
-
-    replaced = {
-        name: values.get(name) for name in new_values if new_values[name] != values.get(name)
-    }
-    metadata = as_object(score.get("metadata")) | {OWN_FIELD: {"replaced": replaced}}
-    new_score = score | {"value": new_values, "metadata": metadata}
-    return record | {"sample_score": sample_score | {"score": new_score}}
+            values[name] = _convert_like(verdict, old_values.get(name))
+    return values
 
 
 def _find_value_name(target: str, criterion: str, item: ScoredItem) -> str | None:

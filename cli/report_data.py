@@ -14,9 +14,8 @@ from fcreview import __version__
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.output import (
     Progress,
-    format_cell,
+    format_figure,
     format_run_heading,
-    format_table,
     print_message,
 )
 from fcreview.cli.workspace import load_workspace_errata, select_errata
@@ -34,12 +33,9 @@ from fcreview.model.metric import (
 )
 from fcreview.model.wording import (
     NO_DATASET_MESSAGE,
-    NO_VALUE,
     format_count,
     format_dataset_name,
-    format_metric_value,
     format_not_run,
-    get_source_name,
 )
 from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.stats.calibration import CalibrationScope
@@ -58,11 +54,9 @@ if TYPE_CHECKING:
     from fcreview.matching.clusters import Cluster
     from fcreview.model.item import Run
     from fcreview.model.run_check import RunCheck
-    from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow
 
-INDENT = "  "
 MAX_COLUMN_CELLS = 44
 """Width limit of the columns of a text table, except the last one."""
 MAX_RANKED_RUNS = 30
@@ -289,7 +283,6 @@ SOURCES_NOTE = (
     " accuracy comes from random samples."
 )
 
-WITHOUT_INCIDENTS_HEADING = "{source} w/o incidents"
 MAX_UNFOLDED_RUNS = 8  # With more runs, the section with the metrics of each run is folded.
 
 
@@ -439,7 +432,7 @@ def _build_metrics_section(
     if any(metric.open_disagreements for metric in part.metrics):
         blocks.append(sections.Paragraph(summary.DISAGREEMENTS_NOTE))
     for title, metrics in group_by_table(part.metrics).items():
-        blocks.append(summary.build_metric_table(title, metrics, estimates))
+        blocks.append(summary.build_metric_table(title, metrics, estimates, part.metrics))
 
     name = "combined" if part.row is None else f"run {fields['run']}"
     return sections.Section(f"{name}: {fields['run_name']}", blocks)
@@ -662,80 +655,11 @@ def format_metric_lines(
     if any(metric.open_disagreements for metric in metrics):
         yield summary.DISAGREEMENTS_NOTE
 
-    sources = summary.select_metric_sources(metrics)
-    for table, rows in group_by_table(metrics).items():
-        columns = _choose_columns(table, rows, metrics, estimates)
+    for title, rows in group_by_table(metrics).items():
+        table = summary.build_metric_table(title, rows, estimates, all_rows=metrics)
         yield ""
-        yield from format_table(
-            [column.heading for column in columns],
-            [[column.format_cell(row) for column in columns] for row in rows],
-            right_aligned=range(1, len(sources) + 1),
-            max_width=MAX_COLUMN_CELLS,
-            page_width=page_width,
-        )
+        yield from format_figure(table, max_width=MAX_COLUMN_CELLS, page_width=page_width)
     yield ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """Column of the table of metrics."""
-
-    heading: str
-    format_cell: Callable[[summary.MetricRow], str]
-
-
-def _choose_columns(
-    table: str,
-    rows: Sequence[summary.MetricRow],
-    all_rows: Sequence[summary.MetricRow],
-    estimates: summary.EstimateByMetric,
-) -> list[_Column]:
-    """Return the columns of a table of metrics. The tables of a run have the same value columns."""
-    columns = [_Column(format_cell(table), _format_metric_name)]
-    columns += [_make_value_column(source) for source in summary.select_metric_sources(all_rows)]
-
-    incident_source = summary.find_incident_source(all_rows)
-    if incident_source is not None:
-        heading = WITHOUT_INCIDENTS_HEADING.format(source=get_source_name(incident_source))
-        columns.append(
-            _Column(
-                heading, lambda row: summary.format_value_without_incidents(row, incident_source)
-            )
-        )
-    if any(row.open_disagreements for row in rows):
-        columns.append(_Column(summary.OPEN_DISAGREEMENTS, summary.format_open_disagreements))
-    if any(row.key in estimates for row in rows):
-        columns.append(
-            _Column(
-                summary.ESTIMATE_HEADING,
-                lambda row: _format_estimate(row, estimates.get(row.key)),
-            )
-        )
-    columns.append(_Column("", lambda row: _format_metric_remarks(row, estimates.get(row.key))))
-    return columns
-
-
-def _make_value_column(source: MetricSource) -> _Column:
-    def format_value(row: summary.MetricRow) -> str:
-        value = summary.get_displayed_value(row, source)
-        return format_metric_value(value, row.unit, row.digits)
-
-    return _Column("recomp." if source == "rule" else source, format_value)
-
-
-def _format_metric_name(row: summary.MetricRow) -> str:
-    return INDENT * row.level + format_cell(row.name)
-
-
-def _format_estimate(row: summary.MetricRow, estimate: MetricEstimate | None) -> str:
-    return NO_VALUE if estimate is None else summary.format_estimate(estimate, row)
-
-
-def _format_metric_remarks(row: summary.MetricRow, estimate: MetricEstimate | None) -> str:
-    remarks = [summary.format_denominator(row), format_cell(row.note)]
-    if estimate is not None:
-        remarks.append(summary.format_sample_and_bounds(estimate, row))
-    return "; ".join(remark for remark in remarks if remark)
 
 
 def build_report_text(

@@ -14,11 +14,14 @@ from fcreview.cli.commands.estimate import (
     count_run_label_agreement,
     count_sample_outcomes,
     describe_label_agreement,
-    format_estimate_and_interval,
 )
 from fcreview.exporters.signing_sheet import SheetEntry, SigningSheet
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count, format_metric_value
+from fcreview.tables.estimates import (
+    format_metric_estimate,
+    format_metric_range,
+)
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -56,13 +59,12 @@ def build_signing_sheet(session: WorkspaceSession, row: RunRow) -> SigningSheet:
 
 
 def _describe_figure(estimate: MetricEstimate) -> Iterator[str]:
-    value, interval = format_estimate_and_interval(estimate)
     if estimate.is_bounds_headline:
-        yield f"estimated {value} (range, because of undecided items)"
+        yield f"estimated {format_metric_range(estimate)} (range, because of undecided items)"
     elif estimate.low is None:
         yield "no estimate"
     else:
-        yield f"estimated {value}, 95 % interval {interval}"
+        yield f"estimated {format_metric_estimate(estimate)} (95 % interval)"
 
     automatic = format_metric_value(estimate.automatic, estimate.unit, estimate.digits)
     corrected = format_metric_value(estimate.corrected, estimate.unit, estimate.digits)

@@ -27,6 +27,7 @@ from fcreview.model.metric import (
     MetricSource,
     MetricUnit,
 )
+from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import (
     NO_ANSWERS,
     NO_VALUE,
@@ -35,6 +36,15 @@ from fcreview.model.wording import (
     format_metric_value,
     get_source_name,
     is_nearly_complete,
+)
+from fcreview.tables.estimates import (
+    ESTIMATE_TITLE,
+    format_labels_goal,
+    format_labels_needed,
+    format_metric_estimate,
+    format_metric_range,
+    format_pass_rate_estimate,
+    make_estimate_whisker,
 )
 from fcreview.tables.runs import (
     TIE_MARK,
@@ -48,10 +58,10 @@ from fcreview.tables.runs import (
     make_own_column,
     make_without_incidents_column,
 )
-from fcreview.tables.table import Bar, Cell, Column, Row, Table, Whisker, make_row
+from fcreview.tables.table import Bar, Cell, Column, Row, Table, make_row
 
 if TYPE_CHECKING:
-    from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
+    from fcreview.stats.estimation import MetricEstimate
 
 MAX_CATEGORIES = 18
 """Maximum number of categories in the table of pass rates.
@@ -195,18 +205,6 @@ def _build_estimate_card(run: RunFigures) -> Card:
     return Card(title, value=value, note=f"95 % interval {interval}, from {sampled}")
 
 
-def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
-    """Format an estimated pass rate as `75.3 % [72.9, 77.7]`, or as a range if too many sampled
-    items are undecided.
-    """
-    if estimate is None:
-        return NO_VALUE
-    if estimate.is_bounds_headline and estimate.bounds is not None:
-        low, high = estimate.bounds
-        return f"{100 * low:.1f} to {100 * high:.1f} %"
-    return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-
-
 def _group_by_dataset(
     runs: Sequence[RunFigures], get_rate: Callable[[RunFigures], float | None]
 ) -> dict[str, list[RunFigures]]:
@@ -337,33 +335,25 @@ def _build_score_table(dataset: str, runs: Sequence[RunFigures]) -> Table:
     # The graphic of the estimate stands after its interval.
     graphic_position = len(columns) + 1
     columns.append(
-        RunColumn("estimated, 95 % CI", lambda run: Cell(format_pass_rate_estimate(run.estimate)))
+        RunColumn(ESTIMATE_TITLE, lambda run: Cell(format_pass_rate_estimate(run.estimate)))
     )
-    columns.append(RunColumn("labels for ±2", lambda run: Cell(_format_needed_labels(run))))
+    columns.append(
+        RunColumn(format_labels_goal(TARGET_POINTS), lambda run: Cell(_format_needed_labels(run)))
+    )
     table = build_run_table(columns, runs)
     rows = [
-        replace(row, graphic=_build_whisker(run)) for row, run in zip(table.rows, runs, strict=True)
+        replace(row, graphic=make_estimate_whisker(run))
+        for row, run in zip(table.rows, runs, strict=True)
     ]
     return replace(table, rows=rows, graphic_at=graphic_position)
 
 
+TARGET_POINTS = 2.0
+"""Half width of the target interval, in percentage points."""
+
+
 def _format_needed_labels(run: RunFigures) -> str:
-    if run.estimate is None or run.estimate.needed is None:
-        return NO_VALUE
-    return f"{run.estimate.needed:,}"
-
-
-def _build_whisker(run: RunFigures) -> Whisker | None:
-    """Draw the estimate and its range, and the official rate if it is of all items."""
-    estimate = run.estimate
-    if estimate is None:
-        return None
-    low, high = estimate.low, estimate.high
-    if estimate.is_bounds_headline and estimate.bounds is not None:
-        low, high = estimate.bounds
-    n_passed, n_known = run.official
-    official = n_passed / run.items if 0 < n_known == run.items else None
-    return Whisker(low, value=estimate.estimated, high=high, official=official)
+    return NO_VALUE if run.estimate is None else format_labels_needed(run.estimate.needed)
 
 
 OPEN_DISAGREEMENTS = "open disagreements"
@@ -405,7 +395,6 @@ class MetricRow:
         return self.table, self.level, self.name
 
 
-ESTIMATE_HEADING = "estimated accuracy, 95 % CI"
 EstimateByMetric = Mapping[MetricKey, "MetricEstimate"]
 """Estimate of each metric that has a reviewed random sample. Its `low` and `high` are known."""
 
@@ -468,13 +457,6 @@ def find_incident_source(rows: Sequence[MetricRow]) -> MetricSource | None:
         if any(get_displayed_value(row, source) is not None for row in rows):
             return source
     return None
-
-
-def format_without_incidents_heading(source: MetricSource) -> str:
-    """Return the heading of the column with the values without incidents: `official without
-    incidents`.
-    """
-    return f"{get_source_name(source)} without incidents"
 
 
 def format_value_without_incidents(row: MetricRow, source: MetricSource) -> str:
@@ -546,71 +528,78 @@ def format_denominator(row: MetricRow) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _MetricColumn:
+    """Column of a table of metrics."""
+
+    title: str
+    format_cell: Callable[[MetricRow], str]
+    align_right: bool = True
+
+
 def build_metric_table(
-    title: str, metric_rows: Sequence[MetricRow], estimates: EstimateByMetric
+    title: str,
+    rows: Sequence[MetricRow],
+    estimates: EstimateByMetric,
+    all_rows: Sequence[MetricRow],
 ) -> Table:
     """Return a table of a benchmark's metrics, with columns for open disagreements and estimates
-    if there are any.
+    if there are any. The tables of a run have the same value columns, which follow from
+    `all_rows`.
     """
-    estimated = any(row.key in estimates for row in metric_rows)
-    sources = select_metric_sources(metric_rows)
-    disputed = any(row.open_disagreements for row in metric_rows)
-    incident_source = find_incident_source(metric_rows)
-    more = []
+    columns = [_MetricColumn(sanitize(title), lambda row: sanitize(row.name), align_right=False)]
+    columns += [_make_value_column(source) for source in select_metric_sources(all_rows)]
+
+    incident_source = find_incident_source(all_rows)
     if incident_source is not None:
-        more.append(format_without_incidents_heading(incident_source))
-    if disputed:
-        more.append(OPEN_DISAGREEMENTS)
-    if estimated:
-        more.append(ESTIMATE_HEADING)
-    heads = [title, *map(get_source_name, sources), *more, "over"]
-    rows = []
-    for row in metric_rows:
-        rows.append(make_row(_format_metric_cells(row, sources, estimates, more), level=row.level))
-    columns = []
-    for index, head in enumerate(heads):
-        is_number = 0 < index < len(heads) - 1
-        columns.append(Column(head, align_right=is_number))
-    return Table(columns, rows)
-
-
-def _format_metric_cells(
-    row: MetricRow,
-    sources: Sequence[MetricSource],
-    estimates: EstimateByMetric,
-    optional_headings: Sequence[str],
-) -> list[str]:
-    found = estimates.get(row.key)
-    sample = format_sample_and_bounds(found, row) if found else ""
-    optional = {
-        format_without_incidents_heading(each): format_value_without_incidents(row, each)
-        for each in sources
-    }
-    optional |= {
-        OPEN_DISAGREEMENTS: format_open_disagreements(row),
-        ESTIMATE_HEADING: format_estimate(found, row) if found else "",
-    }
-    return [
-        row.name,
-        *(_format_metric_value(get_displayed_value(row, source), row) for source in sources),
-        *(optional[head] for head in optional_headings),
-        "; ".join(filter(None, (format_denominator(row), row.note, sample))),
-    ]
-
-
-def format_estimate(estimate: MetricEstimate, row: MetricRow) -> str:
-    """Format an estimate: `75.3 % [72.9, 77.7]`, or a range if too many sampled items are
-    undecided.
-    """
-    if estimate.is_bounds_headline and estimate.bounds is not None:
-        return _format_bounds(estimate.bounds, row)
-    low, high = (
-        _format_metric_value(each, row).removesuffix(" %") for each in (estimate.low, estimate.high)
+        columns.append(
+            _MetricColumn(
+                f"{get_source_name(incident_source)} w/o incidents",
+                lambda row: format_value_without_incidents(row, incident_source),
+            )
+        )
+    if any(row.open_disagreements for row in rows):
+        columns.append(_MetricColumn(OPEN_DISAGREEMENTS, format_open_disagreements))
+    if any(row.key in estimates for row in rows):
+        columns.append(
+            _MetricColumn(ESTIMATE_TITLE, lambda row: _format_estimate_cell(estimates.get(row.key)))
+        )
+    columns.append(
+        _MetricColumn(
+            "over",
+            lambda row: _format_metric_remarks(row, estimates.get(row.key)),
+            align_right=False,
+        )
     )
-    return f"{_format_metric_value(estimate.estimated, row)} [{low}, {high}]"
+    return Table(
+        [Column(column.title, align_right=column.align_right) for column in columns],
+        [
+            make_row([column.format_cell(row) for column in columns], level=row.level)
+            for row in rows
+        ],
+    )
 
 
-def format_sample_and_bounds(estimate: MetricEstimate, row: MetricRow) -> str:
+def _make_value_column(source: MetricSource) -> _MetricColumn:
+    def format_value(row: MetricRow) -> str:
+        return _format_metric_value(get_displayed_value(row, source), row)
+
+    return _MetricColumn(get_source_name(source), format_value)
+
+
+def _format_estimate_cell(estimate: MetricEstimate | None) -> str:
+    return "" if estimate is None else format_metric_estimate(estimate)
+
+
+def _format_metric_remarks(row: MetricRow, estimate: MetricEstimate | None) -> str:
+    """Format the denominator, the note and the sample of a metric."""
+    remarks = [format_denominator(row), sanitize(row.note)]
+    if estimate is not None:
+        remarks.append(format_sample_and_bounds(estimate))
+    return "; ".join(remark for remark in remarks if remark)
+
+
+def format_sample_and_bounds(estimate: MetricEstimate) -> str:
     """Format the size of the sample and the bounds of the estimate: `120 sampled, 71.8 to 79.0 %,
     depending on 5 undecided items`.
     """
@@ -618,12 +607,7 @@ def format_sample_and_bounds(estimate: MetricEstimate, row: MetricRow) -> str:
     if estimate.bounds is None:
         return text
     condition = f"depending on {format_count(estimate.n_undecided, 'undecided item')}"
-    return f"{text}, {_format_bounds(estimate.bounds, row)}, {condition}"
-
-
-def _format_bounds(bounds: tuple[float, float], row: MetricRow) -> str:
-    low, high = (_format_metric_value(each, row) for each in bounds)
-    return f"{low.removesuffix(' %')} to {high}"
+    return f"{text}, {format_metric_range(estimate)}, {condition}"
 
 
 def _format_metric_value(value: float | None, row: MetricRow) -> str:

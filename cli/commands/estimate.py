@@ -22,14 +22,16 @@ from fcreview.cli.output import (
     emit_lines,
     format_cell,
     format_run_heading,
+    print_figure,
     print_message,
     print_table,
 )
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
-from fcreview.model.metric import Metric, RunItems, ScoredItem, group_by_table
+from fcreview.model.metric import Metric, OwnScore, RunItems, ScoredItem, group_by_table
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
 from fcreview.stats.incidents import WITHOUT_INCIDENTS, omit_stated_accuracies
+from fcreview.tables.estimates import build_metric_estimate_table, describe_own_metric
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -450,6 +452,9 @@ def _print_estimate_tables(
     estimates for each table of metrics.
     """
     emit(_format_estimate_heading(rows))
+    own = _find_own_score(rows, estimates)
+    if own is not None:
+        emit(describe_own_metric(own, estimates))
     n_incidents = sum(row.incidents for row in rows)
     if n_incidents:
         incidents = format_count(n_incidents, "incident")
@@ -461,12 +466,39 @@ def _print_estimate_tables(
     emit_lines(_explain_missing_intervals(estimates, sample_counts))
 
     has_bounds = any(estimate.bounds for estimate in estimates)
-    for table, estimates_of_table in group_by_table(estimates).items():
-        emit()
-        _print_estimate_table(table, estimates_of_table, half_width, has_bounds=has_bounds)
+    for title, estimates_of_table in group_by_table(estimates).items():
+        table = build_metric_estimate_table(
+            title, estimates_of_table, half_width, has_ranges=has_bounds
+        )
+        print_figure(table, max_width=MAX_COLUMN_CELLS)
     if any(estimate.plan for estimate in estimates):
         _print_plan(estimates)
     emit()
+
+
+def _find_own_score(rows: Sequence[RunRow], estimates: Sequence[MetricEstimate]) -> OwnScore | None:
+    """Return the automatic value of the benchmark's own metric. Combined runs have none."""
+    from fcreview.importers.registry import find_own_score
+
+    if len(rows) != 1:
+        return None
+    metrics = []
+    for estimate in estimates:
+        metrics.append(
+            Metric(
+                estimate.table,
+                estimate.name,
+                value=estimate.automatic,
+                unit=estimate.unit,
+                level=estimate.level,
+                digits=estimate.digits,
+            )
+        )
+    return find_own_score(metrics, rows[0].info)
+
+
+MAX_COLUMN_CELLS = 44
+"""Largest width of a column, in terminal columns."""
 
 
 def _format_estimate_heading(rows: Sequence[RunRow]) -> str:
@@ -479,39 +511,6 @@ def _format_estimate_heading(rows: Sequence[RunRow]) -> str:
         (info.benchmark, info.generation, languages, name),
         sum(row.n_items for row in rows),
     )
-
-
-BOUNDS_HEAD = "range (undecided)"
-TEXT_HEADS = ("95 % CI", BOUNDS_HEAD)
-"""Headings of columns that are aligned left."""
-
-
-def _print_estimate_table(
-    table: str, estimates: Sequence[MetricEstimate], half_width: float, *, has_bounds: bool
-) -> None:
-    heads = [format_cell(table), "automatic", "corrected", "estimated accuracy", "95 % CI"]
-    if has_bounds:
-        heads.append(BOUNDS_HEAD)
-    heads += ["sampled", "labelled", f"needed for ±{half_width:g}"]
-    right_aligned = [
-        column for column, head in enumerate(heads) if column > 0 and head not in TEXT_HEADS
-    ]
-    rows = [_build_estimate_row(estimate, has_bounds=has_bounds) for estimate in estimates]
-    print_table(heads, rows, right_aligned=right_aligned, max_width=44)
-
-
-def _build_estimate_row(estimate: MetricEstimate, *, has_bounds: bool) -> list[str]:
-    row = [
-        "  " * estimate.level + format_cell(estimate.name),
-        format_metric_value(estimate.automatic, estimate.unit, estimate.digits),
-        format_metric_value(estimate.corrected, estimate.unit, estimate.digits),
-        *format_estimate_and_interval(estimate),
-    ]
-    if has_bounds:
-        row.append(_format_bounds(estimate))
-    row += [f"{estimate.n_random:,}", f"{estimate.n_known:,}"]
-    row.append("" if estimate.needed is None else f"{estimate.needed:,}")
-    return row
 
 
 def describe_label_agreement(
@@ -593,32 +592,3 @@ def _explain_missing_intervals(
             f" and {len(names) - 4} more" if len(names) > 4 else ""
         )
         yield f"There is no confidence interval for {shown}: {reason}"
-
-
-def format_estimate_and_interval(estimate: MetricEstimate) -> tuple[str, str]:
-    """Return the estimated value or its range, and the confidence interval, as texts such as `74.9
-    %` and `[69.8, 79.6]`. An unknown value is `–`.
-    """
-    if estimate.is_bounds_headline:
-        return _format_bounds(estimate), NO_VALUE
-    if estimate.low is None or estimate.high is None:
-        return NO_VALUE, NO_VALUE
-    low, high = (
-        format_metric_value(each, estimate.unit, estimate.digits).removesuffix(" %")
-        for each in (estimate.low, estimate.high)
-    )
-    return format_metric_value(
-        estimate.estimated, estimate.unit, estimate.digits
-    ), f"[{low}, {high}]"
-
-
-def _format_bounds(estimate: MetricEstimate) -> str:
-    """Format the value if all undecided items fail, and if all pass, as `71.8 to 79.0 %`, or `–`
-    if unknown.
-    """
-    if estimate.bounds is None:
-        return NO_VALUE
-    low, high = (
-        format_metric_value(each, estimate.unit, estimate.digits) for each in estimate.bounds
-    )
-    return f"{low.removesuffix(' %')} to {high}"

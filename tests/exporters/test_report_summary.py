@@ -72,11 +72,11 @@ def test_partial_rate_has_its_denominator() -> None:
 
 def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
     found = list_tables(build_score_section([RUNS[0], SAMPLED]))[0]
-    assert list(found.titles[5:]) == ["estimated, 95 % CI", "labels for ±2"]
+    assert list(found.titles[5:]) == ["estimated, 95 % CI", "for ±2"]
     assert found.rows[0].texts[4:] == [
         "75.0 % of 60 · 2 open",
         "75.3 % [72.9, 77.7]",
-        "64",
+        "64 labels",
     ]
     assert found.rows[0].graphic == Whisker(0.729, 0.753, 0.777, 0.7)
     assert (found.rows[1].texts[5:], found.rows[1].graphic) == (["–", "–"], None)
@@ -190,13 +190,14 @@ def compute_metrics(source: MetricSource) -> list[Metric]:
 
 def test_table_has_three_sources_and_denominators() -> None:
     lines = [line for line in collect_metric_rows(compute_metrics) if line.table == "accuracy"]
-    found = build_metric_table("accuracy", lines, {})
+    found = build_metric_table("accuracy", lines, {}, lines)
     assert list(found.titles) == ["accuracy", "official", "recomputed", "corrected", "over"]
     assert list(found.rows[0].texts) == ["overall", "70.0 %", "72.0 %", "75.0 %", "100 items"]
 
 
 def test_partly_recomputed_metric_has_no_value() -> None:
-    row = build_metric_table("accuracy", collect_metric_rows(compute_metrics)[:2], {}).rows[1]
+    metrics = collect_metric_rows(compute_metrics)[:2]
+    row = build_metric_table("accuracy", metrics, {}, metrics).rows[1]
     assert row.texts == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 80); a note"]
     assert row.level == 1
 
@@ -230,13 +231,13 @@ def make_estimate(value: float, low: float, high: float, n_random: int) -> Metri
 def test_estimates_have_a_column() -> None:
     lines = collect_metric_rows(compute_metrics)[:2]
     found = build_metric_table(
-        "accuracy", lines, {lines[1].key: make_estimate(74.9, 69.8, 79.6, 50)}
+        "accuracy", lines, {lines[1].key: make_estimate(74.9, 69.8, 79.6, 50)}, lines
     )
     assert list(found.titles)[1:] == [
         "official",
         "recomputed",
         "corrected",
-        "estimated accuracy, 95 % CI",
+        "estimated, 95 % CI",
         "over",
     ]
     assert found.rows[1].texts[4] == "74.9 % [69.8, 79.6]"
@@ -248,7 +249,7 @@ def test_range_of_undecided_items_replaces_the_interval_as_headline() -> None:
     estimate = replace(make_estimate(75.3, 72.9, 77.7, 120), bounds=(71.8, 79.0), n_undecided=5)
     few, many = (
         build_metric_table(
-            "accuracy", [line], {line.key: replace(estimate, is_bounds_headline=headline)}
+            "accuracy", [line], {line.key: replace(estimate, is_bounds_headline=headline)}, [line]
         )
         for headline in (False, True)
     )

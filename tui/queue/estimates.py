@@ -17,42 +17,41 @@ from math import (
     sqrt,
 )
 
-from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
 from fcreview.stats.posterior import UNDECIDED, AutomaticOutcome, ItemStatus
+from fcreview.store.queries.runs import make_run_figures
 from fcreview.store.queue_file import list_queue_names, read_queue
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
+from fcreview.tables.estimates import (
+    AccuracyFigures,
+    build_accuracy_table,
+    format_pass_rate_range,
+)
+from fcreview.tables.runs import OwnScores
+from fcreview.tables.table import Table
 from fcreview.tui.commands import FormField
-from fcreview.tui.queue.columns import shorten_run_names
 from fcreview.tui.queue.header import (
     TARGET_HALF_WIDTH,
-    estimate_bar,
     find_official_rate,
-    format_rate_and_interval,
-    format_rate_range,
     queue_progress_line,
 )
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.graphics import share_bar
 from fcreview.tui.text.lines import (
     BLANK_LINE,
-    CELL_GAP,
     FixedColumn,
     Line,
-    TableLines,
     fixed_columns_width,
     lay_out_fixed_columns,
     make_line,
     truncate,
 )
-from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 
 MAX_ESTIMATED_ITEMS = 20_000
-MIN_BAR_CELLS = 12
-NARROW_CELLS = 66
 SAMPLE_SIZE, SHARED_ITEMS = 50, 10
 FIRST_FIELDS = ("size", "annotators", "overlap", "stratify")
 Z95 = 1.96
@@ -177,140 +176,29 @@ def _count_outcome(automatic: AutomaticOutcome, statuses: Sequence[ItemStatus]) 
 # -- accuracy
 
 
-def format_labels_needed(estimate: PassRateEstimate | None) -> str:
-    """Return how many more labels an interval of ±2 points needs: `38 more` or `enough`."""
-    if estimate is None or estimate.needed is None:
-        return symbols().none
-    if estimate.needed == 0:
-        return "enough"
-    return f"{estimate.needed:,} more"
-
-
-MIN_NAME_CELLS = 12
-MAX_NAME_CELLS = 34
-OFFICIAL_CELLS = 10
-INTERVAL_CELLS = 22
-NEEDED_CELLS = 16
-NARROW_NEEDED_CELLS = 7
-"""Widths of columns of the accuracy table, in cells."""
-
-
-@dataclass(frozen=True, slots=True)
-class _AccuracyRow:
-    """Run with its estimated accuracy."""
-
-    run: RunRow
-    name: str
-    estimate: PassRateEstimate | None
-    is_reading: bool
-    """Whether the sample of the run is not read yet."""
-
-    @property
-    def name_cell(self) -> Line:
-        return make_line(self.name)
-
-    @property
-    def official_cell(self) -> Line:
-        rate = find_official_rate(self.run)
-        return make_line(symbols().none if rate is None else f"{100 * rate:.1f} %")
-
-    @property
-    def interval_cell(self) -> Line:
-        text = symbols().none
-        if self.is_reading:
-            text = "reading"
-        elif self.estimate is not None:
-            text = format_rate_and_interval(self.estimate)
-        return make_line(text, "dim" if self.estimate is None else "strong")
-
-    @property
-    def needed_cell(self) -> Line:
-        text = format_labels_needed(self.estimate)
-        return make_line(text, "dim" if self.estimate is None else "")
-
-    @property
-    def narrow_needed_cell(self) -> Line:
-        """The number of needed labels without the word `more`."""
-        ((text, style),) = self.needed_cell
-        number, _, _ = text.partition(" ")
-        return make_line(number, style)
-
-    def make_bar_cell(self, cells: int) -> Line:
-        if self.estimate is None:
-            return BLANK_LINE
-        return estimate_bar(self.estimate, self.run, cells)
-
-
-def build_accuracy_table(
+def build_accuracy_figure(
     runs: Sequence[RunRow],
     sample_by_run: Mapping[int, RunSample],
     unread_runs: frozenset[int],
-    width: int,
-) -> TableLines:
-    """Return a table with a line for each run.
+    own_scores: OwnScores,
+) -> Table:
+    """Return the table with the estimated accuracy of each run.
 
     Args:
         sample_by_run: Samples that are read, by run number.
         unread_runs: Numbers of the runs whose samples are not read yet.
+        own_scores: Values of the benchmark's own metric, by run number.
     """
-    labels = format_run_names(runs)
-    longest_name = max((display_width(label) for label in labels.values()), default=0)
-    columns = _choose_accuracy_columns(width, longest_name)
-    name_cells = columns[0].width
-
-    distinct_labels = list(dict.fromkeys(labels[run.run] for run in runs))
-    short_labels = shorten_run_names(distinct_labels, name_cells)
-    rows = []
+    figures = []
     for run in runs:
-        label = labels[run.run]
         sample = sample_by_run.get(run.run)
-        row = _AccuracyRow(
-            run,
-            name=pad(short_labels.get(label, label), name_cells),
+        run_figures = replace(
+            make_run_figures(run),
             estimate=sample.estimate if sample is not None else None,
-            is_reading=run.run in unread_runs,
+            own=own_scores.get(run.run),
         )
-        rows.append(row)
-    return lay_out_fixed_columns(columns, rows)
-
-
-def _choose_accuracy_columns(width: int, longest_name: int) -> list[FixedColumn[_AccuracyRow]]:
-    """Return the columns of a table that is `width` wide. The name takes what it needs, and the
-    bar takes the rest.
-    """
-    official: FixedColumn[_AccuracyRow] = FixedColumn(
-        "official", OFFICIAL_CELLS, lambda row: row.official_cell, align_right=True, gap=""
-    )
-    interval: FixedColumn[_AccuracyRow] = FixedColumn(
-        "estimated, 95 % CI", INTERVAL_CELLS, lambda row: row.interval_cell
-    )
-    needed: FixedColumn[_AccuracyRow]
-    if width >= NARROW_CELLS:
-        needed = FixedColumn(
-            "labels needed", NEEDED_CELLS, lambda row: row.needed_cell, align_right=True, gap=""
-        )
-    else:
-        needed = FixedColumn(
-            "more",
-            NARROW_NEEDED_CELLS,
-            lambda row: row.narrow_needed_cell,
-            align_right=True,
-            gap="",
-        )
-
-    room = width - fixed_columns_width([official, interval, needed])
-    name_cells = max(MIN_NAME_CELLS, min(longest_name, MAX_NAME_CELLS, room))
-    name: FixedColumn[_AccuracyRow] = FixedColumn(
-        "run", name_cells, lambda row: row.name_cell, gap=""
-    )
-    bar_cells = room - name_cells - len(CELL_GAP)
-    if bar_cells < MIN_BAR_CELLS:
-        return [name, official, interval, needed]
-    legend = f"{symbols().official} official  {symbols().point} estimated"
-    bar: FixedColumn[_AccuracyRow] = FixedColumn(
-        legend, bar_cells, lambda row: row.make_bar_cell(bar_cells)
-    )
-    return [name, official, interval, bar, needed]
+        figures.append(AccuracyFigures(run_figures, is_reading=run.run in unread_runs))
+    return build_accuracy_table(figures, 100 * TARGET_HALF_WIDTH)
 
 
 # -- sample
@@ -456,7 +344,7 @@ def accuracy_range_line(sample: RunSample | None) -> Line:
     items = format_count(estimate.n_undecided, "undecided item")
     if estimate.is_bounds_headline:
         return make_line(f"Only a range is known, because {items} may pass or fail", "warn")
-    return make_line(f"{format_rate_range(*estimate.bounds)}, depending on {items}", "dim")
+    return make_line(f"{format_pass_rate_range(*estimate.bounds)}, depending on {items}", "dim")
 
 
 # -- form

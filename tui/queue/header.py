@@ -21,6 +21,7 @@ from fcreview.model.wording import (
 )
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
+from fcreview.tables.estimates import format_pass_rate_estimate, format_pass_rate_range
 from fcreview.tui.queue.state import SHUFFLED, QueueProgress, QueueState, ReviewProgress
 from fcreview.tui.text.graphics import interval_bar, progress_bar_line, share_bar
 from fcreview.tui.text.lines import (
@@ -226,21 +227,6 @@ def queue_progress_line(progress: QueueProgress, width: int) -> Line:
     return progress_bar_line(name, share.done, share.total, width)
 
 
-def format_rate_and_interval(estimate: PassRateEstimate) -> str:
-    """Return `75.3 % [72.9, 77.7]`.
-
-    If too many sampled items are undecided, return the range of the rate instead.
-    """
-    if estimate.is_bounds_headline and estimate.bounds is not None:
-        return format_rate_range(*estimate.bounds)
-    return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-
-
-def format_rate_range(low: float, high: float) -> str:
-    """Return `72.9 to 77.7 %` for a range from 0.729 to 0.777."""
-    return f"{100 * low:.1f} to {100 * high:.1f} %"
-
-
 def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> str:
     """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more labels
     for ±2`.
@@ -250,10 +236,10 @@ def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> st
     needed and the words after the range.
     """
     separator = f" {symbols().separator} "
-    text = format_rate_and_interval(estimate)
+    text = format_pass_rate_estimate(estimate)
     if estimate.bounds is not None:
         if not estimate.is_bounds_headline:
-            text += separator + format_rate_range(*estimate.bounds)
+            text += separator + format_pass_rate_range(*estimate.bounds)
         if not is_short:
             text += f", depending on {format_count(estimate.n_undecided, 'undecided item')}"
         return text

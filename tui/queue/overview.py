@@ -29,12 +29,12 @@ from fcreview.store.queries.runs import (
 )
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, list_queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
+from fcreview.tables.estimates import format_pass_rate_estimate
 from fcreview.tables.runs import OwnScores, make_own_column
 from fcreview.tui.queue.columns import shorten_ids, shorten_run_names
 from fcreview.tui.queue.header import (
     PassCounts,
     estimate_bar,
-    format_rate_and_interval,
     join_run_titles,
     queue_progress_line,
     sum_run_counts,
@@ -618,7 +618,7 @@ def _estimate_column(overview: Overview) -> FixedColumn[RunRow]:
     def make_cell(run: RunRow) -> Line:
         estimate = overview.estimates.get(run.run)
         if estimate is not None:
-            return make_line(format_rate_and_interval(estimate), "strong")
+            return make_line(format_pass_rate_estimate(estimate), "strong")
         if run.run not in overview.sampled_runs:
             return BLANK_LINE
         is_read = run.run in overview.estimates

@@ -19,13 +19,15 @@ from textual.widget import Widget
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
+from fcreview.tables.runs import OwnScores
+from fcreview.tables.table import Table
 from fcreview.tui.actions import ESTIMATE_ACTIONS
 from fcreview.tui.commands import FORMS, CommandService, FormField, add_run_name_choices
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.estimates import (
     RunSample,
     accuracy_range_line,
-    build_accuracy_table,
+    build_accuracy_figure,
     build_sampling_form_defaults,
     choose_sampling_command,
     describe_new_queues,
@@ -35,7 +37,11 @@ from fcreview.tui.queue.estimates import (
     read_run_sample,
     sample_lines,
 )
-from fcreview.tui.queue.loader import read_other_annotators, read_own_assignments
+from fcreview.tui.queue.loader import (
+    load_own_scores,
+    read_other_annotators,
+    read_own_assignments,
+)
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
 from fcreview.tui.screens.annotators import (
     ask_to_continue_as,
@@ -52,6 +58,7 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
+from fcreview.tui.text.tables import lay_out_figure, omit_parts
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
@@ -97,6 +104,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._samples_by_run: dict[int, RunSample] = {}
         self._unread_runs: frozenset[int] = frozenset()
         """Numbers of the runs whose samples are still to be read."""
+        self._own_scores: OwnScores = {}
         self._queue_names: Sequence[str] = ()
         self._default_annotators = ""
         """Initial value of the form's annotators, separated by commas."""
@@ -177,7 +185,17 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._is_loaded = True
         self._draw()
         self._read_samples()
+        self._read_own_scores()
         self.handle_kept_keys()
+
+    @work(exclusive=True, group="own scores")
+    async def _read_own_scores(self) -> None:
+        """Read and show the values of the benchmark's own metric."""
+        try:
+            self._own_scores = await load_own_scores(self._session, self._runs)
+        except FcreviewError as error:
+            self._message = make_line(sanitize(str(error)), "bad")
+        self._draw()
 
     def _set_runs(self, runs: Sequence[RunRow], sampled_runs: frozenset[int]) -> None:
         """List the runs by pass rate, those with a sample first, and keep the cursor on its run."""
@@ -239,16 +257,27 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     def _draw_accuracy(self, *, is_small: bool) -> None:
         border_cells = 2 if is_small else 6
-        heading, lines = build_accuracy_table(
-            self._runs, self._samples_by_run, self._unread_runs, self.size.width - border_cells
+        width = self.size.width - border_cells
+        figure = build_accuracy_figure(
+            self._runs, self._samples_by_run, self._unread_runs, self._own_scores
         )
+        heading, lines = lay_out_figure(figure, width)
         max_lines = MAX_RUN_LINES_ON_SMALL_SCREEN if is_small else MAX_RUN_LINES
         self.query_one("#accuracy-heading", LineBar).show(((" ", ""), *heading))
         self._list.empty_line = make_line(" reading", "dim")
         self._list.styles.height = max(min(len(lines), max_lines), 1)
         self._list.set_lines(lines)
         panel = self.query_one("#accuracy-panel", Panel)
-        panel.set_title("Accuracy", f"goal: {symbols().plus_minus} 2 points")
+        panel.set_title("Accuracy", self._format_accuracy_facts(figure, width))
+
+    def _format_accuracy_facts(self, figure: Table, width: int) -> str:
+        """Return the legend of the drawn intervals, if there is room for them, and the goal."""
+        sign = symbols()
+        goal = f"goal: {sign.plus_minus} 2 points"
+        if omit_parts(figure, width).graphic_at is None:
+            return goal
+        legend = f"{sign.official} official  {sign.point} estimated"
+        return f"{legend} {sign.separator} {goal}"
 
     def _on_cursor_moved(self) -> None:
         if self._selected_run is not None and self._selected_run.run != self._shown_run:

@@ -91,7 +91,7 @@ def test_report_shows_figures_with_and_without_errata(cli: Cli, runs: Path, erra
         line for line in lines if line["errata"] != line["rule"] and line["errata"] is not None
     ]
     assert moved and all(line["errata"] > line["rule"] for line in moved if line["unit"] == "share")
-    assert "official recomp. errata corrected" in " ".join(cli("report", runs).out.split())
+    assert "official recomputed errata corrected" in " ".join(cli("report", runs).out.split())
 
 
 @pytest.mark.sweep

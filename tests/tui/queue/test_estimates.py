@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.model.metric import OwnScore
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
 from fcreview.tui.commands import FormField, add_run_name_choices, build_command_arguments
@@ -14,7 +15,7 @@ from fcreview.tui.queue.estimates import (
     OutcomeCounts,
     RunSample,
     accuracy_range_line,
-    build_accuracy_table,
+    build_accuracy_figure,
     build_sampling_form_defaults,
     choose_sampling_command,
     expected_interval_line,
@@ -26,6 +27,7 @@ from fcreview.tui.queue.loader import KnownAnnotator
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.screens.annotators import format_sample_annotators
 from fcreview.tui.text.lines import line_width, plain_text
+from fcreview.tui.text.tables import lay_out_figure
 from tests.tui.text.test_format import run_row
 
 ESTIMATE = PassRateEstimate(0.753, 0.729, 0.777, 64)
@@ -57,13 +59,12 @@ def make_sample(**fields: Any) -> RunSample:
 
 @pytest.mark.parametrize("cells", [58, 78, 114, 154])
 def test_accuracy_has_official_rate_interval_and_needed_labels(cells: int) -> None:
-    heading, (first, second) = build_accuracy_table(RUNS, {1: make_sample()}, frozenset({2}), cells)
+    figure = build_accuracy_figure(RUNS, {1: make_sample()}, frozenset({2}), {})
+    heading, (first, second) = lay_out_figure(figure, cells)
     assert all(line_width(line) <= cells for line in (heading, first, second))
     text = plain_text(first)
-    assert text.split()[:5] == ["gpt-4o", "72.1", "%", "75.3", "%"] and text.endswith(
-        "64 more" if cells > 66 else "64"
-    )
-    assert "[72.9, 77.7]" in text and ("●" in text) == ("┃" in text) == (cells > 70)
+    assert text.split()[:5] == ["gpt-4o", "72.1", "%", "75.3", "%"] and text.endswith("64 labels")
+    assert "[72.9, 77.7]" in text and ("●" in text) == ("┃" in text) == (cells > 75)
     assert "–" in plain_text(second) and "reading" in plain_text(second)
 
 
@@ -76,9 +77,19 @@ def test_undecided_items_give_a_range() -> None:
     assert plain_text(accuracy_range_line(headline)) == (
         "Only a range is known, because 6 undecided items may pass or fail"
     )
-    assert "71.8 to 79.0 %" in plain_text(
-        build_accuracy_table(RUNS, {1: headline}, frozenset(), 100)[1][0]
+    figure = build_accuracy_figure(RUNS, {1: headline}, frozenset(), {})
+    assert "71.8 to 79.0 %" in figure.rows[0].texts
+
+
+def test_estimates_lead_with_the_benchmarks_own_metric() -> None:
+    own = OwnScore(
+        "overall accuracy", value=0.3971, unit="share", digits=2, table="accuracy", name="overall"
     )
+    figure = build_accuracy_figure(RUNS, {1: make_sample()}, frozenset(), {1: own})
+    assert figure.titles[:3] == ["run", "overall accuracy", "items passed"]
+    assert figure.rows[0].texts[:3] == ["gpt-4o", "39.71 %", "72.1 %"]
+    lines = lay_out_figure(figure, 78)
+    assert all(line_width(line) <= 78 for line in (lines.heading, *lines.rows))
 
 
 @pytest.mark.parametrize("cells", [40, 56, 80])

@@ -1,0 +1,201 @@
+"""Tables of estimates: the metrics of a run, and the share of items that pass of several runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fcreview.model.metric import MetricUnit, OwnScore
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
+from fcreview.tables.runs import RunFigures, format_own_score, make_own_column
+from fcreview.tables.table import Cell, CellStyle, Column, Row, Table, Whisker, make_row
+
+if TYPE_CHECKING:
+    from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
+
+ESTIMATE_TITLE = "estimated, 95 % CI"
+RANGE_TITLE = "range (undecided)"
+
+
+def format_labels_goal(half_width: float) -> str:
+    """Return the title of the column with the labels that an interval needs: `for ±2`."""
+    return f"for ±{half_width:g}"
+
+
+def format_labels_needed(needed: int | None) -> str:
+    """Return how many more labels an interval needs: `38 labels` or `enough`."""
+    if needed is None:
+        return NO_VALUE
+    if needed == 0:
+        return "enough"
+    return format_count(needed, "label")
+
+
+# -- metrics of a run
+
+
+def build_metric_estimate_table(
+    title: str, estimates: Sequence[MetricEstimate], half_width: float, *, has_ranges: bool
+) -> Table:
+    """Return a row for each metric of a benchmark's table.
+
+    Args:
+        half_width: Half width of the target interval, in percentage points.
+        has_ranges: Adds a column with the value if all undecided items fail, and if all pass.
+    """
+    columns = [
+        Column(sanitize(title)),
+        Column("automatic", align_right=True),
+        Column("corrected", align_right=True),
+        Column(ESTIMATE_TITLE, align_right=True),
+    ]
+    if has_ranges:
+        columns.append(Column(RANGE_TITLE))
+    columns.append(Column("sampled", align_right=True))
+    columns.append(Column("labelled", align_right=True))
+    columns.append(Column(format_labels_goal(half_width), align_right=True))
+    rows = [_build_metric_row(estimate, has_ranges=has_ranges) for estimate in estimates]
+    return Table(columns, rows)
+
+
+def _build_metric_row(estimate: MetricEstimate, *, has_ranges: bool) -> Row:
+    texts = [
+        sanitize(estimate.name),
+        format_metric_value(estimate.automatic, estimate.unit, estimate.digits),
+        format_metric_value(estimate.corrected, estimate.unit, estimate.digits),
+        format_metric_estimate(estimate),
+    ]
+    if has_ranges:
+        texts.append(format_metric_range(estimate))
+    texts.append(f"{estimate.n_random:,}")
+    texts.append(f"{estimate.n_known:,}")
+    texts.append(format_labels_needed(estimate.needed))
+    return make_row(texts, level=estimate.level)
+
+
+def format_metric_estimate(estimate: MetricEstimate) -> str:
+    """Return an estimate with its interval, such as `74.9 % [69.8, 79.6]`, or a range if too many
+    sampled items are undecided. An unknown estimate is `–`.
+    """
+    if estimate.is_bounds_headline:
+        return format_metric_range(estimate)
+    if estimate.low is None or estimate.high is None:
+        return NO_VALUE
+    value = format_metric_value(estimate.estimated, estimate.unit, estimate.digits)
+    low = _format_end(estimate.low, estimate.unit, estimate.digits)
+    high = _format_end(estimate.high, estimate.unit, estimate.digits)
+    return f"{value} [{low}, {high}]"
+
+
+def format_metric_range(estimate: MetricEstimate) -> str:
+    """Return the value if all undecided items fail, and if all pass, such as `71.8 to 79.0 %`, or
+    `–` if no item is undecided.
+    """
+    if estimate.bounds is None:
+        return NO_VALUE
+    low, high = estimate.bounds
+    highest = format_metric_value(high, estimate.unit, estimate.digits)
+    return f"{_format_end(low, estimate.unit, estimate.digits)} to {highest}"
+
+
+def _format_end(value: float, unit: MetricUnit, digits: int) -> str:
+    """Return an end of an interval without the sign of per cent."""
+    return format_metric_value(value, unit, digits).removesuffix(" %")
+
+
+def describe_own_metric(own: OwnScore, estimates: Sequence[MetricEstimate]) -> str:
+    """Return `overall accuracy (the benchmark's own metric): automatic 39.71 %, estimated 41.20 %
+    [38.00, 44.40]`.
+    """
+    parts = [f"automatic {format_own_score(own)}"]
+    for estimate in estimates:
+        if (estimate.table, estimate.name, estimate.level) == (own.table, own.name, 0):
+            corrected = format_metric_value(estimate.corrected, estimate.unit, estimate.digits)
+            parts.append(f"corrected {corrected}")
+            parts.append(f"estimated {format_metric_estimate(estimate)}")
+            break
+    return f"{sanitize(own.title)} (the benchmark's own metric): {', '.join(parts)}"
+
+
+# -- items passed by several runs
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyFigures:
+    """Run with the estimated share of its items that pass."""
+
+    run: RunFigures
+    is_reading: bool = False
+    """Whether the sample of the run is not read yet."""
+
+
+def build_accuracy_table(runs: Sequence[AccuracyFigures], half_width: float) -> Table:
+    """Return the benchmark's own metric, the items passed by official verdicts, and their estimate
+    for each run. `half_width`: that of the target interval, in percentage points.
+    """
+    columns = [Column("run", cut="middle", min_cells=12)]
+    own = make_own_column([row.run for row in runs])
+    if own is not None:
+        columns.append(own.column)
+    columns.append(Column("items passed", align_right=True))
+    columns.append(Column(ESTIMATE_TITLE))
+    columns.append(Column(format_labels_goal(half_width), align_right=True))
+
+    rows = []
+    for row in runs:
+        cells = [Cell(row.run.name)]
+        if own is not None:
+            cells.append(own.make_cell(row.run))
+        cells.append(Cell(row.run.official_text))
+        cells.append(_make_estimate_cell(row))
+        cells.append(_make_needed_cell(row))
+        rows.append(Row(cells, graphic=make_estimate_whisker(row.run)))
+    # The intervals stand after the estimates, before the last column.
+    return Table(columns, rows, graphic_at=len(columns) - 1)
+
+
+def _make_estimate_cell(row: AccuracyFigures) -> Cell:
+    if row.is_reading:
+        return Cell("reading", "dim")
+    style: CellStyle = "dim" if row.run.estimate is None else "strong"
+    return Cell(format_pass_rate_estimate(row.run.estimate), style)
+
+
+def _make_needed_cell(row: AccuracyFigures) -> Cell:
+    if row.run.estimate is None:
+        return Cell(NO_VALUE, "dim")
+    return Cell(format_labels_needed(row.run.estimate.needed))
+
+
+def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
+    """Format an estimated pass rate as `75.3 % [72.9, 77.7]`, or as a range if too many sampled
+    items are undecided.
+    """
+    if estimate is None:
+        return NO_VALUE
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        return format_pass_rate_range(*estimate.bounds)
+    return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def format_pass_rate_range(low: float, high: float) -> str:
+    """Return `72.9 to 77.7 %` for a range from 0.729 to 0.777."""
+    return f"{100 * low:.1f} to {100 * high:.1f} %"
+
+
+def make_estimate_whisker(run: RunFigures) -> Whisker | None:
+    """Return the interval of the estimate, or its range, and the official rate if it is of all
+    items.
+    """
+    estimate = run.estimate
+    if estimate is None:
+        return None
+    low = estimate.low
+    high = estimate.high
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        low, high = estimate.bounds
+    n_passed, n_known = run.official
+    official = n_passed / run.items if 0 < n_known == run.items else None
+    return Whisker(low, value=estimate.estimated, high=high, official=official)

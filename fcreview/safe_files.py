@@ -116,18 +116,8 @@ class WorkspaceFiles:
         """
         temporary = f"{path.stem}.{os.getpid()}.tmp"
         with self._open_folder(path.parent) as folder:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)  # The path could be a link or a pipe.
-            descriptor = os.open(
-                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o600, dir_fd=folder
-            )
             try:
-                with os.fdopen(descriptor, "wb") as stream:
-                    _set_permissions(descriptor, folder, 0o644)
-                    stream.write(content)
-                    if sync:
-                        stream.flush()
-                        os.fsync(descriptor)
+                _write_new_file(temporary, content, folder, sync=sync)
                 if overwrite:
                     os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
                 else:
@@ -203,12 +193,33 @@ class WorkspaceFiles:
     def _explain_error(self, error: OSError, path: Path) -> OSError:
         if error.errno == errno.ENXIO:  # The file is a socket, or a pipe without a reader.
             return _make_not_regular_error(path)
-        inside = [path, *path.parents][: len(path.relative_to(self.root).parts)]
-        link = next((each.name for each in inside if each.is_symlink()), None)
-        if error.errno not in _LINK_ERRORS or link is None:
+        if error.errno not in _LINK_ERRORS:
             return error
-        message = f"{link} is a symbolic link. Delete it or replace it with a copy"
-        return UnsafeFileError(errno.ELOOP, message, str(path))
+        n_parts = len(path.relative_to(self.root).parts)
+        paths_below_root = [path, *path.parents][:n_parts]
+        for candidate in paths_below_root:
+            if candidate.is_symlink():
+                message = (
+                    f"{candidate.name} is a symbolic link. Delete it or replace it with a copy"
+                )
+                return UnsafeFileError(errno.ELOOP, message, str(path))
+        return error
+
+
+def _write_new_file(name: str, content: bytes, folder: int, *, sync: bool) -> None:
+    """Write a file in a folder, given by its descriptor. An older file of the name is removed
+    first, because it could be a link or a pipe.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS
+    descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+    with os.fdopen(descriptor, "wb") as stream:
+        _set_permissions(descriptor, folder, 0o644)
+        stream.write(content)
+        if sync:
+            stream.flush()
+            os.fsync(descriptor)
 
 
 def _make_root_folder(path: Path) -> None:

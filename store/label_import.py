@@ -188,8 +188,9 @@ def normalize_time(text: str) -> str | None:
     if not text:
         return None
     time = datetime.fromisoformat(text)
-    time = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    # A time without a time zone is in UTC.
+    utc_time = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    return utc_time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def raise_for_invalid_records(

@@ -168,10 +168,10 @@ def normalize_formula(text: str) -> str | None:
         return None
 
     body = _FUNCTION_PREFIX.sub("", text.lower())
-    body = re.sub(r"\*\*|\^", "⌃", body)
+    with_one_power_sign = re.sub(r"\*\*|\^", "⌃", body)
     # Blanks, multiplication signs, and parentheses around an exponent of one letter go.
-    body = re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", body)
-    return body.strip("'\"") or None
+    short = re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", with_one_power_sign)
+    return short.strip("'\"") or None
 
 
 def is_power_formula(text: str) -> bool:

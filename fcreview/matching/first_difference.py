@@ -290,14 +290,17 @@ def find_values_at(
     `NO_VALUE`. If several golden values are accepted, the path is followed in the value closest to
     the prediction.
     """
+    golden_part = golden
+    predicted_part = predicted
     for key in keys:
-        if isinstance(golden, AcceptedValues):
-            golden = find_closest_value(golden, predicted, rules)
-        if isinstance(golden, GoldenObject):
-            golden = golden.fields
-        golden = _get_child(golden, key)
-        predicted = _get_child(predicted, key)
-    return golden, predicted
+        golden_container = golden_part
+        if isinstance(golden_container, AcceptedValues):
+            golden_container = find_closest_value(golden_container, predicted_part, rules)
+        if isinstance(golden_container, GoldenObject):
+            golden_container = golden_container.fields
+        golden_part = _get_child(golden_container, key)
+        predicted_part = _get_child(predicted_part, key)
+    return golden_part, predicted_part
 
 
 def _get_child(value: Any, key: str | int) -> Any:

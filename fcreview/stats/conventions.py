@@ -185,6 +185,19 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
         if name != table.own and _is_applicable(convention, table):
             names.append(name)
 
+    all_names = ", ".join(names)
+    rows = []
+    for row in _compute_distinct_rows(table, names):
+        if row.convention == all_names and len(names) > 1:
+            short_name = f"{table.own} and all other conventions"
+            rows.append(replace(row, convention=short_name))
+        else:
+            rows.append(row)
+    return sorted(rows, key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own))
+
+
+def _compute_distinct_rows(table: TrialTable, names: Iterable[str]) -> Iterable[ConventionRow]:
+    """Compute the rows of all conventions, and merge those of one figure with the same value."""
     row_by_value: dict[tuple[str, str], ConventionRow] = {}
     for name in names:
         for row in _compute_rows(table, CONVENTIONS[name]):
@@ -194,14 +207,7 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
                 row_by_value[key] = _merge_rows(row_by_value[key], row)
             else:
                 row_by_value[key] = row
-
-    rows = []
-    all_names = ", ".join(names)
-    for row in row_by_value.values():
-        if row.convention == all_names and len(names) > 1:
-            row = replace(row, convention=f"{table.own} and all other conventions")
-        rows.append(row)
-    return sorted(rows, key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own))
+    return row_by_value.values()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from math import ceil, sqrt
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
@@ -605,12 +606,14 @@ def assume_verdict_on_undecided(run: EstimationInput, verdict: bool) -> Estimati
 
 def _decide_undecided_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[ItemStatus]:
     """Return the statuses as if annotators had decided on this verdict of all undecided items."""
-    decided = []
+    new_statuses = []
     for status in statuses:
         if status.is_undecided:
-            status = replace(status, human=verdict, is_random=True, sample_outcome="decided")
-        decided.append(status)
-    return decided
+            decided = replace(status, human=verdict, is_random=True, sample_outcome="decided")
+            new_statuses.append(decided)
+        else:
+            new_statuses.append(status)
+    return new_statuses
 
 
 def is_group_sample(statuses: Sequence[ItemStatus]) -> bool:
@@ -1072,16 +1075,16 @@ def _estimate_score_interval(
     draws: MetricDraws, key: MetricKey, model: VarianceModel
 ) -> ValueEstimate:
     """Estimate a metric with the poststratified score interval."""
-    cells = draws.population.cells
-    n_passed = cells.passed
-    if cells.passed_outside_sample is not None:
-        n_passed = n_passed + cells.passed_outside_sample
+    population = draws.population
+    n_passed = population.cells.passed
+    if population.cells.passed_outside_sample is not None:
+        n_passed = population.cells.passed + population.cells.passed_outside_sample
 
     # What the metric is if all unreviewed items fail, without the part of the passing items.
-    unreviewed = [position for positions in draws.population.unreviewed for position in positions]
+    unreviewed = list(chain.from_iterable(population.unreviewed))
     lowest = draws.calculator.compute_with_same_verdict(unreviewed, verdict=False)[key]
     interval = compute_score_interval(
-        _build_score_strata(draws.population, model.weights),
+        _build_score_strata(population, model.weights),
         constant=lowest - float(model.weights @ n_passed),
     )
     return ValueEstimate(

@@ -331,11 +331,10 @@ def _find_model_without_root(folder: Path) -> ModelFolder:
     folders = _list_folders_upwards(folder)
     for index, candidate in enumerate(folders):
         if looks_like_model(candidate.name) and not is_repeat_folder(candidate.name):
-            model = candidate.name
-            if index + 1 < len(folders) and folders[index + 1].name.lower() in PROVIDERS:
-                model = f"{folders[index + 1].name}/{model}"
-            return ModelFolder(model, settings=_list_names_below(folders, index))
+            settings = _list_names_below(folders, index)
+            return ModelFolder(_name_with_provider(folders, index), settings=settings)
 
+    # The nearest folder that is no repeat is the model.
     index = 0
     while index + 1 < len(folders) and is_repeat_folder(folders[index].name):
         index += 1
@@ -344,6 +343,14 @@ def _find_model_without_root(folder: Path) -> ModelFolder:
     if index == 0 and len(folders) > 1 and _has_neighbour_with(folder.parent, folder.name):
         index = 1
     return ModelFolder(folders[index].name, settings=_list_names_below(folders, index))
+
+
+def _name_with_provider(folders: Sequence[Path], index: int) -> str:
+    """Return the name of a folder, after that of the folder above it if it is a provider."""
+    name = folders[index].name
+    if index + 1 < len(folders) and folders[index + 1].name.lower() in PROVIDERS:
+        return f"{folders[index + 1].name}/{name}"
+    return name
 
 
 def _list_names_below(folders: Sequence[Path], index: int) -> list[str]:

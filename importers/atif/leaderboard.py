@@ -83,15 +83,21 @@ def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
     or 0.
     """
     names = as_object(item.metadata.get(REWARDS_KEY))
+    rewards: dict[str, Any] = {}
+    for name in names:
+        if name != REWARD and name in item.values:
+            rewards[name] = item.values[name]
+
+    deciding_name = next(iter(names)) if len(names) == 1 else REWARD
     override = item.derive_verdict("atif", ITEM, REWARD)
-    value = override if override is not None else item.values.get(REWARD)
-    rewards = {name: item.values[name] for name in names if name != REWARD and name in item.values}
-    if is_number(value):
-        rewards[next(iter(names)) if len(names) == 1 else REWARD] = value
-    elif not names and isinstance(item.overrides.get(ITEM_CORRECT), bool):
-        rewards[REWARD] = float(item.overrides[ITEM_CORRECT])
-    rewards = {name: float(each) for name, each in rewards.items() if is_number(each)}
-    return rewards or None
+    deciding_value = item.values.get(REWARD) if override is None else override
+    item_override = item.overrides.get(ITEM_CORRECT)
+    if is_number(deciding_value):
+        rewards[deciding_name] = deciding_value
+    elif not names and isinstance(item_override, bool):
+        rewards[REWARD] = float(item_override)
+    numbers = {name: float(value) for name, value in rewards.items() if is_number(value)}
+    return numbers or None
 
 
 def compute_mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:

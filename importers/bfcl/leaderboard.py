@@ -358,10 +358,12 @@ def _make_tables_before_v4(
         overall, further_groups = make_v2_overall_and_groups(rates, groups)
     else:
         overall, further_groups = make_v3_overall_and_groups(rates, groups)
+    # The official program counts categories that were not run as 0.
     program_rates = compute_program_rates(version, rates)
-    overall = _add_program_value(overall, program_rates)
-    groups = [_add_program_value(group, program_rates) for group in [*groups, *further_groups]]
-    return [overall, all_items], groups
+    shown_groups = []
+    for group in [*groups, *further_groups]:
+        shown_groups.append(_add_program_value(group, program_rates))
+    return [_add_program_value(overall, program_rates), all_items], shown_groups
 
 
 def _add_program_value(

@@ -378,9 +378,8 @@ def read_error_type(record: dict[str, Any]) -> str | None:
 def read_rationale(record: dict[str, Any]) -> str | None:
     """Return the error messages of a score entry, one on each line; None if there are none."""
     error = record.get("error")
-    if isinstance(error, dict):
-        error = error.get("error_message")
-    return "\n".join(_iterate_error_lines(error)) or None
+    messages = error.get("error_message") if isinstance(error, dict) else error
+    return "\n".join(_iterate_error_lines(messages)) or None
 
 
 def _iterate_error_lines(error: Any) -> Iterator[str]:

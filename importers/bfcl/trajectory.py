@@ -263,10 +263,11 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
     for part in raw:
         if not isinstance(part, dict) or len(part) != 1:
             return None
-        ((name, arguments),) = part.items()
-        if isinstance(arguments, str):
+        ((name, recorded_arguments),) = part.items()
+        arguments = recorded_arguments
+        if isinstance(recorded_arguments, str):
             with suppress(orjson.JSONDecodeError):
-                arguments = orjson.loads(arguments)
+                arguments = orjson.loads(recorded_arguments)
         if not isinstance(arguments, dict):
             return None
         calls.append((name, arguments))

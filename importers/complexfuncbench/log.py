@@ -28,6 +28,8 @@ SURPLUS_CALL = "Output FC:"
 golden call is left.
 """
 COMPARISON = "Start compare_single_call:"
+TITLES_IN_TURNS = ("Golden Function Call:", COMPARISON, "Success matched:", "Observations:")
+"""Beginnings of records about the calls of the current turn."""
 RULE_SUCCESS = "Rule-based compare success"
 RESPONSE_SUCCESS = "Response-based compare success"
 JUDGE_OUTPUT = "LLM-based comparison output:"
@@ -154,26 +156,31 @@ class _LogReader:
     def read_record(self, record: LogRecord) -> None:
         """Read the next record. Its first line states what it contains."""
         title, _, content = record.body.partition("\n")
-        turn = self.log.turns[-1] if self.log.turns else None
         if title.startswith("Test Example "):
             self.log = EvaluationLog(attempts=self.log.attempts + 1)
         elif title.startswith("Function Calls:"):
             calls = self._read_calls(_parse_json(content), "Function Calls")
             self.log.turns.append(LoggedTurn(predicted=calls))
-        elif turn is not None and title.startswith("Golden Function Call:"):
-            self._read_calls(_parse_json(content), "Golden Function Call")
-        elif turn is not None and title.startswith(COMPARISON):
-            self._comparison = _parse_comparison(content)
-            turn.comparisons.append(self._comparison)
+        elif self.log.turns and title.startswith(TITLES_IN_TURNS):
+            self._read_record_of_turn(record, self.log.turns[-1])
         elif self._comparison is not None and is_comparison_outcome(record.body):
             apply_comparison_outcome(record.body, self._comparison)
-        elif turn is not None and title.startswith("Success matched:"):
-            _, _, matched = record.body.partition(":")
-            self._read_calls(parse_python_literal(matched), "Success matched")
-        elif turn is not None and title.startswith("Observations:"):
-            turn.observations = as_list(_parse_json(content))
         else:
             self._read_single_line(record)
+
+    def _read_record_of_turn(self, record: LogRecord, turn: LoggedTurn) -> None:
+        """Read a record about the calls of a turn. Its title is one of `TITLES_IN_TURNS`."""
+        title, _, content = record.body.partition("\n")
+        if title.startswith("Golden Function Call:"):
+            self._read_calls(_parse_json(content), "Golden Function Call")
+        elif title.startswith(COMPARISON):
+            self._comparison = _parse_comparison(content)
+            turn.comparisons.append(self._comparison)
+        elif title.startswith("Success matched:"):
+            _, _, matched = record.body.partition(":")
+            self._read_calls(parse_python_literal(matched), "Success matched")
+        else:
+            turn.observations = as_list(_parse_json(content))
 
     def _read_calls(self, value: Any, record_title: str) -> list[JsonCall]:
         """Return the calls in a list.

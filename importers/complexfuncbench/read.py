@@ -93,6 +93,10 @@ def _is_result(value: Any) -> bool:
     return isinstance(record.get("id"), str) and isinstance(record.get("gen_convs"), list)
 
 
+MAX_RAW_CHARS = 300
+"""Part of an unreadable record that its issue shows."""
+
+
 def _read_result(
     record: JsonRecord,
     result_file: Path,
@@ -108,7 +112,8 @@ def _read_result(
     file = str(result_file)
     if not _is_result(record.value):
         what = "the record has no id or no gen_convs and was skipped"
-        yield ImportIssue(file, record.line, what=what, raw=str(record.value)[:300])
+        raw = str(record.value)[:MAX_RAW_CHARS]
+        yield ImportIssue(file, record.line, what=what, raw=raw)
         return
 
     sample_id = record.value["id"]
@@ -120,17 +125,22 @@ def _read_result(
         what = f"{sample_id} occurs more than once. This record is imported as {item_id}."
         yield ImportIssue(file, record.line, what=what, item=sample_id)
 
-    item = Item(item_id, get_domain(sample_id), file=file, line=record.line)
+    sample = samples.get(sample_id)
+    item = _make_item(item_id, record, file, sample)
+    fill_safely(item, partial(_fill_item, item, record.value, sample=sample, log_file=log_file))
+    _report_missing_sample(item, sample_id, samples)
+    yield item
+
+
+def _make_item(item_id: str, record: JsonRecord, file: str, sample: JsonObject | None) -> Item:
+    item = Item(item_id, get_domain(record.value["id"]), file=file, line=record.line)
     item.offset = record.offset
     item.length = record.length
     item.prediction_hash = answer_hash(record.value["gen_convs"])
     item.rule_note = NOT_RECOMPUTED_NOTE
-    sample = samples.get(sample_id)
     if sample:
         item.golden_hash = answer_hash(sample.get("conversations"))
-    fill_safely(item, partial(_fill_item, item, record.value, sample=sample, log_file=log_file))
-    _report_missing_sample(item, sample_id, samples)
-    yield item
+    return item
 
 
 def get_domain(sample_id: str) -> str:
@@ -330,27 +340,28 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
     paired: dict[int, CallPair] = {}
     unpaired: list[CallPair] = []
     for verdict in verdicts:
+        predicted = verdict.predicted
         golden = verdict.golden
         if golden is None:
-            unpaired.append(_make_unpaired(verdict.predicted.index, verdict.predicted.name))
+            unpaired.append(_make_unpaired(predicted.index, predicted.name))
             continue
-
         earlier = paired.get(golden.index)
         if earlier is None:
-            paired[golden.index] = _make_pair(golden, verdict.predicted)
+            paired[golden.index] = _make_pair(golden, predicted)
         elif verdict.ok and earlier.state == "!":
             unpaired.append(_make_unpaired(earlier.predicted, earlier.name))
-            paired[golden.index] = _make_pair(golden, verdict.predicted)
+            paired[golden.index] = _make_pair(golden, predicted)
         else:
-            unpaired.append(_make_unpaired(verdict.predicted.index, verdict.predicted.name))
+            unpaired.append(_make_unpaired(predicted.index, predicted.name))
 
-    for call in golden_path.calls:
-        if call.index not in paired:
-            paired[call.index] = CallPair(
-                0, golden=call.index, predicted=None, name=call.name, state="-"
-            )
-    pairs = [paired[index] for index in sorted(paired)]
+    pairs = []
+    for call in sorted(golden_path.calls, key=lambda call: call.index):
+        pairs.append(paired.get(call.index) or _make_missing_pair(call))
     return pairs + sorted(unpaired, key=lambda pair: pair.predicted or 0)
+
+
+def _make_missing_pair(golden: Call) -> CallPair:
+    return CallPair(0, golden=golden.index, predicted=None, name=golden.name, state="-")
 
 
 def _make_unpaired(predicted_index: int | None, name: str) -> CallPair:
@@ -393,17 +404,17 @@ def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
         error_type = first_error.get("error_type", "unknown")
         # In an exported override without an error type, the error type is null.
         item.error_type = None if error_type is None else str(error_type)
-
-    if isinstance(message, str):
-        rationale = message
-    else:
-        lines = []
-        for error in list_objects(errors):
-            lines.append(f"{error.get('error_type')}: {error.get('content')}")
-        rationale = "\n".join(lines)
     verdict = Verdict("official", item.official, error_type=item.error_type, by="message")
-    verdict.rationale = rationale
+    verdict.rationale = message if isinstance(message, str) else _describe_errors(errors)
     item.verdicts.append(verdict)
+
+
+def _describe_errors(errors: list[Any]) -> str:
+    """Return the type and the text of each error on a line."""
+    lines = []
+    for error in list_objects(errors):
+        lines.append(f"{error.get('error_type')}: {error.get('content')}")
+    return "\n".join(lines)
 
 
 def _add_response_scores(item: Item, record: dict[str, Any]) -> None:

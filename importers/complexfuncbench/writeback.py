@@ -76,12 +76,16 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
             " each call"
         )
     for call in chain.from_iterable(steps):
-        if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
-            return 'a call must have the form {"name": string, "arguments": object}'
-        error = writeback.check_golden_call(call["name"], call["arguments"], item.functions)
+        error = _check_golden_call(call, item)
         if error:
             return error
     return None
+
+
+def _check_golden_call(call: Any, item: Item) -> str | None:
+    if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
+        return 'a call must have the form {"name": string, "arguments": object}'
+    return writeback.check_golden_call(call["name"], call["arguments"], item.functions)
 
 
 def rewrite_golden(

@@ -268,15 +268,9 @@ def _fill_item(
     """Fill an item from its result record and from the other files of the run."""
     record_id = result["id"]
     _add_official_verdict(item, records.scores_by_category.get(item.category), record_id)
-    dialog_record = question or answer or {}
-    if "dialog_id" in dialog_record:
-        item.group = checker.get_conversation_id(str(dialog_record["dialog_id"]))
-    item.messages = read_messages(question.get("question"))
-    item.n_turns = max((message.turn for message in item.messages), default=0) + 1
+    _add_question(item, question, answer)
     if records.answers and (answer is None or "ground_truth" not in answer):
         add_issue(item, f"the dataset has no golden answer for {record_id}")
-    item.question = last_question(item.messages)
-    item.functions = read_function_docs(question.get("function"))
     _add_token_counts(item, result)
 
     if item.category == CALLS_CATEGORY:
@@ -285,6 +279,17 @@ def _fill_item(
         judge_record = records.act_labels.get(record_id)
         _fill_dialog_act_item(item, result.get("result"), answer, judge_record)
     _apply_record_incident(item, result)
+
+
+def _add_question(item: Item, question: JsonObject, answer: JsonObject | None) -> None:
+    """Add the dialogue up to the reply, and the available functions."""
+    dialog_record = question or answer or {}
+    if "dialog_id" in dialog_record:
+        item.group = checker.get_conversation_id(str(dialog_record["dialog_id"]))
+    item.messages = read_messages(question.get("question"))
+    item.n_turns = max((message.turn for message in item.messages), default=0) + 1
+    item.question = last_question(item.messages)
+    item.functions = read_function_docs(question.get("function"))
 
 
 def _add_token_counts(item: Item, result: JsonObject) -> None:
@@ -392,10 +397,7 @@ def fill_call_item(
         item.pairs = align_calls([], item.predicted)
         return
 
-    item.golden = checker.make_golden_calls(golden, item.n_turns - 1)
-    item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
-    _mark_ambiguous_golden_lists(item)
-    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
+    _add_golden_calls(item, golden)
     if item.functions:
         _add_recomputed_verdict(item, outcome)
     else:
@@ -409,6 +411,14 @@ def fill_call_item(
         fits_calls = _add_hallucination_flags(item, judge_record)
         if not fits_calls:
             item.extra.metadata["judge's raw reply"] = judge_record.get("response")
+
+
+def _add_golden_calls(item: Item, golden: Any) -> None:
+    """Add the golden calls, and compare the predicted calls with them."""
+    item.golden = checker.make_golden_calls(golden, item.n_turns - 1)
+    item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
+    _mark_ambiguous_golden_lists(item)
+    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
 
 
 def _describe_chain(position: ChainPosition) -> JsonObject:
@@ -486,27 +496,27 @@ def _add_soft_scores(
     Return the reason why reviews of arguments do not change the soft score of the item, or None if
     they do.
     """
-    name_matches, scores = _compute_argument_scores(item, golden_answer)
-    soft_score = checker.compute_soft_score(name_matches, scores)
+    computed = _compute_argument_scores(item, golden_answer)
+    soft_score = checker.compute_soft_score(computed.name_matches, computed.scores)
     turn = item.n_turns - 1
     item.verdicts += _make_soft_score_verdicts(
-        "rule", soft_score, scores=scores, turn=turn, by="token F1"
+        "rule", soft_score, scores=computed.scores, turn=turn, by="token F1"
     )
-
-    reason = None
-    if score_record is not None:
-        official = score_record.get("soft_score")
-        official_scores = as_object(score_record.get("param_scores"))
-        item.verdicts += _make_soft_score_verdicts(
-            "official", official, scores=official_scores, turn=turn, by="soft score file"
-        )
-        name_matches = bool(score_record.get("function_match", name_matches))
-        if not _is_mean_of_argument_scores(official, official_scores):
-            reason = "the recorded soft score is not the mean of the argument scores"
     # Without a call of the golden function, the score is 0 whatever the arguments are.
-    if not name_matches:
-        reason = "the reply is not exactly one call of the golden function"
-    return reason
+    other_call = "the reply is not exactly one call of the golden function"
+    if score_record is None:
+        return None if computed.name_matches else other_call
+
+    official = score_record.get("soft_score")
+    official_scores = as_object(score_record.get("param_scores"))
+    item.verdicts += _make_soft_score_verdicts(
+        "official", official, scores=official_scores, turn=turn, by="soft score file"
+    )
+    if not score_record.get("function_match", computed.name_matches):
+        return other_call
+    if not _is_mean_of_argument_scores(official, official_scores):
+        return "the recorded soft score is not the mean of the argument scores"
+    return None
 
 
 class _ArgumentScores(NamedTuple):
@@ -580,11 +590,16 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
         if verdict.criterion == "hallucinated":
             verdict.rationale = rationale
     item.verdicts += verdicts
+    return _are_flags_of_calls(flagged_by_call, item.predicted)
 
+
+def _are_flags_of_calls(flagged_by_call: Sequence[Sequence[str]], calls: Sequence[Call]) -> bool:
+    if len(flagged_by_call) != len(calls):
+        return False
     known_names: set[str] = set()
-    for call in item.predicted[: len(flagged_by_call)]:
+    for call in calls:
         known_names.update(call.arguments or {})
-    return known_names.issuperset(all_flagged) and len(flagged_by_call) == len(item.predicted)
+    return known_names.issuperset(chain.from_iterable(flagged_by_call))
 
 
 def _make_verdicts_of_calls(
@@ -619,16 +634,19 @@ def _fill_dialog_act_item(
         item.extra.golden_reply = _join_golden_content(golden_record.get("ground_truth_content"))
         if isinstance(golden, list):
             item.extra.golden_labels = [str(label) for label in golden]
-
     if judge_record is None:
         item.rule_note = "no file states a judge's labels for this reply"
-        return
+    else:
+        _add_act_verdicts(item, judge_record, golden)
+
+
+def _add_act_verdicts(item: Item, judge_record: JsonObject, golden: Any) -> None:
+    """Add the judge's labels as a verdict, and compare them with the golden labels."""
     judge_name = str(judge_record.get("judge_model") or "judge")
     labels = [str(label) for label in as_list(judge_record.get("predicted_dialog_acts"))]
     if not labels:
         _add_failed_act_verdict(item, judge_record, judge_name)
         return
-
     verdict = Verdict("judge", labels, target=RESPONSE, criterion=checker.ACT_CRITERION)
     verdict.rationale = _to_text_or_none(judge_record.get("response"))
     verdict.by = judge_name

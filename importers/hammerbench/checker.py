@@ -19,7 +19,7 @@ import ast
 import csv
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, product
 from pathlib import Path
@@ -566,13 +566,10 @@ def _load_badcase_flags(
     try:
         with badcase_file.open(encoding="utf-8", errors="replace", newline="") as file:
             for row in csv.DictReader(file):
-                name_ok = row.get("Func Name") == "True"
-                # The cell is a Python list, such as `[True, False]`.
-                arguments_ok = json.loads((row.get("Args") or "[]").lower())
-                rows.append(ConversationFlags(name_ok, [bool(flag) for flag in arguments_ok]))
+                rows.append(_parse_badcase_row(row))
     except (OSError, csv.Error, ValueError) as error:
         what = f"the rest of the file cannot be read: {error}"
-        row_number = len(rows) + 2
+        row_number = len(rows) + 2  # rows count from 1, and the first one is the heading
         companions.issues.append(ImportIssue(str(badcase_file), row_number, what=what))
 
     if [len(row.arguments) for row in rows] == snapshot_counts:
@@ -580,3 +577,10 @@ def _load_badcase_flags(
     else:
         what = "the file does not match MT_res.json, so its verdicts were skipped"
         companions.issues.append(ImportIssue(str(badcase_file), None, what=what))
+
+
+def _parse_badcase_row(row: Mapping[str, str | None]) -> ConversationFlags:
+    name_ok = row.get("Func Name") == "True"
+    # The cell is a Python list, such as `[True, False]`.
+    arguments_ok = json.loads((row.get("Args") or "[]").lower())
+    return ConversationFlags(name_ok, [bool(flag) for flag in arguments_ok])

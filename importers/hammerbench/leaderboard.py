@@ -31,7 +31,7 @@ argument names, because the scripts compute them independently.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -382,13 +382,21 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     call_items = [item for item in items if item.category != "IS"]
     metrics += _compute_flat_table("all types", call_items)
     for type_name, type_items in items_by_type.items():
-        if type_name == "IS" or type_name.startswith("ir_"):
-            metrics += _compute_decline_metrics(type_name, type_items)
-        if type_name != "IS":
-            metrics += _compute_flat_table(type_name, type_items)
-        if type_name in PROGRESS_TYPES:
-            metrics += _compute_progress_tables(type_name, type_items)
+        metrics += _compute_tables_of_type(type_name, type_items)
     return metrics + _compare_with_base_type(items_by_type, from_flat_log=True)
+
+
+def _compute_tables_of_type(type_name: str, items: list[ScoredItem]) -> list[Metric]:
+    """Compute the metrics of one type of a flat log."""
+    metrics: list[Metric] = []
+    # In these types, some or all requests have no suitable function.
+    if type_name == "IS" or type_name.startswith("ir_"):
+        metrics += _compute_decline_metrics(type_name, items)
+    if type_name != "IS":
+        metrics += _compute_flat_table(type_name, items)
+    if type_name in PROGRESS_TYPES:
+        metrics += _compute_progress_tables(type_name, items)
+    return metrics
 
 
 def _to_metric(table: str, name: str, value: float, note: str = "") -> Metric:
@@ -539,17 +547,21 @@ def _compare_with_base_type(
         base_values = _compute_ablation_metrics(
             [base_conversations[name] for name in common], from_flat_log=from_flat_log
         )
-        if not type_values or not base_values:
-            continue
-
-        table = f"{type_name} against {BASE_TYPE}"
-        note = f"only the {len(common)} conversations that both types have"
-        for name in ABLATION_METRICS:
-            base = Metric(table, f"{name}, {BASE_TYPE}", value=base_values[name], note=note)
-            change = Metric(table, f"{name}, change", value=type_values[name] - base_values[name])
-            change.level = 1
-            metrics += [base, change]
+        if type_values and base_values:
+            note = f"only the {len(common)} conversations that both types have"
+            metrics += _make_ablation_metrics(type_name, type_values, base_values, note)
     return metrics
+
+
+def _make_ablation_metrics(
+    type_name: str, values: Mapping[str, float], base_values: Mapping[str, float], note: str
+) -> Iterator[Metric]:
+    """Yield each metric of the base type, and the change from it to another type."""
+    table = f"{type_name} against {BASE_TYPE}"
+    for name in ABLATION_METRICS:
+        yield Metric(table, f"{name}, {BASE_TYPE}", value=base_values[name], note=note)
+        change = values[name] - base_values[name]
+        yield Metric(table, f"{name}, change", value=change, level=1)
 
 
 def _compute_ablation_metrics(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -388,9 +389,8 @@ def _read_grader_role(header: dict[str, Any]) -> str | None:
     """Return the model with the role `grader`, or None without one."""
     roles = as_object(as_object(header.get("eval")).get("model_roles"))
     grader = roles.get("grader")
-    if isinstance(grader, dict):
-        grader = grader.get("model")
-    return grader if isinstance(grader, str) else None
+    model = grader.get("model") if isinstance(grader, dict) else grader
+    return model if isinstance(model, str) else None
 
 
 def _store_header_data(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
@@ -468,8 +468,8 @@ def _describe_log_update(update: dict[str, Any]) -> dict[str, Any]:
 def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     """Read an item. If the sample occurs twice, add an issue to the second one and return None."""
     sample_id = sample.value.get("id")
-    epoch = sample.value.get("epoch")
-    epoch = epoch if is_integer(epoch) and epoch > 0 else 1
+    recorded_epoch = sample.value.get("epoch")
+    epoch = recorded_epoch if is_integer(recorded_epoch) and recorded_epoch > 0 else 1
     item_id = _make_item_id(sample_id, epoch, sample, context)
     if item_id is None:
         return None
@@ -477,17 +477,17 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
         item_id, "", file=sample.file, line=sample.line, offset=sample.offset, length=sample.length
     )
     item.issues += sample.issues
-    fill_safely(item, lambda: fill_item(item, sample, context))
+    fill_safely(item, partial(fill_item, item, sample, context))
     item.category = item.category or context.run.generation
-    metadata = item.extra.metadata
-    metadata |= {"sample": to_plain_json(sample_id), "epoch": epoch}
+    item.extra.metadata["sample"] = to_plain_json(sample_id)
+    item.extra.metadata["epoch"] = epoch
     if context.has_epochs:
         item.group = str(sample_id)
-    context.scored.append(
-        ScoredItem(
-            item.id, category=item.category, group=None, valid=item.official, metadata=metadata
-        )
-    )
+
+    # The metrics of the log are recomputed from all items at the end.
+    scored = ScoredItem(item.id, category=item.category, group=None, valid=item.official)
+    scored.metadata = item.extra.metadata
+    context.scored.append(scored)
     return item
 
 

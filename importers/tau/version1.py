@@ -102,13 +102,15 @@ def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[Con
     for message in messages:
         is_result = message.role == "user" and message.content.startswith(RESULT_PREFIX)
         if message.role == "assistant":
-            message = _parse_action_text(message.content)
-            open_function = message.calls[0].name if message.calls else None
+            action = _parse_action_text(message.content)
+            open_function = action.calls[0].name if action.calls else None
+            converted.append(action)
         elif is_result and open_function is not None:
             content = message.content.removeprefix(RESULT_PREFIX)
-            message = ConversationMessage("tool", content, name=open_function)
+            converted.append(ConversationMessage("tool", content, name=open_function))
             open_function = None
-        converted.append(message)
+        else:
+            converted.append(message)
     return converted
 
 

@@ -381,6 +381,22 @@ class StoreBuilder:
         Processes that opened the old store can still read it.
         """
         self._insert_runs()
+        self._delete_unused_functions_and_questions()
+        # Without an index, DuckDB would read the texts of 2,048 items to return one item.
+        self._execute("CREATE INDEX item_index ON item_rows (item)")
+        self._execute("CREATE INDEX question_index ON questions (hash)")
+        self._execute("CHECKPOINT store")
+        finished_file = self._write_compact_copy() or self._path
+        self._execute("USE memory")
+        self._execute("DETACH store")
+
+        new_store = finished_file
+        if self._own_folder is not None:
+            new_store = shutil.copyfile(finished_file, self._folder / finished_file.name)
+        self._workspace.files.remove(self._workspace.store_log)
+        self._workspace.files.rename_file(new_store, self._workspace.store)
+
+    def _delete_unused_functions_and_questions(self) -> None:
         self._execute(
             "DELETE FROM functions WHERE hash NOT IN (SELECT DISTINCT unnest(functions) FROM"
             " item_rows)"
@@ -389,17 +405,6 @@ class StoreBuilder:
             "DELETE FROM questions WHERE hash NOT IN (SELECT question_hash FROM item_rows WHERE"
             " question_hash NOTNULL)"
         )
-        # Without an index, DuckDB would read the texts of 2,048 items to return one item.
-        self._execute("CREATE INDEX item_index ON item_rows (item)")
-        self._execute("CREATE INDEX question_index ON questions (hash)")
-        self._execute("CHECKPOINT store")
-        path = self._write_compact_copy() or self._path
-        self._execute("USE memory")
-        self._execute("DETACH store")
-        if self._own_folder is not None:
-            path = shutil.copyfile(path, self._folder / path.name)
-        self._workspace.files.remove(self._workspace.store_log)
-        self._workspace.files.rename_file(path, self._workspace.store)
 
     def _write_compact_copy(self) -> Path | None:
         """If most blocks of the file are unused, copy it without them.

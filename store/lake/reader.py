@@ -145,14 +145,14 @@ class LakeConnection:
 
     def _use_indexes(self, query: str) -> str:
         """If a query needs no large columns, return it with the views over the indexes."""
-        small = query
+        with_computed_columns = query
         if self._has_computed_columns:
             for name, (_, sql) in COMPUTED_COLUMNS.items():
-                small = small.replace(sql, f"i.{name}")
-        if _LARGE.search(small):
+                with_computed_columns = with_computed_columns.replace(sql, f"i.{name}")
+        if _LARGE.search(with_computed_columns):
             return query
-        small = small.replace("item_rows", "item_index")
-        return small.replace("FROM items ", "FROM item_list ")
+        over_indexes = with_computed_columns.replace("item_rows", "item_index")
+        return over_indexes.replace("FROM items ", "FROM item_list ")
 
     def omit_damaged_files(self, error: Exception) -> bool:
         """Omit the runs and indexes with damaged files, if one of them caused the error. The caller
@@ -368,12 +368,13 @@ class LakeConnection:
         schema = read_schema_sql()
         create_items = "CREATE VIEW items AS"
         start = schema.index(create_items)
-        statement = schema[start : schema.index(";", start)]
-        statement = statement.replace("item_rows", "item_index")
-        statement = statement.replace(", i.functions, i.extra", "")
-        self.connection.execute(
-            statement.replace(create_items, "CREATE OR REPLACE VIEW item_list AS")
+        create_list = (
+            schema[start : schema.index(";", start)]
+            .replace(create_items, "CREATE OR REPLACE VIEW item_list AS")
+            .replace("item_rows", "item_index")
+            .replace(", i.functions, i.extra", "")
         )
+        self.connection.execute(create_list)
 
     def _fetch_column_types(self, table: str) -> dict[str, str]:
         rows = self.connection.execute(f"DESCRIBE FROM {table}").fetchall()

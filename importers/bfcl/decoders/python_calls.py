@@ -180,9 +180,9 @@ def is_prose(text: str) -> bool:
 
 
 def add_brackets(text: str) -> str:
-    if not text.startswith("["):
-        text = "[" + text
-    return text if text.endswith("]") else text + "]"
+    start = "" if text.startswith("[") else "["
+    end = "" if text.endswith("]") else "]"
+    return start + text + end
 
 
 def clean_prompt_text(text: str) -> str:

@@ -197,20 +197,24 @@ def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
     """
     calls: list[tuple[Any, Any]] = []
     reason = ""
-    for part in filter(None, map(str.strip, require_text(result).split("<function_call>"))):
+    for part in require_text(result).split("<function_call>"):
+        call_text = part.strip()
+        if not call_text:
+            continue
         try:
-            found = parse_json(part)
+            call = parse_json(call_text)
         except Undecodable:
             reason = "the reply contains text that is not a call"
             continue
-        if type(found) is not dict:
+        if type(call) is not dict:
             raise Undecodable("the JSON is not a call")
-        name = found.get("name", "")
-        name = name.strip() if type(name) is str else name
+        name = call.get("name", "")
+        if type(name) is str:
+            name = name.strip()
         if name == "no_function":
             reason = "no function is called"
         else:
-            calls.append((name, found.get("arguments", {})))
+            calls.append((name, call.get("arguments", {})))
     if reason:
         raise WrongFormat(reason, list(validate_calls(calls)))
     return validate_calls(calls)

@@ -320,13 +320,7 @@ def _add_trial_result(item: Item, record: TrialRecord) -> None:
     result = record.result
     if not result and record.rewards is None:
         return
-
-    task = result.get("task_name")
-    if isinstance(task, str):
-        item.group = task
-    else:
-        # The name of a trial folder is TASK__ABCDEFG.
-        item.group = item.id.rpartition("__")[0] or None
+    item.group = _find_task_name(item, result)
     add_official_verdicts(item, record.rewards, "Harbor verifier")
     if result:
         item.ended = COMPLETED
@@ -342,6 +336,15 @@ def _add_trial_result(item: Item, record: TrialRecord) -> None:
     item.tokens_out = _first_valid_count(usage.get("n_output_tokens"), item.tokens_out)
     facts = {"cached_tokens": usage.get("n_cache_tokens"), "cost_usd": usage.get("cost_usd")}
     item.extra.metadata |= {name: value for name, value in facts.items() if is_number(value)}
+
+
+def _find_task_name(item: Item, result: JsonObject) -> str | None:
+    task = result.get("task_name")
+    if isinstance(task, str):
+        return task
+    # The name of a trial folder is TASK__ABCDEFG.
+    name, _, _ = item.id.rpartition("__")
+    return name or None
 
 
 def _add_exception(item: Item, exception: JsonObject) -> None:
@@ -622,15 +625,15 @@ def _set_official_metrics(
     issues: list[ImportIssue] = []
     job = read_json(path, issues, dict) or {}
     yield from issues
-    recorded = as_object(as_object(as_object(job.get("stats")).get("evals")).get(evals_key))
+    evals = as_object(as_object(job.get("stats")).get("evals"))
+    recorded = as_object(evals.get(evals_key))
     if not recorded:
         return
     run.official_metrics = {evals_key: recorded}
-    stated = as_object(next(iter(as_list(recorded.get("metrics"))), None))
+    recorded_metrics = as_list(recorded.get("metrics"))
+    means = as_object(recorded_metrics[0]) if recorded_metrics else {}
     for name, value in compute_mean_rewards(rewards).items():
-        if is_number(stated.get(name)) and abs(stated[name] - value) > TOLERANCE:
-            text = (
-                f"{name} is {stated[name]} in {path.name}, but the mean of the trials is"
-                f" {value:.4g}"
-            )
+        mean = means.get(name)
+        if is_number(mean) and abs(mean - value) > TOLERANCE:
+            text = f"{name} is {mean} in {path.name}, but the mean of the trials is {value:.4g}"
             yield ImportIssue(str(path), None, what=text, severity="notice")

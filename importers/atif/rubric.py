@@ -7,7 +7,7 @@ Verifiers with a judge write it beside the reward. MCP-Atlas's converted tasks h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,6 @@ def read_rubric(path: Path, issues: list[ImportIssue]) -> Rubric | None:
     value = read_json(path, issues, dict)
     if value is None:
         return None
-    error = value.get("error")
     written = _find_criteria(value)
     if written is None:
         what = "the file has no list of criteria (results or per_criterion), so none has a verdict"
@@ -57,17 +56,21 @@ def read_rubric(path: Path, issues: list[ImportIssue]) -> Rubric | None:
         what = f"the rubric has more than {MAX_CRITERIA:,} criteria. The others are omitted"
         issues.append(ImportIssue(str(path), 1, what=what))
 
-    criteria: list[RubricCriterion] = []
-    for index, fields in enumerate(written[:MAX_CRITERIA]):
-        criterion = _read_criterion(fields)
-        if criterion.value is None:
-            what = f"criterion {index + 1} has no verdict that can be read"
-            issues.append(ImportIssue(str(path), 1, what=what))
-        if not criterion.text:
-            what = f"criterion {index + 1} has no text"
-            issues.append(ImportIssue(str(path), 1, what=what))
-        criteria.append(criterion)
+    criteria = [_read_criterion(fields) for fields in written[:MAX_CRITERIA]]
+    for number, criterion in enumerate(criteria, 1):
+        issues.extend(_report_incomplete_criterion(path, number, criterion))
+    error = value.get("error")
     return Rubric(criteria, error=error if isinstance(error, str) and error else None)
+
+
+def _report_incomplete_criterion(
+    path: Path, number: int, criterion: RubricCriterion
+) -> Iterator[ImportIssue]:
+    if criterion.value is None:
+        what = f"criterion {number} has no verdict that can be read"
+        yield ImportIssue(str(path), 1, what=what)
+    if not criterion.text:
+        yield ImportIssue(str(path), 1, what=f"criterion {number} has no text")
 
 
 def _find_criteria(value: dict[str, Any]) -> list[Any] | None:

@@ -528,21 +528,20 @@ class _DatasetSearch:
         """Sort dataset folders by matching score entries, then by fitting results, by the order of
         the user's folders, and by date.
         """
-        plan = self._plan
-        matches = _count_matching_entries(folders, plan, self._finder)
-        ranked = sorted(folders, key=lambda folder: -matches[folder].n_equal)
-        most_matches = matches[ranked[0]].n_equal
-        best = [folder for folder in ranked if matches[folder].n_equal == most_matches]
-        others = ranked[len(best) :]
+        matches = _count_matching_entries(folders, self._plan, self._finder)
+        by_matches = sorted(folders, key=lambda folder: -matches[folder].n_equal)
+        most_matches = matches[by_matches[0]].n_equal
+        best = [folder for folder in by_matches if matches[folder].n_equal == most_matches]
         if len(best) == 1:
-            return _Ranking(ranked, reason=_describe_matches(ranked, matches))
+            return _Ranking(by_matches, reason=_describe_matches(by_matches, matches))
 
-        fits = _count_fitting_results(best, plan, self._finder)
-        dates = {folder: _make_date_sort_key(folder, plan, self._finder) for folder in best}
-        best.sort(
-            key=lambda folder: (fits[folder], self._rank_named_folder(folder), dates[folder]),
-            reverse=True,
-        )
+        fits = _count_fitting_results(best, self._plan, self._finder)
+        rank_by_folder = {}
+        for folder in best:
+            date = _make_date_sort_key(folder, self._plan, self._finder)
+            rank_by_folder[folder] = (fits[folder], self._rank_named_folder(folder), date)
+        best.sort(key=lambda folder: rank_by_folder[folder], reverse=True)
+        others = by_matches[len(best) :]
         return _Ranking(best + others, reason=_describe_fits(best, fits), is_certain=False)
 
     def _report_ranking(self, ranking: _Ranking) -> None:

@@ -471,20 +471,19 @@ def _check_item_counts(category: JoinedCategory) -> None:
 
     name = category.context.category
     records = category.results.records
-    n_items = len(records) + sum(item_id not in records for item_id in scores.failing)
     if not records:
         category.issues.append(_make_missing_results_issue(name, scores, scores.n_scored))
-    elif n_items > scores.n_scored:
+        return
+    n_items = len(records) + sum(item_id not in records for item_id in scores.failing)
+    if n_items == scores.n_scored:
+        return
+    scored = f"{scores.n_scored} items of {name} were scored"
+    if n_items > scores.n_scored:
         category.knows_passes = False
-        what = (
-            f"{scores.n_scored} items of {name} were scored, but the run has {n_items}, so it is"
-            " unknown which items passed"
-        )
+        what = f"{scored}, but the run has {n_items}, so it is unknown which items passed"
         category.issues.append(ImportIssue(str(scores.path), 1, what=what, severity="error"))
-    elif n_items < scores.n_scored:
-        what = (
-            f"{scores.n_scored} items of {name} were scored, but only {n_items} results can be read"
-        )
+    else:
+        what = f"{scored}, but only {n_items} results can be read"
         category.issues.append(ImportIssue(str(scores.path), 1, what=what))
 
 

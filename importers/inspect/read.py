@@ -693,17 +693,22 @@ def _compare_metrics(context: RunContext) -> list[str]:
     for column, stored_column in zip(columns, stored["columns"], strict=True):
         values = list(leaderboard.read_edited_values(context.scored, column.scorer))
         stored_column["n_scored_in_file"] = _count_scored(column, values)
-        metrics_by_key = {metric["key"]: metric for metric in stored_column["metrics"]}
-        for spec, value in recompute_metrics_of_column(column, values):
-            if value is None or spec.recorded is None or spec.key not in metrics_by_key:
-                continue
-            is_equal = is_same_number(value, spec.recorded)
-            metrics_by_key[spec.key]["is_reproduced"] = is_equal
-            if not is_equal:
-                different.append(
-                    f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})"
-                )
+        different += _compare_metrics_of_column(column, values, stored_column)
     return different
+
+
+def _compare_metrics_of_column(
+    column: ScoreColumn, values: Sequence[EpochValue], stored_column: dict[str, Any]
+) -> Iterator[str]:
+    """Yield a text for each metric that differs. Store in `stored_column` which are equal."""
+    metrics_by_key = {metric["key"]: metric for metric in stored_column["metrics"]}
+    for spec, value in recompute_metrics_of_column(column, values):
+        if value is None or spec.recorded is None or spec.key not in metrics_by_key:
+            continue
+        is_equal = is_same_number(value, spec.recorded)
+        metrics_by_key[spec.key]["is_reproduced"] = is_equal
+        if not is_equal:
+            yield f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})"
 
 
 def _count_scored(column: ScoreColumn, values: Sequence[EpochValue]) -> int | None:

@@ -290,22 +290,25 @@ def stage_run(
             if not isinstance(record, Item):
                 _stage_run_record(staged, record)
                 continue
-
-            seq = staged.n_items
             record.file = stored_paths.find(record.file)
-            record.flags = list_item_flags(record)
-            line = serialize_item(run_number, seq, record, shared_rows)
-            lines.write(line)
-            staged.longest_item = max(staged.longest_item, len(line))
-            for issue in record.issues:
-                staged.issues.append(_redact_issue(issue, record.id, seq))
-            staged.n_items += 1
-
+            lines.write(_stage_item(staged, record, shared_rows))
             n_bytes += record.length
             if on_progress is not None and staged.n_items % ITEMS_PER_REPORT == 0:
                 on_progress(n_bytes)
         staged.longest_shared_row = shared_rows.longest_line
     return staged
+
+
+def _stage_item(staged: StagedRun, item: Item, shared_rows: SharedRowWriter) -> bytes:
+    """Count an item, add its issues to the run, and return its line."""
+    seq = staged.n_items
+    item.flags = list_item_flags(item)
+    line = serialize_item(staged.run_number, seq, item, shared_rows)
+    staged.longest_item = max(staged.longest_item, len(line))
+    for issue in item.issues:
+        staged.issues.append(_redact_issue(issue, item.id, seq))
+    staged.n_items += 1
+    return line
 
 
 class _StoredPaths:

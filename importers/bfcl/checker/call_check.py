@@ -511,10 +511,16 @@ def pair_calls(
         _align_diff_with_checker(pair, golden, call, converted[pair.predicted].arguments or {})
         if with_schema_violations:
             _add_schema_violations(pair, golden, call.arguments)
-        if pair.diff:
-            is_accepted = all(difference.state == "~" for difference in pair.diff)
-            pair.state = "~" if is_accepted else "!"
+        _update_state(pair)
     return pairs
+
+
+def _update_state(pair: CallPair) -> None:
+    """Set the state of a pair that follows from its differences."""
+    if not pair.diff:
+        return
+    is_accepted = all(difference.state == "~" for difference in pair.diff)
+    pair.state = "~" if is_accepted else "!"
 
 
 def _compile_if_checkable(item: DatasetItem, rules: CategoryRules) -> list[ExpectedCall]:

@@ -299,21 +299,24 @@ def _check_power_notation(argument: GoldenArgument) -> Iterable[Reason]:
             yield Reason("notation", strength=1.0, text=text, function=function)
             return
 
-    first = formulas[0]
+    first_formula = formulas[0]
     accepts_stars = any("**" in formula for formula in formulas)
-    if "^" not in first or accepts_stars:
-        return
-    with_stars = abbreviate(first.replace("^", "**"), 60)
+    if "^" in first_formula and not accepts_stars:
+        yield _describe_only_notation(argument, first_formula)
+
+
+def _describe_only_notation(argument: GoldenArgument, formula: str) -> Reason:
+    with_stars = abbreviate(formula.replace("^", "**"), 60)
     text = (
-        f"only one notation: {argument.name} accepts {abbreviate(first, 40)}, but not the same"
+        f"only one notation: {argument.name} accepts {abbreviate(formula, 40)}, but not the same"
         " formula with **"
     )
-    yield Reason(
+    return Reason(
         "notation",
         strength=1.0,
         text=text,
         alternative=AlternativeAnswer(f"{argument.name}: {with_stars}"),
-        function=function,
+        function=argument.call.name,
     )
 
 

@@ -116,13 +116,13 @@ def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
 
     best = max(candidates, key=lambda shared: weights.compute_weight_share(shared.runs))
     alternative = evidence.build_alternative_answer(best.difference, best.runs)
-    golden = f", golden {best.difference.golden_label}" if best.difference.path else ""
+    answer = alternative.answer
+    if best.difference.path:
+        answer += f", golden {best.difference.golden_label}"
+    n_families = len(alternative.families)
     all_families = format_count(weights.n_families, "model family", "model families")
     models = format_count(len(alternative.models), "model")
-    text = (
-        f"models agree: {alternative.answer}{golden}"
-        f" ({len(alternative.families)} of {all_families}, {models})"
-    )
+    text = f"models agree: {answer} ({n_families} of {all_families}, {models})"
     strength = weights.compute_weight_share(best.runs)
     return [Reason("agreement", strength=strength, text=text, alternative=alternative)]
 

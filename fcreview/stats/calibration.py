@@ -457,18 +457,19 @@ def _group_errors(group: VerdictPairGroup, grouping: ErrorGrouping) -> Iterator[
         automatic = to_label_key(pair.automatic)
         totals[name, automatic] += 1
         if not pair.is_correct:
-            key = (name, automatic, to_label_key(pair.human))
-            wrong_pairs.setdefault(key, []).append(pair)
+            human = to_label_key(pair.human)
+            wrong_pairs.setdefault((name, automatic, human), []).append(pair)
 
     for (name, automatic, _), errors in wrong_pairs.items():
+        example = errors[0]
         yield ErrorGroup(
             group.source,
             judge=group.judge,
             criterion=group.criterion,
             by=grouping,
             name=name,
-            automatic=errors[0].automatic,
-            human=errors[0].human,
+            automatic=example.automatic,
+            human=example.human,
             wrong=len(errors),
             of=totals[name, automatic],
             items=_list_item_numbers(errors),

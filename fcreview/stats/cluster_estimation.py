@@ -315,21 +315,20 @@ def _draw_mean_corrections(
     count as `JEFFREYS` groups each.
     """
     sampled = stratum.sampled
-    sampled_corrections = values.human[sampled] - values.automatic[sampled]
     sampled_weights = values.weight[sampled]
     extreme_corrections = _find_extreme_corrections(values, stratum)
+    n_sampled = len(sampled_weights)
     n_extremes = len(extreme_corrections)
-    mean_weight = float(sampled_weights.mean()) if len(sampled_weights) else 1.0
-    corrections = np.concatenate([sampled_corrections, extreme_corrections])
+    corrections = np.concatenate(
+        [values.human[sampled] - values.automatic[sampled], extreme_corrections]
+    )
+    mean_weight = float(sampled_weights.mean()) if n_sampled else 1.0
     weights = np.concatenate([sampled_weights, np.full(n_extremes, mean_weight)])
 
     # Draw the share of each correction, then the number of estimated groups that get it.
-    sampled_parameters = np.ones(len(sampled_weights))
-    extreme_parameters = np.full(n_extremes, JEFFREYS)
-    parameters = np.concatenate([sampled_parameters, extreme_parameters])
+    parameters = np.concatenate([np.ones(n_sampled), np.full(n_extremes, JEFFREYS)])
     shares = generator.dirichlet(parameters, n_draws)
-    n_estimated = int(stratum.estimated.sum())
-    counts = generator.multinomial(n_estimated, shares)
+    counts = generator.multinomial(int(stratum.estimated.sum()), shares)
 
     counted_weights = counts * weights
     # Group weights can be 0 if a metric counts nothing in a group.

@@ -1398,7 +1398,9 @@ def _estimate_pass_rate_without_bounds(
     n_passed = sum(known_verdicts) + posterior.passes[: posterior.n_pooled].sum(axis=1)
     pass_rates = n_passed / n_items
     low, high = map(float, np.percentile(pass_rates, INTERVAL_PERCENTILES))
-    estimated = float(pass_rates.mean()) - float(posterior.mean_excess.sum()) / n_items
+    # Verdicts outside the sample cut off some draws, which moves their mean.
+    cut_off = float(posterior.mean_excess.sum()) / n_items
+    estimated = float(pass_rates.mean()) - cut_off
 
     model = VarianceModel(
         population.cells,

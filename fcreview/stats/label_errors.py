@@ -76,21 +76,19 @@ def count_label_agreement(
         elif len(set(verdict_by_annotator.values())) > 1:
             n_different += 1
 
-    n_repeated = 0
-    n_changed = 0
-    for repeat in repeated:
-        is_about_item = (repeat.target, repeat.criterion) == ITEM_CORRECT
-        if is_about_item and isinstance(repeat.second, bool):
-            n_repeated += 1
-            if repeat.first != repeat.second:
-                n_changed += 1
+    repeats = [repeat for repeat in repeated if _is_item_verdict(repeat)]
     return LabelAgreement(
         n_single=n_single,
         n_double=len(verdicts_by_item) - n_single,
         n_different=n_different,
-        n_repeated=n_repeated,
-        n_changed=n_changed,
+        n_repeated=len(repeats),
+        n_changed=sum(repeat.first != repeat.second for repeat in repeats),
     )
+
+
+def _is_item_verdict(repeat: RepeatedRating) -> bool:
+    is_about_item = (repeat.target, repeat.criterion) == ITEM_CORRECT
+    return is_about_item and isinstance(repeat.second, bool)
 
 
 def correct_share(observed: FloatArray, error_shares: FloatArray) -> FloatArray:

@@ -1061,10 +1061,13 @@ def _compare_with_best(items: Sequence[AlignedItem], run: int, best: int) -> Rat
             differences[item.cluster] -= 1
     if not sizes:
         return None
-    counts = [differences[cluster] for cluster in sizes]
-    return compute_difference(
-        ClusteredPairs(list(sizes.values()), counts, only_a=only_run, only_b=only_best)
+    pairs = ClusteredPairs(
+        list(sizes.values()),
+        [differences[cluster] for cluster in sizes],
+        only_a=only_run,
+        only_b=only_best,
     )
+    return compute_difference(pairs)
 
 
 def _has_one_sided_override(a: ItemOutcome, b: ItemOutcome) -> bool:

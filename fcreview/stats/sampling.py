@@ -86,18 +86,26 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
 
     proportional = _find_strata_above_minimum(size_by_name, total)
     # All other strata get one item.
-    remaining = total - (len(size_by_name) - len(proportional))
-    size_sum = sum(size_by_name[name] for name in proportional)
+    n_others = len(size_by_name) - len(proportional)
     drawn = dict.fromkeys(size_by_name, 1)
-    remainders: dict[str, int] = {}
-    for name in proportional:
-        drawn[name], remainders[name] = divmod(size_by_name[name] * remaining, size_sum)
-
-    largest_remainder_first = sorted(proportional, key=lambda name: (-remainders[name], name))
-    n_left = total - sum(drawn.values())
-    for name in largest_remainder_first[:n_left]:
-        drawn[name] += 1
+    drawn |= _divide_by_largest_remainder(
+        {name: size_by_name[name] for name in proportional}, total - n_others
+    )
     return [Stratum(name, size=size, drawn=drawn[name]) for name, size in size_by_name.items()]
+
+
+def _divide_by_largest_remainder(sizes: Mapping[str, int], total: int) -> dict[str, int]:
+    """Divide a total in proportion to sizes. The names with the largest remainders get the rest."""
+    size_sum = sum(sizes.values())
+    shares: dict[str, int] = {}
+    remainders: dict[str, int] = {}
+    for name, size in sizes.items():
+        shares[name], remainders[name] = divmod(size * total, size_sum)
+    largest_remainder_first = sorted(sizes, key=lambda name: (-remainders[name], name))
+    n_left = total - sum(shares.values())
+    for name in largest_remainder_first[:n_left]:
+        shares[name] += 1
+    return shares
 
 
 def _check_sample_size(sizes: Mapping[str, int], total: int) -> None:
@@ -241,21 +249,17 @@ def _add_repeats(
             f"{annotator}'s {len(order):,} items are too few for {options.repeats:,} repeats. Use"
             f" at most {segment_size:,}."
         )
-
-    seed = options.seed
     first_segment = order[:segment_size]
-    shuffled = _shuffle_indexes(contents, first_segment, seed, f"repeats {annotator}")
+    shuffled = _shuffle_indexes(contents, first_segment, options.seed, f"repeats {annotator}")
     repeated = shuffled[: options.repeats]
 
     last_start = len(order) - segment_size
     last_segment = _shuffle_indexes(
-        contents, order[last_start:] + repeated, seed, f"again {annotator}"
+        contents, order[last_start:] + repeated, options.seed, f"again {annotator}"
     )
-    repeated_indexes = set(repeated)
-    positions = []
-    for position, item in enumerate(last_segment, last_start):
-        if item in repeated_indexes:
-            positions.append(position)
+    positions = [
+        position for position, item in enumerate(last_segment, last_start) if item in repeated
+    ]
     return AnnotatorShare(annotator, order=order[:last_start] + last_segment, repeats=positions)
 
 

@@ -393,18 +393,19 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
         else:
             conflicts.append(key)
     rules = tuple(dict.fromkeys([*own.rules, *other.rules]))
-    n_new_rules = len(rules) - len(own.rules)
 
     content = None
-    if n_new_rules or _list_json_texts(entries) != _list_json_texts(own.entries):
-        date = max(own.date, other.date)
+    has_new_rules = len(rules) > len(own.rules)
+    if has_new_rules or _list_json_texts(entries) != _list_json_texts(own.entries):
         authors = _select_distinct(*own.who.split(", "), *other.who.split(", "))
-        content = serialize_errata([*entries.values()], rules, date, ", ".join(authors))
+        content = serialize_errata(
+            list(entries.values()), rules, max(own.date, other.date), ", ".join(authors)
+        )
     return CombinedErrata(
         content,
         n_new=n_new,
         n_known=n_known,
-        n_new_rules=n_new_rules,
+        n_new_rules=len(rules) - len(own.rules),
         conflicts=tuple(conflicts),
     )
 

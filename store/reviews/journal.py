@@ -211,15 +211,15 @@ class Journal:
         return self.extend(retractions)
 
     def _new_event(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
+        names = ("act", "target", "criterion", *ANNOTATION_FIELDS)
+        annotation_fields = {name: getattr(annotation, name) for name in names}
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         return Event(
             event=secrets.token_hex(16),
-            time=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            time=now,
             annotator=self.annotator,
             key=key,
-            **{
-                name: getattr(annotation, name)
-                for name in ("act", "target", "criterion", *ANNOTATION_FIELDS)
-            },
+            **annotation_fields,
             **event_fields,
         )
 
@@ -247,24 +247,30 @@ class Journal:
         return f"{reason}. The {n_events:,} reviews were not saved in {self.path}"
 
     def _lock_and_write_lines(self, make_lines: Callable[[_JournalEnd], list[bytes]]) -> None:
-        folder, files = self.path.parent, self._files
+        """Append the lines that `make_lines` returns for the end of the journal. Until they are on
+        disk, no other process can append.
+        """
+        folder = self.path.parent
         if not folder.is_dir():
-            files.make_folder(folder)
-            files.sync_folder(folder.parent)
-        descriptor = files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+            self._files.make_folder(folder)
+            self._files.sync_folder(folder.parent)
+        descriptor = self._files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             # readers refuse a larger journal
             check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)
             lock_journal(descriptor)
             size = os.fstat(descriptor).st_size
             if size == 0:
-                files.sync_folder(folder)
-            last_hash, fragment = _read_last_hash_and_fragment(descriptor, size)
+                # The file may be new, so that its name must reach the disk too.
+                self._files.sync_folder(folder)
+            last_hash, torn_line = _read_last_hash_and_fragment(descriptor, size)
             end = _JournalEnd(last_hash, lambda: self._place_scanner.find_latest_place(descriptor))
-            if lines := make_lines(end):
-                if fragment:
-                    self._save_torn_line(fragment)
-                _append_and_sync(descriptor, lines, prefix=b"\n" * bool(fragment))
+            lines = make_lines(end)
+            if not lines:
+                return
+            if torn_line:
+                self._save_torn_line(torn_line)
+            _append_and_sync(descriptor, lines, prefix=b"\n" if torn_line else b"")
         finally:
             os.close(descriptor)  # releases the lock
 

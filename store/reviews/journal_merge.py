@@ -232,22 +232,11 @@ def _add_lines_to_copy(
     other_ids = {line.event.event for line in lines_of_owner}
     copy.result.known = len(own_events.keys() & other_ids)
 
-    # The first event with an id counts. Those of this workspace come first.
-    first_events = dict(own_events)
-    for line in lines_of_owner:
-        first_events.setdefault(line.event.event, line.event)
-
     own_hashes = {line.event.hash for line in own_lines}
-    missing_lines: dict[str, JournalLine] = {}
-    for line in lines_of_owner:
-        first_event = first_events[line.event.event]
-        if not is_same_event(first_event, line.event):
-            copy.result.warnings.append(_describe_repeated_id(path, line))
-            continue
-        if first_event is line.event:
-            copy.new[line.event.hash] = line.event
-        if line.event.hash not in own_hashes:
-            missing_lines[line.event.hash] = line
+    valid_lines = _add_new_events(copy, own_events, lines_of_owner, path=path)
+    missing_lines = {
+        line_hash: line for line_hash, line in valid_lines.items() if line_hash not in own_hashes
+    }
 
     needed_hashes = _find_needed_lines(copy.new, missing_lines)
     lines_to_copy = [line for line in missing_lines.values() if line.event.hash in needed_hashes]
@@ -255,6 +244,33 @@ def _add_lines_to_copy(
         copy.lines[line.event.hash] = line.line
     known_hashes = own_hashes | needed_hashes
     copy.result.warnings += _describe_broken_chains(path, lines_to_copy, known_hashes)
+
+
+def _add_new_events(
+    copy: _JournalCopy,
+    own_events: Mapping[str, Event],
+    lines: Sequence[JournalLine],
+    *,
+    path: Path,
+) -> dict[str, JournalLine]:
+    """Add the events that this workspace does not have to `copy.new`. Return all lines by hash,
+    except those that repeat the id of another event.
+    """
+    # The first event with an id counts. Those of this workspace come first.
+    first_events = dict(own_events)
+    for line in lines:
+        first_events.setdefault(line.event.event, line.event)
+
+    valid_lines: dict[str, JournalLine] = {}
+    for line in lines:
+        first_event = first_events[line.event.event]
+        if not is_same_event(first_event, line.event):
+            copy.result.warnings.append(_describe_repeated_id(path, line))
+            continue
+        if first_event is line.event:
+            copy.new[line.event.hash] = line.event
+        valid_lines[line.event.hash] = line
+    return valid_lines
 
 
 def _get_events_by_id(lines: Iterable[JournalLine], annotator: str) -> dict[str, Event]:

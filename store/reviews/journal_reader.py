@@ -417,17 +417,21 @@ class _JournalFile:
 
     def _add_bytes(self, data: bytes) -> list[Event]:
         """Return the owner's events in the bytes after `offset`, and move `offset` after them."""
-        *lines, rest = data.split(b"\n")
-        self.offset += len(data) - len(rest)
+        *lines, unfinished_line = data.split(b"\n")
+        self.offset += len(data) - len(unfinished_line)
         events = self._parse_lines(lines)
-        self.fragment = rest
-        if rest:
+        self.fragment = unfinished_line
+        if unfinished_line:
+            # A line without a line feed counts if it is complete otherwise.
             with contextlib.suppress(LineError):
-                events.append((self.n_lines + 1, parse_line(rest)))
-                self.hashes.add(events[-1][1].hash)
-                self.offset += len(rest)
+                event = parse_line(unfinished_line)
+                events.append((self.n_lines + 1, event))
+                self.hashes.add(event.hash)
+                self.offset += len(unfinished_line)
                 self.fragment = b""
-        consumed = data[: len(data) - len(self.fragment)]
+
+        n_consumed = len(data) - len(self.fragment)
+        consumed = data[:n_consumed]
         self.last_bytes = (self.last_bytes + consumed)[-_LAST_BYTES:]
         self.digest.update(consumed)
         return self._select_events_of_owner(events)
@@ -566,10 +570,13 @@ def describe_foreign_events(
     path: Path, annotator: str, line_numbers: Sequence[int], verb: str = "ignores"
 ) -> str:
     """Return a message about events of another annotator, which a journal has at these lines."""
+    first_line = line_numbers[0]
+    events = format_count(len(line_numbers), "event")
+    shown_name = annotator[:_SHOWN_NAME_LENGTH]
+    owner = journal_owner(path)
     return (
-        f"{path.name} line {line_numbers[0]}: fcreview {verb}"
-        f" {format_count(len(line_numbers), 'event')} by"
-        f" {annotator[:_SHOWN_NAME_LENGTH]!a}, because only events by {journal_owner(path)!a} count in this file"
+        f"{path.name} line {first_line}: fcreview {verb} {events} by {shown_name!a}, because only"
+        f" events by {owner!a} count in this file"
     )
 
 

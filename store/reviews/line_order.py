@@ -164,20 +164,22 @@ class LineOrder:
                 new.setdefault(line.event.hash, line)
         if not self._missing_lines.isdisjoint(new):
             return None
+        if not new:
+            return []
 
         places = _PlaceFinder(
             self._places, self._server_places, new, self._missing_lines, self._before_gap
         )
         places.find_all()
-        ordered = sorted(
+        keys_and_hashes = sorted(
             (self._make_sort_key(line.event), line.event.hash) for line in new.values()
         )
-        if not ordered:
-            return []
-        if ordered[0][0] < self._last:
+        first_key, _ = keys_and_hashes[0]
+        last_key, _ = keys_and_hashes[-1]
+        if first_key < self._last:
             return None
-        self._last = ordered[-1][0]
-        return [new[name].event for _, name in ordered]
+        self._last = last_key
+        return [new[line_hash].event for _, line_hash in keys_and_hashes]
 
     def _make_sort_key(self, event: Event) -> _SortKey:
         return self._places[event.hash].stamps, event.event, event.hash

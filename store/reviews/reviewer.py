@@ -72,18 +72,25 @@ class Reviewer:
         """Return the event fields for `Journal.append`, and the annotation with the verdict that
         it overrides.
         """
+        number = strip_duplicate_mark(item)
+        reviewed = annotation
         with self._store.lock:
-            reviews, number = self._store.reviews, strip_duplicate_mark(item)
+            reviews = self._store.reviews
             key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(number)
             blind = self._store.blind and not reviews.has_seen_verdicts(item, self.annotator)
-            if not blind and annotation.verdict is not None and annotation.overrules is None:
-                annotation = replace(
-                    annotation,
-                    overrules=self._store.find_overridden_verdicts([(number, annotation)])[0],
-                )
-        hashes = {"prediction_hash": prediction_hash, "golden_hash": golden_hash}
-        presentation = 2 if is_hidden_duplicate(item) else None
-        return {"key": key, **hashes, "blind": blind, "presentation": presentation}, annotation
+            # A blind annotator does not know the verdict, so that the review overrides none.
+            has_open_override = annotation.verdict is not None and annotation.overrules is None
+            if has_open_override and not blind:
+                overridden = self._store.find_overridden_verdicts([(number, annotation)])[0]
+                reviewed = replace(annotation, overrules=overridden)
+        fields = {
+            "key": key,
+            "prediction_hash": prediction_hash,
+            "golden_hash": golden_hash,
+            "blind": blind,
+            "presentation": 2 if is_hidden_duplicate(item) else None,
+        }
+        return fields, reviewed
 
     def review_in_bulk(self, items: Iterable[int], annotation: Annotation) -> list[Event]:
         """Write one bulk review of those items that this annotator has not reviewed. The events are

@@ -382,6 +382,7 @@ def check_call(
 
     declared = read_declared_parameters(function_doc, strict=True)
     properties = declared.properties or {}
+    # The evaluator compares the golden arguments with the declaration, not with the call.
     if golden_arguments == properties:
         return PASSED
     if not golden_arguments:
@@ -391,10 +392,10 @@ def check_call(
         message = f"the reply calls {function_name} instead of {function_doc['name']}"
         return _fail_call(function_name, "wrong_function_name", message)
 
-    for required in declared.required or ():
-        if required not in arguments:
-            message = f"the required argument {required} is missing"
-            return _fail_call(function_name, "lack_args", message, argument=required)
+    missing = [name for name in declared.required or () if name not in arguments]
+    if missing:
+        message = f"the required argument {missing[0]} is missing"
+        return _fail_call(function_name, "lack_args", message, argument=missing[0])
     return _check_arguments(function_name, arguments, golden_arguments, properties)
 
 

@@ -129,16 +129,16 @@ def _make_line_edits(
     order = writeback.positions_by_name(
         list(category.results.records) or list(category.dataset.items)
     )
-    edits = LineEdits(
-        positions={
-            entry.line: order[item_id] for item_id, entry in failing.items() if item_id in order
-        }
-    )
+    edits = LineEdits()
+    edits.positions = {
+        entry.line: order[item_id] for item_id, entry in failing.items() if item_id in order
+    }
     for item in overridden:
         passes = writeback.get_item_override(item) is True
         if passes and item.id in failing:
-            further = category.scores.further_entries.get(item.id, [])
-            edits.removed.update(entry.line for entry in (failing[item.id], *further))
+            edits.removed.add(failing[item.id].line)
+            further_entries = category.scores.further_entries.get(item.id, [])
+            edits.removed.update(entry.line for entry in further_entries)
         elif not passes and item.id not in failing:
             position = order.get(item.id, len(order))
             edits.added.append((position, make_failing_entry(plan, category, item)))
@@ -203,7 +203,6 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem
     """
     context = category.context
     is_single_turn = context.kind == "single"
-    has_golden_answer = "relevance" not in context.category
     result = _read_result(category, item.id)
     entry: dict[str, Any] = {
         "id": _choose_score_entry_id(category, item.id),
@@ -219,10 +218,13 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem
         question = _find_question_record(files, dataset_item.id)
         if question is not None:
             entry["prompt"] = question
-    # Official entries of categories without golden answers have another name for the reply.
-    entry["model_result_raw" if has_golden_answer else "model_result"] = result.get("result")
-    if has_golden_answer and dataset_item is not None and dataset_item.ground_truth is not None:
-        entry["possible_answer"] = dataset_item.ground_truth
+    if "relevance" in context.category:
+        # Official entries of categories without golden answers have another name for the reply.
+        entry["model_result"] = result.get("result")
+    else:
+        entry["model_result_raw"] = result.get("result")
+        if dataset_item is not None and dataset_item.ground_truth is not None:
+            entry["possible_answer"] = dataset_item.ground_truth
     if not is_single_turn and "inference_log" in result:
         entry["inference_log"] = result["inference_log"]
     return redact_third_party_keys(entry) if context.category == "rest" else entry

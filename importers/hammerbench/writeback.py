@@ -72,8 +72,6 @@ def replace_badcase_flags(content: bytes, flags: Sequence[ConversationFlags]) ->
     changes.
     """
     csv.field_size_limit(MAX_CSV_FIELD_LENGTH)
-    first_line, _, _ = content.partition(b"\n")
-    line_end = "\r\n" if first_line.endswith(b"\r") else "\n"
     text = content.decode("utf-8", "replace")
     header, *rows = csv.reader(io.StringIO(text, newline=""))
     name_index = header.index(NAME_COLUMN)
@@ -85,6 +83,8 @@ def replace_badcase_flags(content: bytes, flags: Sequence[ConversationFlags]) ->
         row[arguments_index] = str(row_flags.arguments)
     if new_rows == rows:
         return None
+    first_line, _, _ = content.partition(b"\n")
+    line_end = "\r\n" if first_line.endswith(b"\r") else "\n"
     output = io.StringIO(newline="")
     csv.writer(output, lineterminator=line_end).writerows([header, *new_rows])
     return output.getvalue().encode("utf-8")

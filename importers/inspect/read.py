@@ -209,11 +209,7 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
     yield from _report_run_status(log)
     records = log.read_samples()
     first_records = _read_up_to_scored_sample(records)
-    first_samples = [record for record in first_records if isinstance(record, LogSample)]
-    last_sample = first_samples[-1] if first_samples else None
-    context.scores = _classify_scores(log.header, last_sample, context)
-    is_complete = log.has_header and log.header.get("status") == "success"
-    _store_header_data(context, log.header, is_complete=is_complete)
+    _read_header(log, first_records, context)
     yield _make_verdict_fact(context)
 
     has_samples = False
@@ -234,6 +230,17 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
     n_expected = _count_expected_samples(log.header)
     if n_expected:
         yield RunFact("expected_items", value=n_expected, reason="samples of the log in all epochs")
+
+
+def _read_header(
+    log: InspectLog, first_records: Sequence[LogSample | ImportIssue], context: RunContext
+) -> None:
+    """Set what the header says about the run. The last of the first samples shows its scores."""
+    first_samples = [record for record in first_records if isinstance(record, LogSample)]
+    last_sample = first_samples[-1] if first_samples else None
+    context.scores = _classify_scores(log.header, last_sample, context)
+    is_complete = log.has_header and log.header.get("status") == "success"
+    _store_header_data(context, log.header, is_complete=is_complete)
 
 
 def _read_up_to_scored_sample(

@@ -331,13 +331,18 @@ def _read_simulation(
     item.offset = record.offset
     item.length = record.length
     task = data.tasks.get(task_id)
+    _add_golden_hash(item, task_id, data)
+    yield fill_safely(item, partial(fill_simulation_item, item, simulation, task, data))
+
+
+def _add_golden_hash(item: Item, task_id: str, data: SharedRunData) -> None:
+    task = data.tasks.get(task_id)
     if task is not None:
         item.golden_hash = hash_task(task)
     elif data.tasks:
         add_issue(
             item, f"the file does not contain task {task_id}, so its golden answer is missing"
         )
-    yield fill_safely(item, partial(fill_simulation_item, item, simulation, task, data))
 
 
 def _make_skipped_issue(record: JsonRecord, file: str, what: str) -> ImportIssue:
@@ -487,20 +492,17 @@ def _make_metadata(
         PLANNED_TRIALS: data.planned_trials,
         "ended": simulation.get("termination_reason"),
     }
-
-    for name in ("agent_cost", "user_cost"):
-        cost = to_finite_number(simulation.get(name))
+    for cost_field, name in (("agent_cost", "agent cost"), ("user_cost", "user cost")):
+        cost = to_finite_number(simulation.get(cost_field))
         if cost is not None:
-            metadata[name.replace("_", " ")] = cost
+            metadata[name] = cost
 
     authentication = simulation.get("auth_classification")
     if isinstance(authentication, dict):
         metadata["authentication"] = authentication.get("status")
-
     info = as_object(simulation.get("info"))
     if "had_unresponsive_period" in info:
         metadata["unresponsive period"] = bool(info["had_unresponsive_period"])
-
     known_issues = list_objects(task.get("issues"))
     if known_issues:
         metadata["known issues of the task"] = [
@@ -668,20 +670,22 @@ def _make_error_verdicts(
 
     used_criteria = set(flagged_criteria)
     for (target, criterion), grouped_errors in errors_by_target.items():
-        own_criterion = criterion
+        verdict = _make_error_verdict(grouped_errors)
+        verdict.target = target
+        verdict.criterion = criterion
+        verdict.by = judge
         if target == ITEM and criterion in used_criteria:
-            own_criterion = f"{criterion}_without_turn"
+            verdict.criterion = f"{criterion}_without_turn"
         used_criteria.add(criterion)
-        kinds = [str(error.get("error_type") or "error") for error in grouped_errors]
-        yield Verdict(
-            "judge",
-            True,
-            target=target,
-            criterion=own_criterion,
-            error_type=" + ".join(dict.fromkeys(kinds)),
-            rationale="\n".join(_describe_error(error) for error in grouped_errors),
-            by=judge,
-        )
+        yield verdict
+
+
+def _make_error_verdict(errors: Sequence[dict[str, Any]]) -> Verdict:
+    """Return a verdict with the kinds and the descriptions of errors."""
+    kinds = [str(error.get("error_type") or "error") for error in errors]
+    verdict = Verdict("judge", True, error_type=" + ".join(dict.fromkeys(kinds)))
+    verdict.rationale = "\n".join(_describe_error(error) for error in errors)
+    return verdict
 
 
 def _describe_error(error: dict[str, Any]) -> str:

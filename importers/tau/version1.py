@@ -116,31 +116,28 @@ def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[Con
 
 def _parse_action_text(message_text: str) -> ConversationMessage:
     """Return a message of the agent with its thought, and with the call or reply of its action."""
-    thought, _, action_text = message_text.rpartition(ACTION_MARK)
-    thought = thought.strip()
-    action_text = action_text.strip()
+    thought_text, _, action_text = message_text.rpartition(ACTION_MARK)
+    thought = thought_text.strip()
+    raw = action_text.strip()
     try:
-        action = json.loads(action_text)
+        action = json.loads(raw)
     except (ValueError, RecursionError):
         # The official program sends text that is not JSON to the user.
-        return ConversationMessage("assistant", message_text, reply=action_text)
+        return ConversationMessage("assistant", message_text, reply=raw)
 
-    if not isinstance(action, dict) or not isinstance(action.get("name"), str):
-        call = ToolCall("", None, raw=action_text, error="the text is not an action")
+    name = action.get("name") if isinstance(action, dict) else None
+    if not isinstance(name, str):
+        call = ToolCall("", None, raw=raw, error="the text is not an action")
         return ConversationMessage("assistant", content=thought, calls=[call])
-
-    name = action["name"]
     arguments = action.get("arguments")
     if not isinstance(arguments, dict):
-        error = "the arguments are not a JSON object"
-        call = ToolCall(name, None, raw=action_text, error=error)
+        call = ToolCall(name, None, raw=raw, error="the arguments are not a JSON object")
         return ConversationMessage("assistant", content=thought, calls=[call])
     if name != REPLY_ACTION:
         return ConversationMessage("assistant", content=thought, calls=[ToolCall(name, arguments)])
 
-    reply = arguments.get("content")
-    if not isinstance(reply, str):
-        reply = ""
+    content = arguments.get("content")
+    reply = content if isinstance(content, str) else ""
     return ConversationMessage("assistant", f"{thought}\n\n{reply}".strip(), reply=reply)
 
 

@@ -420,6 +420,15 @@ FLIP_ACTIONS = [
     Action("flip.close", "q,escape,enter", action="close", label="back"),
 ]
 
+CLEAR_SCOPE_ACTION = Action(
+    "scope.clear",
+    "backspace",
+    action="clear_scope",
+    label="all items",
+    help="compute the figures of all items of the runs",
+)
+"""Action of the screens that name the items of their figures on a chip in the top line."""
+
 CLUSTER_ACTIONS = [
     Action("clusters.take", "enter", action="choose_row", label="show items"),
     Action("clusters.unfold", "right", action="unfold(True)", label="unfold"),
@@ -439,6 +448,7 @@ CLUSTER_ACTIONS = [
         help="review all items of the cluster at once",
     ),
     hidden("clusters.undo_review", "z", action="undo", label="undo", help="undo your last review"),
+    CLEAR_SCOPE_ACTION,
     Action("clusters.close", "q,escape", action="close", label="back"),
 ]
 
@@ -450,17 +460,20 @@ CONFIRM_ACTIONS = [
 AGREEMENT_ACTIONS = [
     Action("agreement.take", "enter", action="choose_row", label="show items"),
     Action("agreement.scope", "tab", action="next_table", label="next table"),
+    CLEAR_SCOPE_ACTION,
     Action("agreement.close", "q,escape", action="close", label="back"),
 ]
 
 CALIBRATION_ACTIONS = [
     Action("calibration.take", "enter", action="choose_row", label="show items"),
     Action("calibration.scope", "tab", action="next_table", label="next table"),
+    CLEAR_SCOPE_ACTION,
     Action("calibration.close", "q,escape", action="close", label="back"),
 ]
 
 CONVENTION_ACTIONS = [
     Action("conventions.take", "enter", action="choose_row", label="show items"),
+    CLEAR_SCOPE_ACTION,
     Action("conventions.close", "q,escape", action="close", label="back"),
 ]
 
@@ -650,6 +663,7 @@ ADJUDICATION_ACTIONS = [
     ),
     *(action for action in ITEM_ACTIONS if action.id in _SHARED_ITEM_ACTIONS),
     Action("adjudication.other", "0", action="enter_value", label="enter value"),
+    CLEAR_SCOPE_ACTION,
     hidden("adjudication.answers", "plus", action="show_answers", label="show the answers in full"),
 ]
 """Keys of the adjudication screen."""
@@ -808,5 +822,5 @@ Within a set, no two actions may have the same key.
 ACTIONS: dict[str, Action] = {action.id: action for scope in KEY_SCOPES for action in scope}
 RENAMED_ACTIONS = {"overview.compare": "overview.run_list"}
 """Maps an earlier id of an action to its id. A configuration may use both."""
-SHARED_GROUPS = ("list", "app")
+SHARED_GROUPS = ("scope", "list", "app")
 """Groups of actions that many screens share."""

@@ -34,6 +34,7 @@ from fcreview.tui.keymap import (
     make_bindings,
     validate_keymap,
 )
+from fcreview.tui.queue.scope import make_scope_of_list
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
 from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane
 from fcreview.tui.session import Session
@@ -262,7 +263,7 @@ class FcreviewApp(App[int]):
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.push_screen(
-            AdjudicationScreen(self.session, self._state.view),
+            AdjudicationScreen(self.session, make_scope_of_list(self._state)),
             lambda _: self.exit(self.session.reviewed_count),
         )
 

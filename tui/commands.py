@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.stats.conventions import RunConventions
-    from fcreview.store.rows import RunRow, View
+    from fcreview.store.rows import RunRow
     from fcreview.store.store import Store
     from fcreview.tables.runs import OwnScores
+    from fcreview.tui.queue.scope import FigureScope
 
 YES, NO = "yes", "no"
 """Choices of a form field for a flag (an option without an argument)."""
@@ -275,11 +276,11 @@ class ReportServices:
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """Export of the items of a view to a file or folder."""
+    """Export of the items of a scope to a file or folder."""
 
     format: str
     path: str
-    view: View
+    scope: FigureScope
 
 
 def path_exists(path: str) -> bool:
@@ -290,7 +291,7 @@ def path_exists(path: str) -> bool:
 def export_and_summarize(
     store: Store, request: ExportRequest, services: ReportServices | None
 ) -> str:
-    """Export the items of a view and return a one-line summary. An existing file is replaced,
+    """Export the items of a scope and return a one-line summary. An existing file is replaced,
     because the palette asked for confirmation. Raises FcreviewError if nothing was written.
     """
     from fcreview.exporters.base import EXPORTERS, ExportError
@@ -301,10 +302,10 @@ def export_and_summarize(
 
     warnings: list[str] = []
     benchmarks = services.open_benchmarks(warnings.append) if services is not None else None
+    scope = request.scope
     has_whole_runs = EXPORTERS[request.format].writes_runs
-    view = request.view
     if has_whole_runs:
-        view = replace(request.view, where="", queue="dataset", share=False)
+        scope = scope.without_limit
 
     path = expand_home(Path(request.path))
     try:
@@ -312,7 +313,7 @@ def export_and_summarize(
             store,
             request.format,
             path,
-            view,
+            scope.view,
             output=ExportOutput(force=True),
             benchmarks=benchmarks,
         )
@@ -322,7 +323,9 @@ def export_and_summarize(
         raise FcreviewError(f"export failed: {reason}: {path}") from error
 
     content = " and ".join(format_count(number, noun) for noun, number in counts.items())
-    extent = "whole runs" if has_whole_runs else "items in the list"
+    extent = scope.part or "all items"
+    if has_whole_runs:
+        extent = "whole runs"
     summary = f"{content or 'nothing'} ({extent}) in {request.path}"
     return summary + _summarize_warnings(warnings)
 

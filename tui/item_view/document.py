@@ -381,6 +381,7 @@ def header_line(
     *,
     hide_verdicts: bool = False,
     show_id: bool = True,
+    is_focused: bool = False,
 ) -> Line:
     """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –
     live_simple · 0.6 s`.
@@ -388,7 +389,9 @@ def header_line(
     Position and verdicts are never cut. If the line is too long, it is shortened in this order:
     fewer facts and smaller gaps, symbols instead of badges, a cut in the middle of the id.
 
-    `show_id`: whether the line begins with the id.
+    Args:
+        show_id: Whether the line begins with the id.
+        is_focused: Whether the line begins with the mark of the focused pane beside a list.
     """
     item_id = sanitize(detail.row.id) if show_id else ""
     blanks_around_id = 2
@@ -402,7 +405,8 @@ def header_line(
     )
 
     id_cells = cells - line_width(verdict_part) - 1
-    left: Line = ((f" {truncate_middle(item_id, id_cells)}", "strong"), *verdict_part)
+    mark = symbols().cursor if is_focused else " "
+    left: Line = ((mark + truncate_middle(item_id, id_cells), "strong"), *verdict_part)
     facts_cells = cells - line_width(left) - MIN_HEADER_BLANKS
     facts = _format_header_facts(detail, facts_cells)
     if not facts:

@@ -57,7 +57,7 @@ class QueuePage:
     rows: Sequence[QueueRow]
     column_widths: ColumnWidths = field(default_factory=ColumnWidths)
     progress: ReviewProgress | None = None
-    """Progress of the annotator in the queue file. None without a queue file."""
+    """Progress of the annotator in the list, if it was read with the page."""
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
     n_strong_questions: int | None = None
@@ -122,7 +122,7 @@ class QueueLoader:
     async def load_runs(self) -> list[RunRow]:
         return await self._session.query(lambda store: store.fetch_runs())
 
-    async def load_progress(self, view: View) -> ReviewProgress | None:
+    async def load_progress(self, view: View) -> ReviewProgress:
         return await self._session.query(partial(read_review_progress, view))
 
     async def load_facets(self, view: View) -> Facets:
@@ -195,7 +195,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         window_index=window_index,
         rows=rows,
         column_widths=store.measure_columns(view),
-        progress=read_review_progress(view, store),
+        progress=_read_share_progress(view, store),
         unreviewed=unreviewed,
     )
     if _shows_suspicion(view, store):
@@ -260,11 +260,21 @@ def _build_suspect_row(row: QueueRow, view: View, store: Store, is_first_weak: b
     return SuspectRow(**values, suspicion=suspicion, is_first_weak=is_first_weak)
 
 
-def read_review_progress(view: View, store: Store) -> ReviewProgress | None:
+def read_review_progress(view: View, store: Store) -> ReviewProgress:
+    """Count the items of a view, and how many of them the annotator has reviewed."""
+    progress = _read_share_progress(view, store)
+    if progress is not None:
+        return progress
+    unreviewed = replace(view, where=add_terms(view.where, "you:none"))
+    n_items = store.count_items(view)
+    return ReviewProgress(n_items - store.count_items(unreviewed), n_items)
+
+
+def _read_share_progress(view: View, store: Store) -> ReviewProgress | None:
     """Read the annotator's progress in the queue file of a view. None if the view shows no queue
-    file.
+    file, or only a part of it.
     """
-    if not view.queue_file:
+    if not view.queue_file or view.where or view.items:
         return None
     shares = store.measure_queue_progress(view.queue_file, store.annotator)
     if not shares:

@@ -17,7 +17,7 @@ from fcreview.matching.clusters import Cluster
 from fcreview.store.filters.parser import FilterCondition, FilterError, parse_filter, quote
 from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.queue_file import ShareProgress
-from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
+from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
 from fcreview.store.workspace import AnnotatorState, Workspace
 from fcreview.tui.queue.run_checks import CheckedItems
 
@@ -171,11 +171,6 @@ class QueueState:
         """Narrow the filter to the failing items of a cluster."""
         self.where = add_terms(self.where, FAILING_FILTER, *filter_terms)
 
-    def make_cluster_view(self, filter_terms: Sequence[str]) -> View:
-        """Return the view of the failing items of a cluster."""
-        where = add_terms(self.combine_filter_and_search(), FAILING_FILTER, *filter_terms)
-        return replace(self.view, where=where)
-
     def show_issue_item(self, issue_filter: str) -> None:
         """Show the item of an import issue.
 
@@ -195,6 +190,11 @@ class QueueState:
         """Select items, and clear filter and search."""
         self.reset_to_filter("")
         self.items = tuple(item_numbers)
+
+    def show_all_in_order(self) -> None:
+        """Leave an order that hides items: a queue file, the suspects or another partial queue."""
+        if self.queue == self.file or self.queue in PARTIAL_QUEUES:
+            self.queue = "dataset"
 
     def show_suspects(self, item_numbers: Sequence[int] = ()) -> None:
         """Show the items whose golden answer looks wrong, or only the items with these numbers."""
@@ -217,6 +217,25 @@ class QueueState:
         if order == self.queue and order in SHUFFLED:
             self.seed += 1
         self.queue = order
+
+
+def describe_resumed_queue(state: QueueState) -> str:
+    """Return the name of a resumed queue, such as `queue pilot`, or the search, filter or selection
+    that narrows it. Empty for all items in their usual order.
+    """
+    if state.search:
+        return f'search "{state.search}"'
+    if state.where == FAILING_FILTER:
+        return "failures"
+    if state.where:
+        return f"filter {state.where}"
+    if state.items:
+        return f"selection of {len(state.items):,} items"
+    if state.queue == state.file:
+        return f"queue {state.file}"
+    if state.queue in PARTIAL_QUEUES or state.queue in SHUFFLED:
+        return f"queue {state.queue}"
+    return ""
 
 
 class ReviewProgress(NamedTuple):

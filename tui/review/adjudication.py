@@ -244,6 +244,12 @@ class Adjudicator:
     def load_cases(self) -> None:
         self._runner.queue_action(self._load_cases, SEARCHING)
 
+    def load_cases_of(self, view: View) -> None:
+        """Load the disagreements of other items than before."""
+        self._view = view
+        self.is_loaded = False
+        self.load_cases()
+
     def refresh_cases(self) -> None:
         """Read the disagreements again after reviews of other annotators arrived.
 

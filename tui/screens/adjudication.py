@@ -15,7 +15,7 @@ from fcreview.model.effective_verdict import is_definite
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import PASS_FAIL_CRITERIA
-from fcreview.store.rows import ItemDetail, View
+from fcreview.store.rows import ItemDetail
 from fcreview.tui.actions import ADJUDICATION_ACTIONS
 from fcreview.tui.item_view.blocks import Block, DisplayOptions
 from fcreview.tui.keymap import (
@@ -24,6 +24,7 @@ from fcreview.tui.keymap import (
     list_key_hints,
     make_bindings,
 )
+from fcreview.tui.queue.scope import FigureScope, scope_chip
 from fcreview.tui.review.adjudication import (
     SEARCHING,
     AdjudicationCase,
@@ -49,7 +50,7 @@ from fcreview.tui.screens.prompts import SEARCH_PROMPT, AskScreen
 from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import watch_flush
-from fcreview.tui.text.lines import Line, justify_line, line_width, make_line, rule_line
+from fcreview.tui.text.lines import BLANK_LINE, Line, justify_line, line_width, make_line, rule_line
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, run_while_open
@@ -126,10 +127,12 @@ class AdjudicationScreen(GuardedScreen[None]):
     AdjudicationScreen #item-keys { background: $bar; }
     """
 
-    def __init__(self, session: Session, view: View) -> None:
+    def __init__(self, session: Session, scope: FigureScope) -> None:
+        """Create the screen. `scope`: items whose disagreements are listed."""
         super().__init__()
         self._session = session
-        self.adjudicator = Adjudicator(session, view, self, self._key_name)
+        self.scope = scope
+        self.adjudicator = Adjudicator(session, scope.view, self, self._key_name)
         self._key_guard = KeyGuard(session.key_guard_time)
         self._message = NO_MESSAGE
 
@@ -190,8 +193,12 @@ class AdjudicationScreen(GuardedScreen[None]):
         The key line and the help omit them.
         """
         case = self.adjudicator.cases.current
-        passing = case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA
-        return frozenset({"item.target", *(["adjudication.other"] if passing else [])})
+        hidden = {"item.target"}
+        if case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA:
+            hidden.add("adjudication.other")
+        if not self.scope.part:
+            hidden.add("scope.clear")
+        return frozenset(hidden)
 
     def show_unavailable_key(self, key: str) -> None:
         self.show_message(StatusMessage(format_unavailable_key_message(self.app, key), "warn"))
@@ -280,7 +287,10 @@ class AdjudicationScreen(GuardedScreen[None]):
         progress = adjudication_progress_line(
             self.adjudicator.cases, self._session.annotator, self.app.size.width
         )
-        self.query_one(TopLine).show_path(tuple(path), progress)
+        chip: Line = BLANK_LINE
+        if self.scope.part:
+            chip = (*scope_chip(self.scope, self._key_name("scope.clear")), ("  ", ""))
+        self.query_one(TopLine).show_path(tuple(path), (*chip, *progress))
 
     def _draw_question_and_answers(self) -> None:
         """Draw the case or, without a case, how many disagreements are unresolved."""
@@ -403,6 +413,12 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.adjudicator.undo()
 
     # -- navigation and details
+
+    def action_clear_scope(self) -> None:
+        """List the disagreements of all items of the runs."""
+        if self.scope.part:
+            self.scope = self.scope.without_limit
+            self.adjudicator.load_cases_of(self.scope.view)
 
     def action_step_item(self, by: int) -> None:
         self.adjudicator.step(by)

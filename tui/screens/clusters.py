@@ -5,8 +5,9 @@ The user can open a cluster, or record one review for all its items.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -23,6 +24,7 @@ from fcreview.matching.clusters import (
 from fcreview.model.review import Annotation, Fault
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count, format_verdict
+from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import QueueRow, View
 from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
@@ -34,7 +36,9 @@ from fcreview.tui.queue.choices import (
     list_cluster_rows,
 )
 from fcreview.tui.queue.columns import difference_line, shorten_difference_line
-from fcreview.tui.queue.state import ClusterCounts, ClusterListState
+from fcreview.tui.queue.loader import count_clusters
+from fcreview.tui.queue.scope import FigureScope
+from fcreview.tui.queue.state import ClusterListState
 from fcreview.tui.review.recorder import ReviewRecorder, describe_bulk
 from fcreview.tui.review.verdict_keys import (
     GOLDEN_WRONG_KEY,
@@ -327,24 +331,27 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
     def __init__(
         self,
         session: Session,
-        count_failures: Callable[[int], Awaitable[ClusterCounts]],
+        scope: FigureScope,
         state: ClusterListState,
-        make_view: Callable[[Sequence[str]], View],
+        clear_filter: Callable[[], None],
         run_name: str = "",
     ) -> None:
         """Create the table.
 
         Args:
-            count_failures: Counts the failing items of each cluster for a grouping. state: State of
-            the table, kept until the table opens again. Its counts are shown at once. make_view:
-            Returns the view of the failing items that match filter terms. run_name: Name of the run
-            whose failures are counted, sanitized. Empty for several runs.
+            scope: Items whose failures are counted.
+            state: State of the table, kept until the table opens again. Its counts are shown at
+                once.
+            clear_filter: Lets the list below show all items, as the table then does.
+            run_name: Name of the run whose failures are counted, sanitized. Empty for several runs.
         """
         super().__init__(
             (*session.root_breadcrumb, *filter(None, (run_name,)), "clusters"),
             load=self._count_and_build_choices,
         )
-        self._session, self._count_failures, self._make_view = session, count_failures, make_view
+        self._session = session
+        self.scope: FigureScope = scope
+        self._clear_filter = clear_filter
         self._state = state
         self._rows: list[ClusterRow] = []
 
@@ -374,8 +381,24 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     async def _count_and_build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
         grouping = get_computed_grouping(self._state.grouping)
-        self._state.counts[grouping] = await self._count_failures(grouping)
+        view = self.scope.view
+        counts = await self._session.query(
+            partial(count_clusters, view, grouping), interruptible=True
+        )
+        if view != self.scope.view:
+            return self._build_choices()  # the filter was cleared meanwhile
+        self._state.counts[grouping] = counts
         return self._build_choices()
+
+    def read_again(self) -> None:
+        self._clear_filter()
+        self._state.counts.clear()
+        self._load_table()
+
+    def _make_cluster_view(self, filter_terms: Sequence[str]) -> View:
+        """Return the view of the failing items of a cluster or group."""
+        view = self.scope.view
+        return replace(view, where=add_terms(view.where, FAILING_FILTER, *filter_terms))
 
     def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
         """Return the table of clusters. None until the clusters are counted."""
@@ -452,7 +475,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         if not self._rows or self._session.blind:
             return
         row = self._rows[self.list.cursor]
-        review = await read_bulk_review(self._session, self._make_view(row.filter_terms))
+        review = await read_bulk_review(self._session, self._make_cluster_view(row.filter_terms))
         if not review.items:
             self.show_message("you have reviewed all items of this cluster")
         elif self.app.screen is self:

@@ -43,6 +43,7 @@ from fcreview.tui.queue.loader import (
     read_own_assignments,
 )
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
+from fcreview.tui.queue.scope import make_scope_of_all_items
 from fcreview.tui.screens.annotators import (
     ask_to_continue_as,
     find_other_with_items_left,
@@ -498,7 +499,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._is_loaded = False
             self._load_runs()
 
-        self.app.push_screen(AdjudicationScreen(self._session, self._view), reload)
+        self.app.push_screen(
+            AdjudicationScreen(self._session, make_scope_of_all_items(self._view)), reload
+        )
 
     def action_overview(self) -> None:
         if self._is_above_overview:

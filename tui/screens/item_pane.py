@@ -60,6 +60,7 @@ class ItemPane(Vertical):
     """Pane with an item, its header and its status line. Implements `ItemView`."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_ACTIONS)
+    DEFAULT_CSS = "ItemPane.-focused #item-header { background: $bar; }"
 
     position: reactive[int | None] = reactive(None, repaint=False, init=False, always_update=True)
     """Index of the displayed item in the queue. None if the queue does not contain it. Textual
@@ -106,6 +107,8 @@ class ItemPane(Vertical):
         """Whether the pane shows the item under the cursor of the list beside it, because the
         list has the focus.
         """
+        self._is_marked_as_focused = False
+        """Whether the header shows that this pane, and not the list beside it, has the focus."""
         self._is_target_at_cursor = False
         """Whether verdict keys apply to the part under the cursor instead of the whole item."""
         self._key_guard, self._message = KeyGuard(session.key_guard_time), NO_MESSAGE
@@ -144,6 +147,13 @@ class ItemPane(Vertical):
         """
         self._opened, self.is_awaiting_list, self._from_list = requested_item.item, False, True
         self.item_reviewer.request_item(requested_item)
+
+    def mark_as_focused(self, is_focused: bool) -> None:
+        """Show or remove the mark of the focused pane beside a list."""
+        if is_focused != self._is_marked_as_focused:
+            self._is_marked_as_focused = is_focused
+            self.set_class(is_focused, "-focused")
+            self.draw_bars()
 
     def copy_state_from(self, other: ItemPane) -> None:
         """Show the item of a closed pane with its cursor and folds."""
@@ -394,11 +404,16 @@ class ItemPane(Vertical):
             self.size.width,
             hide_verdicts=self.cursor.hides_verdicts,
             show_id=not self.is_named_above,
+            is_focused=self._is_marked_as_focused,
         )
         self.query_one("#item-header", LineBar).show(header)
 
     def _status_line(self) -> Line:
         keys = find_action_key_names(self.app)
+        if self.follows_list and self._message == NO_MESSAGE:
+            # The keys of the item do not work while the list has the focus.
+            key = keys.get("queue.item", "")
+            return make_line(f" press {key} to review this item" if key else "", "dim")
         if self.cursor.block.message_number is None:
             # Only a message of a conversation can be the decisive step.
             keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}

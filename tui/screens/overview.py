@@ -51,6 +51,7 @@ from fcreview.tui.queue.overview import (
     score_lines,
 )
 from fcreview.tui.queue.run_checks import CheckedItems
+from fcreview.tui.queue.scope import make_scope_of_all_items
 from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, LineBuilder, make_line
@@ -623,7 +624,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def _show_disagreements(self) -> None:
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
-        self.app.push_screen(AdjudicationScreen(self._session, self._view), self._reload)
+        self.app.push_screen(
+            AdjudicationScreen(self._session, make_scope_of_all_items(self._view)), self._reload
+        )
 
     def _show_checks(self) -> None:
         from fcreview.tui.screens.checks import CheckScreen

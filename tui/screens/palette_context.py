@@ -30,6 +30,7 @@ from fcreview.tui.commands import (
 )
 from fcreview.tui.keymap import list_available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators, read_own_assignments
+from fcreview.tui.queue.scope import make_scope_of_all_items
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.prompts import AskScreen
@@ -208,8 +209,9 @@ class PaletteContext:
         return PagerText(text, text)
 
     def export_items(self, format_name: str, path: str) -> None:
-        """Write the items of the view to a file. Some formats write whole runs."""
-        request = ExportRequest(format_name, path=path, view=self.state.view)
+        """Write all items of the chosen runs, or of the opened queue file, to a file."""
+        scope = make_scope_of_all_items(self.state.view)
+        request = ExportRequest(format_name, path=path, scope=scope)
         self.app.run_worker(self._write_export(request), group="export")
 
     async def _write_export(self, request: ExportRequest) -> None:

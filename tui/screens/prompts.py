@@ -16,14 +16,22 @@ from textual.widgets import Input, Static
 
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import (
+    CLEAR_SCOPE_ACTION,
     CONFIRM_ACTIONS,
     MODAL_HELP_ACTIONS,
     PICKER_ACTIONS,
     PROMPT_ACTIONS,
     PROMPT_HELP_ACTIONS,
 )
-from fcreview.tui.keymap import format_unavailable_key_message, list_key_hints, make_bindings
+from fcreview.tui.keymap import (
+    find_action_key_names,
+    format_unavailable_key_message,
+    list_key_hints,
+    make_bindings,
+)
+from fcreview.tui.queue.scope import FigureScope, scope_chip
 from fcreview.tui.text.lines import (
+    BLANK_LINE,
     ChoiceTable,
     Line,
     fit_line,
@@ -209,6 +217,8 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         """
         super().__init__(load=load)
         self._path = path
+        self.scope: FigureScope | None = None
+        """Items of the figures in the table. None for a table without figures."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -225,6 +235,28 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         """Return widgets between the panel and the message line."""
         return ()
 
+    def _scope_chip(self) -> Line:
+        if self.scope is None:
+            return BLANK_LINE
+        return scope_chip(self.scope, find_action_key_names(self.app).get("scope.clear", ""))
+
+    @property
+    def hidden_actions(self) -> frozenset[str]:
+        """Ids of actions that have no effect now. The key line and the help omit them."""
+        is_limited = self.scope is not None and bool(self.scope.part)
+        return frozenset() if is_limited else frozenset({CLEAR_SCOPE_ACTION.id})
+
+    def action_clear_scope(self) -> None:
+        """Compute the figures of all items of the runs."""
+        if self.scope is not None and self.scope.part:
+            self.scope = self.scope.without_limit
+            self.refresh_bindings()
+            self.read_again()
+
+    def read_again(self) -> None:
+        """Read the figures of the changed scope."""
+        self._load_table()
+
     @property
     def table_width(self) -> int:
         return self.size.width - (0 if is_small_screen(self.size) else BORDER_CELLS)
@@ -234,7 +266,7 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         if choices is None:
             self._draw_waiting_time(0)
             return
-        self.query_one(TopLine).show_path(self._path, ())
+        self.query_one(TopLine).show_path(self._path, self._scope_chip())
         message.display = bool(self._message)
         message.show(fit_line(((f" {self._message}", "warn"),), self.size.width))
         count = format_count(

@@ -21,7 +21,6 @@ from textual.widget import Widget
 
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import LIST_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.keymap import (
@@ -31,12 +30,14 @@ from fcreview.tui.keymap import (
     make_bindings,
 )
 from fcreview.tui.queue.loader import find_unfinished_share
+from fcreview.tui.queue.scope import make_scope_of_all_items
 from fcreview.tui.queue.state import (
     OVERVIEW,
     CursorPosition,
     QueueLevels,
     QueuePosition,
     QueueState,
+    describe_resumed_queue,
 )
 from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
 from fcreview.tui.screens.split_view import SplitView
@@ -154,7 +155,7 @@ class QueueScreen(GuardedScreen[None]):
         is_first, self._preloaded = not self._preloaded, True
         self.handle_kept_keys()
         if is_first:
-            self._mention_restored_search()
+            self._mention_resumed_queue()
             preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
             self.set_timer(PRELOAD_DELAY, preload.start)
             row = self.list.row_at(self.list.cursor)
@@ -165,17 +166,30 @@ class QueueScreen(GuardedScreen[None]):
             ):
                 self.action_open()
 
-    def _mention_restored_search(self) -> None:
-        """Show a message if the search or filter restored from the last session hides items."""
-        where, search = self.state.where, self.state.search
-        if self._is_restored and (search or where not in ("", FAILING_FILTER)):
-            what = f'search "{search}"' if search else f"filter {where}"
-            key = find_action_key_names(self.app).get("queue.clear", "")
-            restored = f"{truncate_middle(sanitize(what), MAX_SEARCH_CELLS)} restored"
-            self._is_share_mentioned = True
-            self.pane.append_message(
-                f"{restored}. Press {key} to show all items" if key else restored
-            )
+    def _mention_resumed_queue(self) -> None:
+        """Name the search, filter or queue that was resumed from the last session, and how to
+        leave it.
+        """
+        name = describe_resumed_queue(self.state)
+        if not self._is_restored or not name:
+            return
+        self._is_share_mentioned = True
+        message = f"{truncate_middle(sanitize(name), MAX_SEARCH_CELLS)} resumed"
+        hint = self._hint_to_leave_queue()
+        self.pane.append_message(f"{message}. Press {hint}" if hint else message)
+
+    def _hint_to_leave_queue(self) -> str:
+        """Return the key that leaves the resumed queue, and its effect. Empty without such a
+        key.
+        """
+        keys = find_action_key_names(self.app)
+        if self.state.is_narrowed:
+            action_id, effect = "queue.clear", "to show all items"
+        elif self._levels.above:
+            action_id, effect = "queue.back", "to leave it"
+        else:
+            action_id, effect = "queue.order", "to choose another queue"
+        return f"{keys[action_id]} {effect}" if action_id in keys else ""
 
     def on_queue_pane_item_found(self, found: QueuePane.ItemFound) -> None:
         row = self.list.row_at(self.list.cursor)
@@ -204,7 +218,8 @@ class QueueScreen(GuardedScreen[None]):
             return
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
-        self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._reload_view)
+        scope = make_scope_of_all_items(self.state.view)
+        self.app.push_screen(AdjudicationScreen(self._session, scope), self._reload_view)
 
     def on_queue_pane_runs_loaded(self, loaded: QueuePane.RunsLoaded) -> None:
         opens, self._opens_overview = self._opens_overview, False
@@ -352,13 +367,14 @@ class QueueScreen(GuardedScreen[None]):
     def _apply_menu_choice(self, menu_name: str, n_bulk_changes_before: int, choice: Any) -> None:
         """Apply a choice of a menu.
 
-        Without a choice, load the view again if items were reviewed in bulk meanwhile.
+        Without a choice, load the view again if items were reviewed in bulk meanwhile, or if the
+        menu cleared the filter.
         """
         if choice is not None:
             self.pane.load_view(
                 self._menus.apply_choice(menu_name, choice, self.pane.cursor_position)
             )
-        elif self._session.n_bulk_changes != n_bulk_changes_before:
+        elif self._session.n_bulk_changes != n_bulk_changes_before or not self.pane.shows_state:
             self._reload_view(self.pane.cursor_position.item)
 
     def apply_choice(self, menu_name: str, choice: Any) -> None:

@@ -18,7 +18,7 @@ from textual.screen import ModalScreen, Screen
 
 from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.parser import FilterError
-from fcreview.store.rows import RunRow, View
+from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.keymap import find_action_key_names
 from fcreview.tui.queue import header
 from fcreview.tui.queue.choices import (
@@ -31,12 +31,11 @@ from fcreview.tui.queue.loader import (
     QueueLoader,
     QueuePage,
     QueueRequest,
-    count_clusters,
     load_own_scores,
 )
+from fcreview.tui.queue.scope import make_scope_of_all_items, make_scope_of_list
 from fcreview.tui.queue.state import (
     OVERVIEW,
-    ClusterCounts,
     CursorPosition,
     QueueLevels,
     QueueState,
@@ -94,11 +93,9 @@ class QueueMenus:
                 apply=state.narrow_to_cluster,
                 disabled_reason=self._make_blind_mode_reason("clusters"),
             ),
-            "agreement": self._make_statistics_menu("agreement", state.select_items),
-            "calibration": self._make_statistics_menu("calibration", state.select_items),
-            "conventions": self._make_statistics_menu(
-                "conventions", self._select_items_including_passes
-            ),
+            "agreement": self._make_statistics_menu("agreement"),
+            "calibration": self._make_statistics_menu("calibration"),
+            "conventions": self._make_statistics_menu("conventions"),
             "issues": QueueMenu(
                 lambda: PickerScreen(load=self._load_issues),
                 apply=state.show_issue_item,
@@ -176,42 +173,42 @@ class QueueMenus:
         runs = self.selected_runs or ()
         run_name = format_run_name(runs[0]) if len(runs) == 1 else ""
         return ClustersScreen(
-            session, self._count_clusters, lists.clusters, self._state.make_cluster_view, run_name
+            session,
+            make_scope_of_list(self._state),
+            lists.clusters,
+            clear_filter=self._show_all_items,
+            run_name=run_name,
         )
+
+    def _show_all_items(self) -> None:
+        """Select all items of the chosen runs, also outside a queue file or a partial queue."""
+        self._levels.show_all_items()
+        self._state.show_all_in_order()
 
     def _make_check_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.checks import CheckScreen
 
         return CheckScreen(self._session, self._state.view.runs)
 
-    async def _count_clusters(self, grouping: int) -> ClusterCounts:
-        return await self._session.query(
-            partial(count_clusters, self._state.view, grouping), interruptible=True
-        )
-
-    def _make_statistics_menu(self, name: str, apply: Callable[[Sequence[int]], None]) -> QueueMenu:
+    def _make_statistics_menu(self, name: str) -> QueueMenu:
         def make_screen() -> ModalScreen[Any]:
             from fcreview.tui.screens.statistics import SCREENS
 
-            return SCREENS[name](self._session, self._view_all_items())
+            scope = make_scope_of_all_items(self._state.view)
+            if name == "conventions":
+                scope = scope.without_limit  # an official program scores whole runs
+            return SCREENS[name](self._session, scope)
 
         return QueueMenu(
-            make_screen, apply=apply, disabled_reason=self._make_blind_mode_reason(name)
+            make_screen,
+            apply=self._select_any_items,
+            disabled_reason=self._make_blind_mode_reason(name),
         )
 
-    def _view_all_items(self) -> View:
-        """Return a view of all items of the chosen runs, or of the opened queue file.
-
-        Figures are of these, whatever filter the list has: those of a part that someone selected by
-        its verdicts would be wrong for the whole.
-        """
-        view = self._state.view
-        return View(queue=view.queue_file or "dataset", runs=view.runs)
-
-    def _select_items_including_passes(self, items: Sequence[int]) -> None:
-        """Select items by number, including items that do not fail."""
+    def _select_any_items(self, items: Sequence[int]) -> None:
+        """Select items by number, also items outside a queue file or a partial queue."""
         self._state.select_items(items)
-        self._state.queue = "dataset"
+        self._state.show_all_in_order()
 
     async def _load_issues(self) -> ChoiceTable[str]:
         runs = [row.run for row in self.runs or []]
@@ -228,7 +225,7 @@ class QueueMenus:
         )
 
     async def _load_suspect_reasons(self) -> ChoiceTable[Sequence[int]]:
-        view = replace(self._view_all_items(), queue="suspects")
+        view = View(queue=SUSPECTS_QUEUE, runs=self._state.view.runs)
         suspicions = await self._session.query(lambda store: store.fetch_suspicions(view))
         return build_suspect_reason_choices(suspicions)
 
@@ -305,6 +302,8 @@ class QueuePane(Vertical):
         """Cursor position after the current loading of a view. None if no view is being loaded."""
         self._waiting = ProgressTimer(self, self._show_waiting_time)
         self._cancel_key = ""
+        self._is_marked_as_focused = False
+        """Whether the title shows that the list, and not the item beside it, has the focus."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="rates")
@@ -362,6 +361,11 @@ class QueuePane(Vertical):
             if row is None
             else CursorPosition(row.item, line=line, key=(row.id, row.run))
         )
+
+    @property
+    def shows_state(self) -> bool:
+        """Whether the rows are those of the current state, or such rows are being loaded."""
+        return self._target is not None or self._shown.view == self._state.view
 
     @property
     def has_current_rows(self) -> bool:
@@ -428,6 +432,13 @@ class QueuePane(Vertical):
         self._draw_top()
         self.refresh_bindings()
 
+    @property
+    def _shows_part(self) -> bool:
+        """Whether the list shows only some items of its runs."""
+        is_partial_queue = self._shown.queue in PARTIAL_QUEUES and not self._shown.blind
+        is_queue_file = self._shown.view.queue_file is not None
+        return self._shown.is_narrowed or is_partial_queue or is_queue_file
+
     def _draw_top(self) -> None:
         """Draw the top line of the screen, and store the review progress in the session for item
         screens.
@@ -436,7 +447,7 @@ class QueuePane(Vertical):
         state = self._shown
         total = header.sum_run_counts(runs or ())
         progress = self._page.progress if self._page else None
-        if progress is None and runs:
+        if progress is None and runs and not self._shows_part:
             progress = ReviewProgress(total.yours, total.items)
         self._session.progress = progress
 
@@ -447,7 +458,7 @@ class QueuePane(Vertical):
             progress,
             self.app.size.width,
             # In blind mode, reviews of others are hidden.
-            n_reviewed_by_anyone=0 if state.blind else total.reviewed,
+            n_reviewed_by_anyone=0 if state.blind or self._shows_part else total.reviewed,
         )
         for line in self.screen.query(TopLine):
             line.show_path(path, progress_line)
@@ -471,7 +482,16 @@ class QueuePane(Vertical):
         facts = header.format_queue_facts(
             self._displayed_runs, state.view, state.where, state.search, place, cells
         )
-        panel.set_title("Queue" if state.view.queue_file else "Items", facts, flat_facts=True)
+        title = "Queue" if state.view.queue_file else "Items"
+        if self._is_marked_as_focused:
+            title = f"{symbols().cursor} {title}"
+        panel.set_title(title, facts, flat_facts=True)
+
+    def mark_as_focused(self, is_focused: bool) -> None:
+        """Show or remove the mark of the focused pane beside an item."""
+        if is_focused != self._is_marked_as_focused:
+            self._is_marked_as_focused = is_focused
+            self._draw_position()
 
     def on_resize(self) -> None:
         self._draw_header()
@@ -552,6 +572,8 @@ class QueuePane(Vertical):
         self._fill_list(page)
         self._draw_header()
         self.post_message(self.RowsLoaded(is_reread=True))
+        if page.progress is None:
+            self.load_progress()
         self.load_runs()
 
     def _fill_list(self, page: QueuePage) -> None:
@@ -575,9 +597,9 @@ class QueuePane(Vertical):
 
     @work(exclusive=True, group="progress")
     async def load_progress(self) -> None:
-        """After a review, count the reviewed items of the queue file again."""
+        """Count the reviewed items of a list that shows only a part of the runs."""
         page = self._page
-        if page is None or page.progress is None:
+        if page is None or not self._shows_part:
             return
         progress = await self._loader.load_progress(self._state.view)
         if self._page is page:  # another page has its own count

@@ -102,7 +102,11 @@ class SplitView(Horizontal):
         self.layout_panes()
 
     def _draw_focus(self) -> None:
+        """Mark the pane with the focus, if both panes are on screen."""
         self._queue.list.set_reverse_cursor(not self.is_item_focused)
+        self._queue.mark_as_focused(self.is_split and not self.is_item_focused)
+        if self.item_pane is not None:
+            self.item_pane.mark_as_focused(self.is_split and self.is_item_focused)
 
     # -- focus
 

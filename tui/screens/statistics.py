@@ -19,7 +19,6 @@ from fcreview.stats.agreement_ratings import (
 )
 from fcreview.stats.calibration import NO_PAIRS_MESSAGE as CALIBRATION_NONE
 from fcreview.stats.calibration import CalibrationScope, VerdictPair
-from fcreview.store.rows import View
 from fcreview.tables.agreement import (
     NO_LABELS,
     AgreementStatistic,
@@ -42,6 +41,7 @@ from fcreview.tui.actions import (
     MODAL_HELP_ACTIONS,
 )
 from fcreview.tui.keymap import make_bindings
+from fcreview.tui.queue.scope import FigureScope
 from fcreview.tui.queue.statistics import confusion_matrix_lines, pairwise_heat_maps
 from fcreview.tui.screens.prompts import PanelPickerScreen
 from fcreview.tui.text.lines import Line, fit_line
@@ -79,10 +79,11 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     The result is a tuple of the item numbers of the chosen row.
     """
 
-    def __init__(self, session: Session, view: View, name: str) -> None:
+    def __init__(self, session: Session, scope: FigureScope, name: str) -> None:
         """Create the screen. `name`: last name of the path in the top line."""
         super().__init__((*session.root_breadcrumb, name))
-        self._session, self._view = session, view
+        self._session = session
+        self.scope: FigureScope = scope
         self._progress = "reading reviews"
         self._rows: Sequence[Row] = ()
 
@@ -147,6 +148,9 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     async def _compute_and_show(self) -> None:
         await self.compute_statistics()
         self.show_progress("")
+
+    def read_again(self) -> None:
+        self._compute_and_show()
 
     def show_progress(self, progress: str) -> None:
         """Redraw the table with a progress message.
@@ -235,17 +239,19 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(AGREEMENT_ACTIONS, MODAL_HELP_ACTIONS)
 
-    def __init__(self, session: Session, view: View) -> None:
-        super().__init__(session, view, "agreement")
+    def __init__(self, session: Session, scope: FigureScope) -> None:
+        super().__init__(session, scope, "agreement")
         self._scope: AgreementScope = "overall"
         self._statistics: dict[AgreementScope, list[AgreementStatistic]] = {
             scope: [] for scope in AGREEMENT_SCOPES
         }
 
     async def compute_statistics(self) -> None:
+        view = self.scope.view
         ratings = await self._session.query(
-            lambda store: store.analysis.fetch_ratings(self._view), interruptible=True
+            lambda store: store.analysis.fetch_ratings(view), interruptible=True
         )
+        self._statistics = {scope: [] for scope in AGREEMENT_SCOPES}
         groups = await asyncio.to_thread(_build_rating_groups, ratings)
         for n_computed, group in enumerate(groups):
             self.show_progress(f"{n_computed} of {len(groups)} groups computed")
@@ -307,8 +313,8 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS)
 
-    def __init__(self, session: Session, view: View) -> None:
-        super().__init__(session, view, "calibration")
+    def __init__(self, session: Session, scope: FigureScope) -> None:
+        super().__init__(session, scope, "calibration")
         self._tables: list[CalibrationTable] = ["overall"]
         self._table: CalibrationTable = "overall"
         self._groups: dict[CalibrationScope, list[CalibrationGroup]] = {}
@@ -317,8 +323,9 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         """Whether any of the items was drawn at random."""
 
     async def compute_statistics(self) -> None:
+        view = self.scope.view
         cases = await self._session.query(
-            lambda store: store.analysis.fetch_verdict_pairs(self._view), interruptible=True
+            lambda store: store.analysis.fetch_verdict_pairs(view), interruptible=True
         )
         self._random = any(case.is_random for case in cases)
         scopes = list_useful_scopes(cases)
@@ -399,8 +406,8 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONVENTION_ACTIONS, MODAL_HELP_ACTIONS)
 
-    def __init__(self, session: Session, view: View) -> None:
-        super().__init__(session, view, "conventions")
+    def __init__(self, session: Session, scope: FigureScope) -> None:
+        super().__init__(session, scope, "conventions")
         self._runs: list[RunConventions] = []
 
     async def compute_statistics(self) -> None:
@@ -408,7 +415,7 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
         compare = services.compare_conventions if services is not None else None
         if compare is not None:
             self._runs = await self._session.query(
-                lambda store: compare(store, self._view.runs), interruptible=True
+                lambda store: compare(store, self.scope.view.runs), interruptible=True
             )
 
     def build_selected_table(self) -> FigureTable[tuple[int, ...]]:

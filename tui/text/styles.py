@@ -255,6 +255,8 @@ class Symbols:
     official: str = "┃"
     """Mark of the official score on the scale of an interval."""
     path: str = "›"
+    remove: str = "×"
+    """Mark of a chip that a key removes."""
     top_left: str = "╭"
     top_right: str = "╮"
     bottom_left: str = "╰"
@@ -305,6 +307,7 @@ ASCII_SYMBOLS = Symbols(
     point="o",
     official="|",
     path=">",
+    remove="x",
     top_left="+",
     top_right="+",
     bottom_left="+",

@@ -356,6 +356,6 @@ async def test_restored_search_is_named(
         await pilot.press("ctrl+q")
     async with FcreviewApp(make_session(), resume=True).run_test(size=NARROW) as pilot:
         lines = await wait_for_screen(pilot)
-        assert 'search "simple_1" restored. Press Bksp to show all items' in lines[-2], lines
+        assert 'search "simple_1" resumed. Press Bksp to show all items' in lines[-2], lines
         await pilot.press("backspace")
-        assert "restored" not in "\n".join(await wait_for_screen(pilot))
+        assert "resumed" not in "\n".join(await wait_for_screen(pilot))

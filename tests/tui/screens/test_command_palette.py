@@ -214,7 +214,7 @@ async def test_report_or_its_error_is_shown(make_app: Any, wait_for_screen: Any)
         assert isinstance(app.screen, QueueScreen)
 
 
-async def test_export_contains_the_view_and_asks_before_replacing_a_file(
+async def test_export_contains_all_items_and_asks_before_replacing_a_file(
     make_app: Any, wait_for_screen: Any, tmp_path: Path
 ) -> None:
     app: FcreviewApp = make_app(twelve_rows(), view=View(where="category:live_simple"))
@@ -225,9 +225,9 @@ async def test_export_contains_the_view_and_asks_before_replacing_a_file(
         assert isinstance(app.screen, AskScreen) and lines[-1].startswith(" export jsonl FILE:")
         app.screen.query_one(Input).value = str(file)
         await pilot.press("enter")
-        assert "3 labels (items in the list)" in (await wait_for_screen(pilot))[-2]
+        assert "12 labels (all items)" in (await wait_for_screen(pilot))[-2]
         assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [
-            f"simple_{n}" for n in (4, 5, 6)
+            f"simple_{n}" for n in range(12)
         ]
         file.write_text("mine")
         await pilot.press("colon")
@@ -240,7 +240,7 @@ async def test_export_contains_the_view_and_asks_before_replacing_a_file(
         assert file.read_text() == "mine"
         await pilot.press("enter")
         await wait_for_screen(pilot)
-        assert len(file.read_text().splitlines()) == 3
+        assert len(file.read_text().splitlines()) == 12
         await pilot.press("colon")
         await wait_for_screen(pilot)
         enter_text(app, f"export jsonl {tmp_path}/nowhere/x.jsonl")

@@ -102,7 +102,7 @@ async def test_export_becomes_a_download(app: Any, wait_for_screen: Any, tmp_pat
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("colon", *f"export csv {tmp_path}/../labels.csv", "enter")
-        assert "(items in the list) in labels.csv" in "\n".join(await wait_for_screen(pilot))
+        assert "(all items) in labels.csv" in "\n".join(await wait_for_screen(pilot))
     ((name, content),) = app.deliveries
     assert name == "labels.csv" and content.count(b"\n") == 3
     assert {each for each in tmp_path.rglob("*") if "reviews" not in each.parts} - before == {

@@ -89,7 +89,7 @@ TEXT_PLACES = {
     "note": ("enter", "n"),
     "ask": ("enter", "slash"),
     "form": ("v", "X"),
-    "golden": ("enter", "G"),
+    "golden": ("enter", "G", "tab"),
     "palette": ("colon",),
 }
 """Keys that open a text input, where a colon is typed, by group of keys."""
@@ -123,7 +123,7 @@ async def open_place(pilot: Any, wait_for_screen: Any, place: str) -> None:
 
 def test_every_group_of_keys_has_a_place() -> None:
     groups = {action.id.partition(".")[0] for scope in KEY_SCOPES for action in scope}
-    assert groups == {*GROUPS.values(), *TEXT_PLACES, "adjudication", "list", "app"}
+    assert groups == {*GROUPS.values(), *TEXT_PLACES, "adjudication", "list", "scope", "app"}
 
 
 async def test_disagreement_has_the_keys_that_resolve_it(

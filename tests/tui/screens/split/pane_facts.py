@@ -39,7 +39,7 @@ def header_item_id(app: App[Any]) -> str:
     panes = queue_screen(app).query(ItemPane)
     if not panes or not panes.first().visible or not panes.first().size:
         return ""
-    return plain_text(panes.first().query_one("#item-header", LineBar).line).split()[0]
+    return plain_text(panes.first().query_one("#item-header", LineBar).line).lstrip("▸").split()[0]
 
 
 def status_text(app: App[Any]) -> str:

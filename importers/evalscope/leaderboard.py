@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
-from fcreview.importers.common.records import is_number
+from fcreview.importers.common.records import as_object, is_number
 from fcreview.importers.evalscope.reports import AGGREGATES, StatedMetric, parse_stated_metrics
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem
+from fcreview.model.verdict import COVERAGE
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 REPORT = "report"
@@ -36,8 +37,12 @@ PERCENT_DIGITS = 2
 SHARE_ENDINGS = ("acc", "accuracy", "_rate", "_score", "_f1")
 """Ends of the names of metrics from 0 to 1."""
 DEFAULT_CATEGORY = "default"
-CRITERIA = {"process_acc": PROCESS_ACCURACY}
-"""Name of a value in `score.value` -> criterion of its verdict, if the names differ."""
+OTHER_VALUES = "other values"
+"""Metadata key of the values of a score that are no verdicts: facts, or figures of a program."""
+REWARD = "reward"
+"""Criterion of a main score from 0 to 1 that is no verdict."""
+CRITERIA = {"process_acc": PROCESS_ACCURACY, "coverage_score": COVERAGE}
+"""Name of a value in `score.value` -> criterion of its verdict. People can judge these values."""
 VALUE_NAMES = {"accuracy": "acc", "pass_rate": "pass"}
 """Name of a metric in the report -> name of the value in `score.value`, if the names differ."""
 MEAN_AGGREGATIONS = ("", "mean", "identity")
@@ -238,8 +243,8 @@ def _score_subset(
 
 def _score_decisions(metric: str, subset: str, items: Sequence[ScoredItem]) -> SubsetScore | None:
     """Return a figure over all samples of `general_fc`."""
-    values = [item.values for item in items if item.values]
-    if not values:
+    values = [get_other_values(item) for item in items]
+    if not any(values):
         return None
     figure = round_figure(DECISION_FIGURES[metric](values))
     return SubsetScore(subset, figure, num=len(items), total=len(items))
@@ -256,10 +261,19 @@ def get_value(item: ScoredItem, name: str) -> float | None:
     main_name = item.metadata.get(MAIN_SCORE, "acc")
     if name == main_name and item.valid is not None:
         return float(item.valid)
-    value = item.values.get(CRITERIA.get(name, name))
-    if isinstance(value, bool) or is_number(value):
-        return float(value)
-    return None
+    criterion = CRITERIA.get(name)
+    if criterion is None and name == main_name:
+        criterion = REWARD
+    if criterion is None:
+        value = get_other_values(item).get(name)
+    else:
+        value = item.values.get(criterion)
+    return float(value) if isinstance(value, bool) or is_number(value) else None
+
+
+def get_other_values(item: ScoredItem) -> Mapping[str, Any]:
+    """Return the values of a score that no verdict has, by name."""
+    return as_object(item.metadata.get(OTHER_VALUES))
 
 
 def _score_dialogues(metric: str, subset: str, items: Sequence[ScoredItem]) -> SubsetScore | None:

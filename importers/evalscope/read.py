@@ -121,7 +121,7 @@ def _make_scored_item(item: Item) -> ScoredItem:
         for verdict in item.verdicts
         if verdict.source == "official" and verdict.target == "item"
     }
-    names = (leaderboard.MAIN_SCORE, leaderboard.QUESTION)
+    names = (leaderboard.MAIN_SCORE, leaderboard.OTHER_VALUES)
     metadata = {name: item.extra.metadata[name] for name in names if name in item.extra.metadata}
     return ScoredItem(
         item.id,

@@ -11,7 +11,7 @@ from fcreview.importers.common.records import add_issue, as_list, as_object, is_
 from fcreview.importers.evalscope import bfcl
 from fcreview.importers.evalscope.bfcl import ScoreError
 from fcreview.importers.evalscope.conversations import parse_json_or_none
-from fcreview.importers.evalscope.leaderboard import CRITERIA, MAIN_SCORE
+from fcreview.importers.evalscope.leaderboard import CRITERIA, MAIN_SCORE, OTHER_VALUES, REWARD
 from fcreview.importers.evalscope.samples import JsonObject, Sample
 from fcreview.model.address import ITEM
 from fcreview.model.item import Item, Verdict
@@ -121,16 +121,28 @@ def add_official_verdict(item: Item, sample: Sample, benchmark: str) -> None:
 
 
 def _add_values(item: Item, sample: Sample, benchmark: str) -> None:
-    """Add each value of the score that is not the verdict, with its name as the criterion."""
+    """Add each value of the score that is not the verdict: those that people can judge as verdicts
+    with a criterion of their own, all others as metadata.
+    """
     deciding_name = find_deciding_name(sample, benchmark)
-    if deciding_name is not None:
-        item.extra.metadata[MAIN_SCORE] = deciding_name
+    other_values: JsonObject = {}
     for name, value in as_object(sample.score.get("value")).items():
-        is_verdict = name == deciding_name and item.official is not None
+        is_main = name == deciding_name
+        is_verdict = is_main and item.official is not None
         if is_verdict or not _is_figure(value):
             continue
-        criterion = CRITERIA.get(name, name)
-        item.verdicts.append(Verdict("official", value, criterion=criterion, by=BY))
+        criterion = CRITERIA.get(name)
+        if is_main and criterion is None and 0 <= value <= 1:
+            criterion = REWARD
+        if criterion is None:
+            other_values[name] = value
+        else:
+            item.verdicts.append(Verdict("official", value, criterion=criterion, by=BY))
+
+    if deciding_name is not None:
+        item.extra.metadata[MAIN_SCORE] = deciding_name
+    if other_values:
+        item.extra.metadata[OTHER_VALUES] = other_values
 
 
 def _is_figure(value: Any) -> bool:

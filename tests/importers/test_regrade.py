@@ -38,7 +38,11 @@ def read_record(item: Item) -> Any:
         return None
     with Path(item.file).open("rb") as file:
         file.seek(item.offset)
-        return json.loads(file.read(item.length))
+        raw = file.read(item.length)
+    try:
+        return json.loads(raw)
+    except ValueError:  # a session has several lines, and a table has no JSON
+        return None
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def test_golden_templates_are_valid_and_keep_verdict(sample_items: list[Sample])
     for run, item, record in sample_items:
         draft = make_golden_template(run, item)
         if draft is None:
-            has_no_dataset = run.benchmark == "tau"
+            has_no_dataset = run.benchmark in ("evalscope", "mcp_atlas", "nemo_gym", "tau")
             # Milestones have alternatives.
             assert not item.golden or item.category.startswith("agent_") or has_no_dataset, item.id
             continue
@@ -69,7 +73,17 @@ def test_golden_templates_are_valid_and_keep_verdict(sample_items: list[Sample])
         after = importer.recompute_verdict(run, item, draft, record)
         assert after == item.rule, item.id
         known[importer.name] += after is not None
-    without = {"atif", "complexfuncbench", "inspect", "tau"}
+    without = {
+        "atif",
+        "complexfuncbench",
+        "evalscope",
+        "inspect",
+        "mapping",
+        "mcp_atlas",
+        "nemo_gym",
+        "sessions",
+        "tau",
+    }
     assert {name for name, count in known.items() if count} == {
         importer.name for importer in IMPORTERS
     } - without

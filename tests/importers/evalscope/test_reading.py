@@ -259,7 +259,7 @@ def test_judge_that_did_not_answer_gives_no_verdict(samples: Path, tmp_path: Pat
 def test_share_of_a_job_is_no_verdict(samples: Path, tmp_path: Path) -> None:
     item = read_output(copy_subset(samples, tmp_path, "toolathlon_default")).items["default_0"]
     assert item.official is None
-    assert [(each.criterion, each.value) for each in item.verdicts] == [("acc", 0.5)]
+    assert [(each.criterion, each.value) for each in item.verdicts] == [("reward", 0.5)]
 
 
 def test_failed_requests_are_incidents_whatever_their_verdict(samples: Path) -> None:

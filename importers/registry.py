@@ -52,6 +52,7 @@ from fcreview.importers.nemo_gym.importer import NemoGymImporter
 from fcreview.importers.sessions.importer import SessionsImporter
 from fcreview.importers.tau.importer import TauImporter
 from fcreview.model.golden_fix import RescoredVerdict
+from fcreview.importers.verifiers.importer import VerifiersImporter
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import (
@@ -94,6 +95,7 @@ IMPORTERS: tuple[Importer, ...] = (
     NemoGymImporter(),
     EvalscopeImporter(),
     McpAtlasImporter(),
+    VerifiersImporter(),
     GENERIC,
 )
 """Importers in the order in which they search for runs. To add a benchmark, add an object of its

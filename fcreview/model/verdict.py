@@ -328,6 +328,7 @@ _RULES: dict[str, dict[TargetCriterion, tuple[DerivationRule, ...]]] = {
     "confetti": {_ITEM_VERDICT: (((RESPONSE, "dialog_act"), _has_golden_act),)},
     "atif": _REWARD_RULES,
     "nemo_gym": _TOTAL_REWARD_RULES,
+    "verifiers": _TOTAL_REWARD_RULES,
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
 """Benchmark -> derived target and criterion -> rules that derive the verdict, in order of

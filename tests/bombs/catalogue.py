@@ -13,6 +13,7 @@ from tests.bombs import (
     nemo_gym_bombs,
     session_bombs,
     tau_bombs,
+    verifiers_bombs,
 )
 from tests.bombs.bomb import Bomb
 from tests.bombs.python_text_bombs import ACEBENCH, BFCL, CONFETTI
@@ -32,6 +33,7 @@ BOMBS_BY_IMPORTER: dict[str, dict[str, Bomb]] = {
     "nemo_gym": nemo_gym_bombs.BOMBS,
     "sessions": session_bombs.BOMBS,
     "tau": tau_bombs.BOMBS,
+    "verifiers": verifiers_bombs.BOMBS,
 }
 BOMBS = {
     f"{importer}: {kind}": bomb

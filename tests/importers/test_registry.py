@@ -161,6 +161,7 @@ def test_importers_say_why_golden_answers_cannot_be_corrected() -> None:
         "mcp_atlas",
         "nemo_gym",
         "tau",
+        "verifiers",
     }
     assert all(reason != Importer.why_no_golden_fix for reason in reasons.values())
 

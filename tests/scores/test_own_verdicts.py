@@ -56,6 +56,7 @@ FIGURES: dict[str, dict[str, tuple[str, ...]]] = {
     "inspect": {"correct": ("light", "heating", "all")},
     "atif": {"correct": ("all items",), "reward": ("mean",)},
     "mcp_atlas": {"correct": ("all items",), "coverage": ("mean_coverage",)},
+    "verifiers": {"correct": ("all items",), "total_reward": ("mean",)},
     "nemo_gym": {"correct": ("all items",), "total_reward": ("mean/reward",)},
     "generic": {
         "correct": ("all items",),
@@ -174,6 +175,8 @@ def test_confirmed_criterion_keeps_its_metric(
 
 
 OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
+WITHOUT_TAGS = ("atif", "evalscope", "generic", "inspect", "mapping", "nemo_gym", "verifiers")
+"""Importers of formats that do not name kinds of errors."""
 BENCH = (
     "acebench",
     "atif",
@@ -227,7 +230,7 @@ def test_published_benchmarks_have_tags_and_their_runs_carry_them(
 ) -> None:
     for importer in IMPORTERS:
         name = importer.name
-        assert bool(importer.tags) == (name not in ("atif", "generic", "inspect", "nemo_gym"))
+        assert bool(importer.tags) == (name not in WITHOUT_TAGS)
         assert len(set(importer.tags)) == len(importer.tags)
         for row in open_runs([samples / name]).store.fetch_runs():
             assert row.info.tags == list(importer.tags)

@@ -1,0 +1,133 @@
+"""Recognise rollouts of verifiers by their first record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.jsonl import MAX_LINE_BYTES, read_first_record
+from fcreview.importers.common.records import as_object, is_number, list_objects
+from fcreview.importers.verifiers.rollouts import (
+    JsonObject,
+    RunFiles,
+    choose_main_trace,
+    is_episode,
+    is_legacy_rollout,
+)
+from fcreview.model.item import Run
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
+
+SUFFIXES = (".jsonl", ".ndjson")
+USUAL_NAMES = ("traces.jsonl", "results.jsonl")
+MAX_FIRST_LINE_BYTES = 4 << 20
+MAX_CONFIG_BYTES = 16 << 20
+CONFIG = Path("configs") / "resolved"
+METADATA = "metadata.json"
+SETTINGS = ("num_rollouts", "rollouts_per_example", "num_examples", "env_id", "env_args")
+
+
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],  # noqa: ARG001 - rollouts contain the tasks
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
+    found = DiscoveredRuns()
+    known_files = set(files)
+    for path in files:
+        if path.suffix not in SUFFIXES:
+            continue
+        is_usual = path.name in USUAL_NAMES
+        first = read_first_record(path, MAX_LINE_BYTES if is_usual else MAX_FIRST_LINE_BYTES)
+        if is_episode(first):
+            plan = _plan_traces(path, first, known_files)
+        elif is_legacy_rollout(first):
+            plan = _plan_legacy(path, first, known_files)
+        else:
+            continue
+        found.plans.append(plan)
+        found.claimed.update(plan.files)
+        found.claimed.update(_find_other_configs(path, known_files))
+    return found
+
+
+def _find_other_configs(path: Path, known_files: set[Path]) -> list[Path]:
+    folder = path.parent / "configs"
+    return [file for file in known_files if file.is_relative_to(folder)]
+
+
+def _plan_traces(path: Path, first: JsonObject, known_files: set[Path]) -> RunPlan:
+    config_path = _find_config(path, known_files)
+    config = _read_config(config_path)
+    environment = as_object(first.get("env"))
+    name = environment.get("name") or environment.get("id")
+    run = Run("verifiers", name if isinstance(name, str) else "", "", path.stem, str(path))
+    run.model = _find_model(config, first) or path.parent.name
+    run.needs_dataset = False
+    run.settings = _read_settings(config)
+    run.name_parts = [path.parent.name, path.stem]
+    reason = "the records have traces, task and env"
+    return _make_plan(run, RunFiles(path, config=config_path), reason)
+
+
+def _find_config(path: Path, known_files: set[Path]) -> Path | None:
+    for name in ("eval.json", "replay.json"):
+        config = path.parent / CONFIG / name
+        if config in known_files:
+            return config
+    return None
+
+
+def _find_model(config: JsonObject, episode: JsonObject) -> str | None:
+    """Return the model of the launch configuration, else that of the first model call."""
+    calls = list_objects(choose_main_trace(episode).get("calls"))
+    for model in (config.get("model"), *(call.get("model") for call in calls)):
+        if isinstance(model, str) and model:
+            return model
+    return None
+
+
+def _plan_legacy(path: Path, first: JsonObject, known_files: set[Path]) -> RunPlan:  # noqa: ARG001
+    metadata_path = path.with_name(METADATA)
+    config_path = metadata_path if metadata_path in known_files else None
+    config = _read_config(config_path)
+    environment = config.get("env_id")
+    model = config.get("model")
+    run = Run("verifiers", "", "", path.parent.name, str(path), needs_dataset=False)
+    run.generation = environment if isinstance(environment, str) else ""
+    if isinstance(model, str) and model:
+        run.model = model
+    run.settings = _read_settings(config)
+    run.name_parts = [path.parent.name, path.parent.parent.name]
+    files = RunFiles(path, is_legacy=True, config=config_path)
+    return _make_plan(run, files, "the records have example_id, prompt and completion")
+
+
+def _make_plan(run: Run, files: RunFiles, reason: str) -> RunPlan:
+    return RunPlan(
+        run,
+        results=[files.rollouts],
+        logs=[files.config] if files.config else [],
+        confidence=0.95,
+        reason=reason,
+        importer_data=files,
+        needs_scores=False,
+    )
+
+
+def _read_config(path: Path | None) -> JsonObject:
+    if path is None or path.stat().st_size > MAX_CONFIG_BYTES:
+        return {}
+    return read_json(path, [], dict) or {}
+
+
+def _read_settings(config: JsonObject) -> JsonObject:
+    settings = {name: config[name] for name in SETTINGS if config.get(name) not in (None, {}, "")}
+    sampling: dict[str, Any] = as_object(config.get("sampling") or config.get("sampling_args"))
+    settings |= {
+        name: value
+        for name, value in sampling.items()
+        if is_number(value) or isinstance(value, str)
+    }
+    return settings

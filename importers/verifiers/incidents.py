@@ -1,0 +1,113 @@
+"""Recognise rollouts without an answer, or without a judge's verdict.
+
+`api-errors` of both forms: an episode or trace of 0.4 lists `errors`; a legacy rollout has `error`
+with the chain of exceptions, and a conversation that became too long only a `stop_condition`.
+"""
+
+from __future__ import annotations
+
+from fcreview.importers.common.incidents import (
+    add_failed_verdict,
+    apply_incident,
+    find_finish_reason_incident,
+    make_empty_reply_incident,
+    make_incident,
+)
+from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.verifiers.rollouts import JsonObject, choose_main_trace
+from fcreview.model.error_text import classify_error_text
+from fcreview.model.incident import Incident, IncidentKind
+from fcreview.model.item import Item
+
+SCORING_ERROR = "TaskError"
+"""Error of the scoring, such as an answer of a judge that cannot be read."""
+JUDGE = "verifiers scoring"
+KIND_OF_ERROR: dict[str, IncidentKind] = {
+    "EmptyModelResponseError": "empty_reply",
+    "InvalidModelResponseError": "unparsable",
+    "ToolParseError": "unparsable",
+    "ToolCallError": "tool_backend",
+    "ToolsetError": "tool_backend",
+    "SandboxError": "harness",
+    "TunnelError": "connection",
+    "InterceptionError": "connection",
+    "InfraError": "harness",
+    "HarnessError": "harness",
+    "EnvError": "harness",
+}
+"""Class of an error -> kind, where the text names no other kind."""
+KIND_OF_STOP: dict[str, IncidentKind] = {
+    "prompt_too_long": "context_length",
+    "max_turns_reached": "limit",
+    "max_total_completion_tokens_reached": "limit",
+    "timeout_reached": "limit",
+}
+"""`stop_condition` -> kind. A used-up limit is a result."""
+TIMEOUT_ENDING = "_timeout"
+
+
+def apply_episode_incident(item: Item, episode: JsonObject) -> None:
+    """Record why an episode has no answer, and a failed scoring."""
+    apply_incident(item, find_episode_incident(episode))
+    for error in _list_errors(episode):
+        if error.get("type") == SCORING_ERROR:
+            add_failed_verdict(item, "judge", failure=_describe_error(error), by=JUDGE)
+
+
+def find_episode_incident(episode: JsonObject) -> Incident | None:
+    trace = choose_main_trace(episode)
+    for error in _list_errors(episode):
+        kind = error.get("type")
+        if kind != SCORING_ERROR:
+            return _make_error_incident(str(kind or ""), _describe_error(error), "errors")
+    for call in reversed(list_objects(trace.get("calls"))):
+        reason = call.get("finish_reason")
+        incident = find_finish_reason_incident(reason, reason, "calls.finish_reason")
+        if incident is not None:
+            return incident
+        break
+    return _find_stop_incident(trace)
+
+
+def _list_errors(episode: JsonObject) -> list[JsonObject]:
+    """Return the errors of the episode and of its main trace."""
+    trace = choose_main_trace(episode)
+    return [*list_objects(episode.get("errors")), *list_objects(trace.get("errors"))]
+
+
+def _describe_error(error: JsonObject) -> str:
+    texts = [error.get("type"), error.get("message"), error.get("error_chain_str")]
+    return ": ".join(text for text in texts if isinstance(text, str) and text)
+
+
+def _make_error_incident(error_class: str, text: str, where: str) -> Incident:
+    """Make an incident. The text tells more than a general class, such as ModelError."""
+    kind = KIND_OF_ERROR.get(error_class) or classify_error_text(text)
+    return make_incident(kind, text, where)
+
+
+def _find_stop_incident(rollout: JsonObject) -> Incident | None:
+    stop = rollout.get("stop_condition")
+    if not isinstance(stop, str):
+        return None
+    kind = KIND_OF_STOP.get(stop)
+    if kind is None and (stop.endswith(TIMEOUT_ENDING) or rollout.get("is_timeout") is True):
+        kind = "limit"
+    return None if kind is None else make_incident(kind, stop, "stop_condition")
+
+
+def find_legacy_incident(rollout: JsonObject) -> Incident | None:
+    """Return why a legacy rollout has no answer, or only the mark of an empty reply, or None."""
+    error = rollout.get("error")
+    if error:
+        fields = as_object(error)
+        name = fields.get("error")
+        error_class = name if isinstance(name, str) else ""
+        chain = fields.get("error_chain_repr") or fields.get("message") or error
+        return _make_error_incident(error_class, str(chain), "error")
+    stopped = _find_stop_incident(rollout)
+    if stopped is not None:
+        return stopped
+    if as_list(rollout.get("completion")) or not isinstance(rollout.get("completion"), list):
+        return None
+    return make_empty_reply_incident("completion")

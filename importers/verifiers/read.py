@@ -1,0 +1,532 @@
+"""Read rollouts of verifiers as items: an episode of 0.4, or a line of a legacy run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from fcreview.importers.common.incidents import apply_incident
+from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.jsonl import JsonRecord
+from fcreview.importers.common.judge_answers import add_judge_verdict
+from fcreview.importers.common.records import (
+    add_issue,
+    as_list,
+    as_object,
+    fill_safely,
+    is_integer,
+    is_number,
+    list_objects,
+    shorten_question,
+)
+from fcreview.importers.common.rewards import (
+    PassRule,
+    add_reward_verdicts,
+    choose_pass_rule,
+    format_threshold,
+    parse_threshold,
+    read_reward,
+)
+from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
+from fcreview.importers.dialects.to_item import fill_conversation, make_issues
+from fcreview.importers.dialects.tools import read_tools
+from fcreview.importers.verifiers import incidents
+from fcreview.importers.verifiers.messages import (
+    MessageTree,
+    Node,
+    describe_nodes,
+    join_context_and_answer,
+    read_branch,
+    read_messages,
+    read_tree,
+)
+from fcreview.importers.verifiers.rollouts import (
+    CORRECT_REWARD,
+    JsonObject,
+    RolloutName,
+    RolloutNamer,
+    RunFiles,
+    choose_main_trace,
+    compute_total,
+    get_agent_name,
+    read_rewards,
+    read_rollouts,
+)
+from fcreview.matching.align import align_calls_by_turn
+from fcreview.model.item import ImportIssue, Item, Message, RunFact, Verdict
+from fcreview.model.json_value import answer_hash
+from fcreview.model.review import CORRECT
+from fcreview.model.verdict import TOTAL_REWARD
+from fcreview.run_plan import RunPlan
+
+SCORING = "verifiers scoring"
+REWARD_PREFIX = "reward "
+"""Beginning of the criteria of single rewards: `reward correct`."""
+DEFAULT_PASS_THRESHOLD = 0.5
+MAX_CHOICES = 50
+MAX_LOG_LENGTH = 100_000
+TRIAL_KEY = "trial"
+DECIDING_KEY = "deciding reward"
+"""Metadata key of the name of the reward that decides whether a rollout passes."""
+ERROR_KEY = "has error"
+"""Metadata key of rollouts that ended with an error, which the figures leave out."""
+PER_EXAMPLE_KEY = "rollouts per example"
+METRICS_KEY = "metrics"
+TRACE_METADATA = ("stop_condition", "is_completed", "is_timeout", "ok", "root_reply", "errors")
+LEGACY_METADATA = ("info", "is_completed", "is_truncated", "stop_condition", "error", "timing")
+TRACE_FIELDS = frozenset(
+    {
+        *TRACE_METADATA,
+        "version",
+        "id",
+        "verifiers",
+        "task",
+        "agent",
+        "tools",
+        "nodes",
+        "calls",
+        "rewards",
+        "metrics",
+        "info",
+        "timing",
+        "mm_token_type_id_map",
+        "request_rewrites",
+        "response_rewrites",
+        "extra_usage",
+        "num_input_tokens",
+        "num_output_tokens",
+        "num_total_tokens",
+    }
+)
+
+
+@dataclass(slots=True)
+class _Survey:
+    """Rewards of all rollouts of a run."""
+
+    scores_by_name: dict[str, set[float]] = field(default_factory=dict)
+    totals: set[float] = field(default_factory=set)
+    """Distinct totals, at most `MAX_CHOICES`."""
+
+    def add(self, scores: Mapping[str, float], total: float | None) -> None:
+        for name, score in scores.items():
+            known = self.scores_by_name.setdefault(name, set())
+            if len(known) < MAX_CHOICES:
+                known.add(score)
+        if total is not None and len(self.totals) < MAX_CHOICES:
+            self.totals.add(total)
+
+    def find_deciding_reward(self) -> str | None:
+        """Return the reward that is a verdict by itself: `correct`, else the only one, if it is 0
+        or 1 in all rollouts.
+        """
+        names = list(self.scores_by_name)
+        candidate = (
+            CORRECT_REWARD if CORRECT_REWARD in names else names[0] if len(names) == 1 else ""
+        )
+        scores = self.scores_by_name.get(candidate, set())
+        return candidate if scores and scores <= {0.0, 1.0} else None
+
+    def list_thresholds(self) -> list[str]:
+        return [format_threshold(total) for total in sorted(self.totals, reverse=True)]
+
+
+def list_verdict_choices(plan: RunPlan) -> list[str]:
+    return _survey_rollouts(plan.importer_data).list_thresholds()
+
+
+def _survey_rollouts(files: RunFiles) -> _Survey:
+    survey = _Survey()
+    for record in read_rollouts(files):
+        if isinstance(record, ImportIssue):
+            continue
+        if files.is_legacy:
+            survey.add({}, read_reward(record.value.get("reward")))
+            continue
+        rewards = read_rewards(choose_main_trace(record.value))
+        scores = {name: reward.score for name, reward in rewards.items()}
+        survey.add(scores, compute_total(rewards))
+    return survey
+
+
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
+    files: RunFiles = plan.importer_data
+    survey = _survey_rollouts(files)
+    chosen = plan.options.get("verdict_from", "")
+    category = plan.run.generation or "all"
+    if files.is_legacy:
+        yield from _read_legacy_run(plan, files, survey, category)
+        return
+    deciding = None if parse_threshold(chosen) is not None else survey.find_deciding_reward()
+    rule = choose_pass_rule(chosen, survey.list_thresholds(), are_verdicts=False)
+    if deciding is not None:
+        yield RunFact("verdict_from", deciding, "the reward is 0 or 1 in all rollouts")
+    elif survey.totals:
+        yield rule.make_fact()
+    namer = RolloutNamer(is_legacy=False)
+    for record in read_rollouts(files):
+        if isinstance(record, ImportIssue):
+            yield record
+        else:
+            item = _make_item(record, namer.name(record.value), files, category)
+            yield _fill_episode(item, record.value, rule, deciding)
+
+
+def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category: str) -> Item:
+    item = Item(name.item_id, category, group=name.group, file=str(files.rollouts))
+    item.line = record.line
+    item.offset = record.offset
+    item.length = record.length
+    item.extra.metadata[TRIAL_KEY] = name.trial
+    item.rule_note = "verifiers has no golden calls"
+    return item
+
+
+# -- episodes of version 0.4
+
+
+def _fill_episode(item: Item, episode: JsonObject, rule: PassRule, deciding: str | None) -> Item:
+    trace = choose_main_trace(episode)
+    nodes = [as_object(node).get("message") for node in as_list(trace.get("nodes"))]
+    item.prediction_hash = answer_hash(nodes)
+    # A failure in one part must not lose the others, such as the rewards.
+    steps = (
+        partial(_add_episode_conversation, item, episode, trace),
+        partial(_add_task, item, as_object(episode.get("task"))),
+        partial(_add_rewards, item, trace, rule, deciding),
+        partial(_add_judge_calls, item, trace),
+        partial(_add_other_traces, item, episode, trace),
+        partial(_add_episode_metadata, item, episode, trace),
+        partial(incidents.apply_episode_incident, item, episode),
+    )
+    for step in steps:
+        fill_safely(item, step)
+    return item
+
+
+def _add_episode_conversation(item: Item, episode: JsonObject, trace: JsonObject) -> None:
+    """Show the last branch as the conversation, and what only earlier branches have before it."""
+    if not trace:
+        _add_prompt(item, episode)
+        return
+    tree = read_tree(trace.get("nodes"), place="traces.nodes")
+    leaves = tree.list_leaves()
+    last_branch = tree.list_branch(leaves[-1]) if leaves else []
+    conversation = read_branch(last_branch)
+    conversation.issues = [*tree.issues, *conversation.issues]
+    _add_functions(conversation, trace)
+    fill_conversation(item, conversation)
+    item.functions = conversation.functions
+    item.pairs = align_calls_by_turn([], item.predicted)
+    _add_earlier_branches(item, tree, leaves, last_branch)
+    if len(leaves) > 1:
+        item.extra.metadata["branches"] = len(leaves)
+        item.extra.metadata["calls in all branches"] = _count_calls(tree)
+
+
+def _add_prompt(item: Item, episode: JsonObject) -> None:
+    """Show the question of an episode that has no trace."""
+    data = as_object(as_object(episode.get("task")).get("data"))
+    messages: list[Any] = []
+    if data.get("system_prompt"):
+        messages.append({"role": "system", "content": data["system_prompt"]})
+    if isinstance(data.get("prompt"), str):
+        messages.append({"role": "user", "content": data["prompt"]})
+    messages += as_list(data.get("prompt"))
+    places = [f"task.data.prompt[{index}]" for index in range(len(messages))]
+    conversation = read_messages(messages, places)
+    if messages:
+        fill_conversation(item, join_context_and_answer(conversation, ParsedConversation("")))
+
+
+def _add_functions(conversation: ParsedConversation, trace: JsonObject) -> None:
+    """Add the tools of the trace, or else those of its first root."""
+    tools = trace.get("tools")
+    if tools is None:
+        roots = [
+            node.get("tools") for node in list_objects(trace.get("nodes")) if node.get("tools")
+        ]
+        tools = roots[0] if roots else None
+    for reading in read_tools(tools, path="traces.tools"):
+        if isinstance(reading, MessageIssue):
+            conversation.issues.append(reading)
+        else:
+            conversation.functions.append(reading)
+
+
+def _add_earlier_branches(
+    item: Item, tree: MessageTree, leaves: list[Node], last_branch: list[Node]
+) -> None:
+    """Add the messages of earlier branches that are not in the last one, each branch as a log."""
+    shown = {node.index for node in last_branch}
+    logs: list[Message] = []
+    for number, leaf in enumerate(leaves[:-1], 1):
+        own_nodes = tree.list_own_nodes(leaf, shown)
+        shown |= {node.index for node in own_nodes}
+        described = describe_nodes(own_nodes)
+        text = described.text[:MAX_LOG_LENGTH]
+        name = f"earlier branch {number}"
+        logs.append(Message(0, -1, role="log", content=text, name=name))
+        item.issues.extend(make_issues(item, described.issues))
+    item.messages = [*logs, *item.messages]
+
+
+def _count_calls(tree: MessageTree) -> int:
+    """Return the number of calls of all nodes, each node once."""
+    return sum(len(as_list(as_object(node.message).get("tool_calls"))) for node in tree.nodes)
+
+
+def _add_task(item: Item, task: JsonObject) -> None:
+    """Set the expected answer, which is a text or any JSON of the environment."""
+    data = as_object(task.get("data"))
+    if not data:
+        add_issue(item, "task.data is missing or not an object, so the expected answer is unknown")
+    answer = data.get("answer")
+    if answer not in (None, ""):
+        item.extra.accepted_answers = [answer]
+        item.golden_hash = answer_hash(answer)
+    prompt = data.get("prompt")
+    if not item.question and isinstance(prompt, str):
+        item.question = shorten_question(prompt)
+
+
+def _add_rewards(item: Item, trace: JsonObject, rule: PassRule, deciding: str | None) -> None:
+    """Add each reward as a score, their weighted sum, and the verdict that follows."""
+    written = trace.get("rewards")
+    if trace and not isinstance(written, dict):
+        add_issue(item, "traces.rewards is missing or not an object, so there are no rewards")
+    rewards = read_rewards(trace)
+    for name, value in as_object(written).items():
+        if value is None:  # the scoring did not run
+            continue
+        if name not in rewards:
+            add_issue(item, f"the reward {name[:60]} has no score and weight that are numbers")
+        elif value.keys() != {"score", "weight"}:
+            fields = ", ".join(value)[:60]
+            add_issue(
+                item, f"the reward {name[:60]} has the fields {fields} instead of score, weight"
+            )
+    for name, reward in rewards.items():
+        criterion = f"{REWARD_PREFIX}{name}"
+        item.verdicts.append(Verdict("official", reward.score, criterion=criterion, by=SCORING))
+
+    total = compute_total(rewards)
+    if deciding is None:
+        add_reward_verdicts(item, total, rule, by=SCORING)
+        return
+    if total is not None:
+        item.verdicts.append(Verdict("official", total, criterion=TOTAL_REWARD, by=SCORING))
+    if deciding in rewards:
+        item.extra.metadata[DECIDING_KEY] = deciding
+        item.official = rewards[deciding].score == 1
+        item.verdicts.append(Verdict("official", item.official, by=SCORING))
+
+
+def _add_judge_calls(item: Item, trace: JsonObject) -> None:
+    """Add the verdict of each judge, with its reply as the explanation."""
+    info = as_object(trace.get("info"))
+    written = info.get("judge_calls")
+    if written is not None and not isinstance(written, list):
+        add_issue(item, "traces.info.judge_calls is not a list, so there are no judge verdicts")
+    for index, call in enumerate(as_list(written)):
+        fields = as_object(call)
+        place = f"traces.info.judge_calls[{index}]"
+        response = as_object(fields.get("response"))
+        text = as_object(response.get("message")).get("content")
+        if not isinstance(text, str):
+            add_issue(item, f"{place}.response.message.content is not a text")
+        answer = response.get("parsed")
+        if answer is None or isinstance(answer, (list, dict)):
+            add_issue(item, f"{place}.response.parsed is no verdict")
+        name = fields.get("name")
+        criterion = CORRECT if index == 0 else f"judge {name}"
+        add_judge_verdict(
+            item,
+            answer,
+            text if isinstance(text, str) else None,
+            criterion=criterion,
+            by=_name_judge(fields),
+        )
+
+
+def _name_judge(call: JsonObject) -> str | None:
+    """Return the model and the name of a judge: `oak-20b correctness`."""
+    names = [as_object(call.get("request")).get("model"), call.get("name")]
+    return " ".join(name for name in names if isinstance(name, str) and name) or None
+
+
+def _add_other_traces(item: Item, episode: JsonObject, main: JsonObject) -> None:
+    """Show the other agents of an episode as logs, with the rewards of those that are trained."""
+    for index, trace in enumerate(as_list(episode.get("traces"))):
+        place = f"traces[{index}]"
+        if not isinstance(trace, dict):
+            add_issue(item, f"{place} is not an object")
+            continue
+        if trace is main:
+            continue
+        if not get_agent_name(trace):
+            add_issue(item, f"{place}.agent has no name")
+        name = get_agent_name(trace) or f"agent {index + 1}"
+        tree = read_tree(trace.get("nodes"), place=f"{place}.nodes")
+        described = describe_nodes(tree.nodes)
+        item.issues.extend(make_issues(item, [*tree.issues, *described.issues]))
+        text = described.text[:MAX_LOG_LENGTH]
+        turn = item.n_turns - 1
+        log = Message(turn, max(item.n_steps - 1, 0), role="log", content=text, name=name)
+        item.messages.append(log)
+        for reward_name, reward in read_rewards(trace).items():
+            criterion = f"{REWARD_PREFIX}{name}/{reward_name}"
+            item.verdicts.append(Verdict("official", reward.score, criterion=criterion, by=SCORING))
+
+
+def _add_episode_metadata(item: Item, episode: JsonObject, trace: JsonObject) -> None:
+    metadata = item.extra.metadata
+    metadata["episode id"] = episode.get("id")
+    for name in TRACE_METADATA:
+        if trace.get(name) not in (None, [], ""):
+            metadata[name] = trace[name]
+    for name, value in trace.items():
+        if name not in TRACE_FIELDS and value is not None:
+            add_issue(item, f"field traces.{name} is not read", severity="notice")
+    if episode.get("errors"):
+        metadata["episode errors"] = episode["errors"]
+    metadata[METRICS_KEY] = as_object(trace.get("metrics"))
+    agent = get_agent_name(trace)
+    if agent:
+        metadata["agent"] = agent
+    info = as_object(trace.get("info"))
+    own_info = {name: value for name, value in info.items() if name != "judge_calls"}
+    if own_info:
+        metadata["info"] = own_info
+    for error in [*as_list(episode.get("errors")), *as_list(trace.get("errors"))]:
+        texts = [as_object(error).get("type"), as_object(error).get("message")]
+        if not all(isinstance(text, str) for text in texts):
+            add_issue(item, "an error has no type and message that are texts")
+    stop = trace.get("stop_condition")
+    item.ended = stop if isinstance(stop, str) else None
+    metadata[ERROR_KEY] = bool(episode.get("errors") or trace.get("errors"))
+    item.tokens_in = _read_count(trace.get("num_input_tokens"))
+    item.tokens_out = _read_count(trace.get("num_output_tokens"))
+
+
+def _read_count(value: Any) -> int | None:
+    return int(value) if is_number(value) and 0 <= value < 2**62 else None
+
+
+# -- legacy runs
+
+
+def _read_legacy_run(
+    plan: RunPlan, files: RunFiles, survey: _Survey, category: str
+) -> Iterator[Item | ImportIssue | RunFact]:
+    issues: list[ImportIssue] = []
+    metadata = (read_json(files.config, issues, dict) or {}) if files.config else {}
+    yield from issues
+    plan.run.official_metrics = {"rollouts": _list_official_figures(metadata)}
+    threshold = read_reward(metadata.get("pass_threshold"))
+    rule = _choose_legacy_rule(plan, survey, threshold)
+    if survey.totals:
+        yield rule.make_fact()
+    per_example = metadata.get("rollouts_per_example")
+    namer = RolloutNamer(is_legacy=True)
+    for record in read_rollouts(files):
+        if isinstance(record, ImportIssue):
+            yield record
+            continue
+        item = _make_item(record, namer.name(record.value), files, category)
+        if is_integer(per_example):
+            item.extra.metadata[PER_EXAMPLE_KEY] = per_example
+        yield _fill_legacy(item, {"tool_defs": metadata.get("tools")} | record.value, rule)
+
+
+def _choose_legacy_rule(plan: RunPlan, survey: _Survey, threshold: float | None) -> PassRule:
+    """A rollout passes from the threshold of the metadata, as in `pass_at_k`."""
+    chosen = plan.options.get("verdict_from", "")
+    if parse_threshold(chosen) is not None:
+        return choose_pass_rule(chosen, survey.list_thresholds(), are_verdicts=False)
+    if survey.totals <= {0.0, 1.0}:
+        return PassRule(1.0, "every reward is 0 or 1")
+    if threshold is None:
+        return PassRule(DEFAULT_PASS_THRESHOLD, "the default pass_threshold of verifiers")
+    return PassRule(threshold, "pass_threshold of metadata.json")
+
+
+def _list_official_figures(metadata: JsonObject) -> JsonObject:
+    names = ("avg_reward", "avg_metrics", "avg_error", "pass_at_k", "pass_all_k", "pass_threshold")
+    return {name: metadata[name] for name in names if metadata.get(name) is not None}
+
+
+def _fill_legacy(item: Item, rollout: JsonObject, rule: PassRule) -> Item:
+    item.prediction_hash = answer_hash(rollout.get("completion"))
+    steps = (
+        partial(_add_legacy_conversation, item, rollout),
+        partial(_add_legacy_answer, item, rollout),
+        partial(_add_legacy_reward, item, rollout, rule),
+        partial(_add_legacy_metadata, item, rollout),
+    )
+    for step in steps:
+        fill_safely(item, step)
+    apply_incident(item, incidents.find_legacy_incident(rollout))
+    return item
+
+
+def _add_legacy_conversation(item: Item, rollout: JsonObject) -> None:
+    prompt = _list_messages(item, rollout, "prompt", role="user")
+    completion = _list_messages(item, rollout, "completion", role="assistant")
+    context = read_messages(prompt, [f"prompt[{index}]" for index in range(len(prompt))])
+    answer = read_messages(completion, [f"completion[{index}]" for index in range(len(completion))])
+    conversation = join_context_and_answer(context, answer)
+    for reading in read_tools(rollout.get("tool_defs"), path="tool_defs"):
+        if isinstance(reading, MessageIssue):
+            conversation.issues.append(reading)
+        else:
+            conversation.functions.append(reading)
+    fill_conversation(item, conversation)
+    item.functions = conversation.functions
+    item.pairs = align_calls_by_turn([], item.predicted)
+
+
+def _list_messages(item: Item, rollout: JsonObject, name: str, *, role: str) -> list[Any]:
+    """Return the messages of a field. Environments without chat write a text."""
+    written = rollout.get(name)
+    if isinstance(written, str):
+        return [{"role": role, "content": written}] if written else []
+    if not isinstance(written, list):
+        add_issue(item, f"{name} is neither a text nor a list")
+        return []
+    return written
+
+
+def _add_legacy_answer(item: Item, rollout: JsonObject) -> None:
+    answer = rollout.get("answer")
+    if answer not in (None, ""):
+        item.extra.accepted_answers = [answer]
+        item.golden_hash = answer_hash(answer)
+
+
+def _add_legacy_reward(item: Item, rollout: JsonObject, rule: PassRule) -> None:
+    if "reward" not in rollout:
+        add_issue(item, "the rollout has no reward")
+    add_reward_verdicts(item, rollout.get("reward"), rule, by=SCORING)
+
+
+def _add_legacy_metadata(item: Item, rollout: JsonObject) -> None:
+    metadata = item.extra.metadata
+    for name in LEGACY_METADATA:
+        if rollout.get(name) is not None:
+            metadata[name] = rollout[name]
+    metrics = as_object(rollout.get("metrics"))
+    metadata[METRICS_KEY] = metrics
+    known = {"example_id", "prompt", "completion", "answer", "reward", METRICS_KEY, "tool_defs"}
+    known |= {*LEGACY_METADATA, "token_usage", *metrics}
+    for name, value in rollout.items():
+        if name not in known and value is not None:
+            metadata[name] = value
+    metadata[ERROR_KEY] = bool(rollout.get("error"))
+    stop = rollout.get("stop_condition")
+    item.ended = stop if isinstance(stop, str) else None
+    usage = as_object(rollout.get("token_usage"))
+    item.tokens_in = _read_count(usage.get("input_tokens"))
+    item.tokens_out = _read_count(usage.get("output_tokens"))

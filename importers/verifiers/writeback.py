@@ -1,0 +1,146 @@
+"""Write reviewed rewards to the rollouts of verifiers.
+
+In 0.4, a reviewed verdict sets the score of the reward that decides; in legacy runs, `reward`. All
+other fields, such as `tool_defs` and the token data, stay as they are. Neither form has a field for
+rollouts that must not be trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.jsonl import JsonRecord
+from fcreview.importers.common.records import as_object, is_number
+from fcreview.importers.common.writeback import (
+    CriterionKey,
+    LineEdits,
+    apply_line_edits,
+    dump_in_style_of,
+    find_unrepresentable_reviews,
+    parse_numbered_records,
+)
+from fcreview.importers.verifiers.incidents import find_episode_incident, find_legacy_incident
+from fcreview.importers.verifiers.read import DECIDING_KEY, REWARD_PREFIX
+from fcreview.importers.verifiers.rollouts import (
+    JsonObject,
+    RolloutNamer,
+    RunFiles,
+    choose_main_trace,
+    read_rollouts,
+)
+from fcreview.model.address import ITEM
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
+from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
+from fcreview.safe_files import read_file
+
+ITEM_REWARD = (ITEM, TOTAL_REWARD)
+MASKS = "reviewed incidents, because verifiers has no field for rollouts to leave out of training"
+
+
+def rewrite_scores(
+    plan: RunPlan, items: Sequence[ScoredItem]
+) -> Iterator[RewrittenFile | Unrepresentable]:
+    files: RunFiles = plan.importer_data
+    lines_by_id = _find_lines(files)
+    yield from find_unrepresentable_reviews(
+        items,
+        lambda item, key: item.id in lines_by_id and _is_representable(item, key, files),
+    )
+    raw = read_file(files.rollouts)
+    lines = raw.split(b"\n")
+    items_by_line = {lines_by_id[item.id]: item for item in items if item.id in lines_by_id}
+    edits = LineEdits()
+    n_masks = 0
+    for number, rollout in parse_numbered_records(raw):
+        item = items_by_line.get(number)
+        if item is None:
+            continue
+        n_masks += _has_reviewed_mark(rollout, item, files)
+        new_rollout = _apply_reviews(rollout, item, files)
+        if new_rollout != rollout:
+            edits.replaced[number] = dump_in_style_of(lines[number - 1], rollout, new_rollout)
+    if n_masks:
+        yield Unrepresentable(MASKS, n_masks)
+    if edits:
+        yield RewrittenFile(files.rollouts, apply_line_edits(raw, edits))
+
+
+def find_summary_files(plan: RunPlan) -> list[Path]:
+    files: RunFiles = plan.importer_data
+    return [files.config] if files.is_legacy and files.config is not None else []
+
+
+def _find_lines(files: RunFiles) -> dict[str, int]:
+    namer = RolloutNamer(is_legacy=files.is_legacy)
+    lines: dict[str, int] = {}
+    for record in read_rollouts(files):
+        if isinstance(record, JsonRecord):
+            lines[namer.name(record.value).item_id] = record.line
+    return lines
+
+
+def _has_reviewed_mark(rollout: JsonObject, item: ScoredItem, files: RunFiles) -> bool:
+    """Whether annotators set or cleared the mark of an incident."""
+    find_incident = find_legacy_incident if files.is_legacy else find_episode_incident
+    incident = find_incident(rollout)
+    is_automatic = incident is not None and incident.counts
+    return item.is_incident != is_automatic
+
+
+def _is_representable(item: ScoredItem, key: CriterionKey, files: RunFiles) -> bool:
+    if files.is_legacy:
+        return key in (ITEM_REWARD, ITEM_CORRECT) and _get_legacy_reward(item) is not None
+    if key == ITEM_CORRECT:
+        return isinstance(item.metadata.get(DECIDING_KEY), str)
+    target, criterion = key
+    return target == ITEM and criterion.startswith(REWARD_PREFIX) and "/" not in criterion
+
+
+def _apply_reviews(rollout: JsonObject, item: ScoredItem, files: RunFiles) -> JsonObject:
+    if files.is_legacy:
+        reward = _get_legacy_reward(item)
+        return rollout if reward is None else rollout | {"reward": reward}
+    scores = _list_reviewed_scores(item)
+    if not scores:
+        return rollout
+    main = choose_main_trace(rollout)
+    traces = [
+        _replace_scores(trace, scores) if trace is main else trace for trace in rollout["traces"]
+    ]
+    return rollout | {"traces": traces}
+
+
+def _get_legacy_reward(item: ScoredItem) -> float | None:
+    """Return the reviewed reward, or 1 or 0 for a verdict where every reward is 0 or 1."""
+    reward: Any = item.overrides.get(ITEM_REWARD)
+    if is_number(reward):
+        return float(reward)
+    verdict = item.overrides.get(ITEM_CORRECT)
+    if isinstance(verdict, bool) and item.metadata.get(PASSING_REWARD_KEY) == 1:
+        return float(verdict)
+    return None
+
+
+def _list_reviewed_scores(item: ScoredItem) -> dict[str, float]:
+    """Return the reviewed scores by the name of the reward."""
+    scores: dict[str, float] = {}
+    deciding = item.metadata.get(DECIDING_KEY)
+    verdict = item.overrides.get(ITEM_CORRECT)
+    if isinstance(deciding, str) and isinstance(verdict, bool):
+        scores[deciding] = float(verdict)
+    for (target, criterion), value in item.overrides.items():
+        is_own_reward = target == ITEM and criterion.startswith(REWARD_PREFIX)
+        if is_own_reward and "/" not in criterion and is_number(value):
+            scores[criterion.removeprefix(REWARD_PREFIX)] = float(value)
+    return scores
+
+
+def _replace_scores(trace: JsonObject, scores: dict[str, float]) -> JsonObject:
+    rewards = dict(as_object(trace.get("rewards")))
+    for name, score in scores.items():
+        rewards[name] = {"weight": 1.0} | as_object(rewards.get(name)) | {"score": score}
+    return trace | {"rewards": rewards}

@@ -51,8 +51,8 @@ from fcreview.importers.mcp_atlas.importer import McpAtlasImporter
 from fcreview.importers.nemo_gym.importer import NemoGymImporter
 from fcreview.importers.sessions.importer import SessionsImporter
 from fcreview.importers.tau.importer import TauImporter
-from fcreview.model.golden_fix import RescoredVerdict
 from fcreview.importers.verifiers.importer import VerifiersImporter
+from fcreview.model.golden_fix import RescoredVerdict
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import (

@@ -28,6 +28,7 @@ from fcreview.exporters.base import ExportError, ExportSource, Label
 from fcreview.exporters.report_pages import format_code_block, format_code_span, format_titled_block
 from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import DISPUTED
+from fcreview.model.golden_fix import ACCEPTED, PROPOSED, REJECTED
 from fcreview.model.json_value import canonical_json
 from fcreview.model.wording import format_count
 from fcreview.run_plan import AppliedGoldenFix, RunPlan, Unrepresentable
@@ -289,7 +290,12 @@ def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None
     if all(opinion["stale"] for opinion in opinions_with_fix):
         return "the answer changed after the review"
     fix = label["golden_fix"]
-    if label["decided_by"] == DISPUTED or fix is None:
+    if label["golden_status"] == REJECTED:
+        return "an adjudicator kept the golden answer of the dataset"
+    if label["golden_status"] == PROPOSED:
+        return "the fix is only proposed. Adjudicate the item."
+    is_accepted = label["golden_status"] == ACCEPTED
+    if fix is None or (label["decided_by"] == DISPUTED and not is_accepted):
         return "annotators disagree. Adjudicate the item."
 
     item_numbers = source.store.find_items(label["id"], label["run"])

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.model.decision import Disagreement, find_disagreements
+from fcreview.model.golden_fix import has_golden_fix
 from fcreview.stats.agreement_ratings import Rating, RepeatedRating
 from fcreview.store.database import pause_garbage_collection, retry_with_more_memory
 from fcreview.store.queries import golden_audit, scored_items, view_items
@@ -241,7 +242,8 @@ class UnblindedAnalysis:
         def find_on_items() -> list[ItemDisagreement]:
             disagreements = []
             for item in self._iter_reviewed_items(view, with_bulk=True):
-                if len(item.opinions) < 2:
+                # A single proposed golden fix needs an adjudicator too.
+                if len(item.opinions) < 2 and not has_golden_fix(item.opinions):
                     continue
                 for disagreement in self._find_disagreements(item):
                     disagreements.append(ItemDisagreement(item.item, disagreement))
@@ -275,7 +277,9 @@ class UnblindedAnalysis:
 
     def _find_disagreements(self, reviewed: ReviewedItem) -> list[Disagreement]:
         context = self._reviews.get_roll_up_context(reviewed.item)
-        return find_disagreements(reviewed.key, reviewed.opinions, context)
+        _, golden_hash = reviewed.hashes
+        open_fixes = self._reviews.events.find_open_fixes(reviewed.key, golden_hash)
+        return find_disagreements(reviewed.key, reviewed.opinions, context, open_fixes)
 
     def find_unreviewed_items(self, view: View) -> list[int]:
         """Return the numbers of the view's items that the current annotator has not reviewed, in

@@ -111,6 +111,7 @@ def _build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> 
         "criterion": disagreement.criterion,
         "answers": _build_answers_json(disagreement),
         "majority": disagreement.majority,
+        "golden_status": disagreement.golden_status,
         "automatic": _build_automatic_verdicts_json(detail.item, disagreement),
     }
 
@@ -126,6 +127,8 @@ def _build_answers_json(disagreement: Disagreement) -> list[dict[str, Any]]:
                 "fault": answer.fault,
                 "tags": answer.tags or [],
                 "note": answer.note,
+                "golden_fix": answer.golden_fix,
+                "golden_status": answer.golden_status,
             }
         )
     return answers

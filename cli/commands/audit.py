@@ -16,6 +16,7 @@ from fcreview.cli.options import (
 from fcreview.cli.output import emit_json, emit_lines, get_wrap_width, print_message
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.address import ITEM, describe_address
+from fcreview.model.golden_fix import REJECTED, count_changed_predictions
 from fcreview.model.json_value import to_json_text
 from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, find_retracted_events, is_stale
 from fcreview.model.sanitize import sanitize
@@ -169,6 +170,12 @@ def _format_event_summary(event: dict[str, Any]) -> str:
         parts.append(f"tags {tags}")
     if event["golden_fix"] is not None:
         parts.append(f"golden fix {to_json_text(event['golden_fix'])}")
+    status = event.get("golden_status")
+    if status == REJECTED:
+        parts.append("golden answer of the dataset stays")
+    elif status:
+        n_changes = count_changed_predictions(event.get("golden_verdicts"))
+        parts.append(f"golden fix {status}, changes {format_count(n_changes, 'verdict')}")
     return " · ".join(parts)
 
 

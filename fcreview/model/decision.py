@@ -75,6 +75,22 @@ class Disagreement:
 
     The adjudication screen shows it.
     """
+    golden_status: str | None = None
+    """`proposed` or `disputed` if annotators' golden fixes need a decision. Then the answers
+    include the fixes that annotators recorded on the question in other runs.
+    """
+    is_only_about_golden: bool = False
+    """Whether the annotators agree on the verdict and the fault."""
+
+    @property
+    def golden_fixes(self) -> list[dict[str, Any]]:
+        """Return the different golden fixes that need a decision."""
+        fixes: list[dict[str, Any]] = []
+        for answer in self.answers:
+            is_open = bool(answer.golden_fix and answer.golden_status and self.golden_status)
+            if is_open and answer.golden_fix is not None and answer.golden_fix not in fixes:
+                fixes.append(answer.golden_fix)
+        return fixes
 
 
 def can_resolve_disagreement(annotation: Annotation) -> bool:
@@ -84,15 +100,33 @@ def can_resolve_disagreement(annotation: Annotation) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class OpenGoldenFixes:
+    """Golden fixes of a question that need an adjudicator: proposed or different ones."""
+
+    status: str
+    """`proposed` or `disputed`."""
+    from_other_runs: Sequence[Opinion]
+    """Fixes that annotators recorded on the question in other runs, without verdicts."""
+
+
 def find_disagreements(
-    item_key: ItemKey, opinions: Sequence[Opinion], context: RollUpContext
+    item_key: ItemKey,
+    opinions: Sequence[Opinion],
+    context: RollUpContext,
+    open_fixes: OpenGoldenFixes | None = None,
 ) -> list[Disagreement]:
-    """Return the open disagreements on an item. A disagreement on `item`/`correct` comes first."""
+    """Return the open disagreements on an item. A disagreement on `item`/`correct` comes first.
+
+    `open_fixes`: golden fixes of the item's question that need a decision, else None.
+    """
     current_opinions = group_by_target(opinion for opinion in opinions if not opinion.stale)
     disagreements = []
     for (target, criterion), collected in collect_verdicts(opinions, context).items():
         opinions_on_target = current_opinions.get((target, criterion), [])
-        if not _is_disputed(opinions_on_target, collected, criterion):
+        is_disputed = _is_disputed(opinions_on_target, collected, criterion)
+        fixes = open_fixes if (target, criterion) == ITEM_CORRECT else None
+        if not is_disputed and fixes is None:
             continue
 
         answers = [
@@ -101,15 +135,33 @@ def find_disagreements(
             )
             for annotator, verdict in collected.verdicts.items()
         ]
+        if fixes is not None:
+            answers += _list_answers_with_fixes(answers, opinions_on_target, fixes)
         disagreements.append(
             Disagreement(
                 target,
                 criterion=criterion,
                 answers=shuffle_opinions(item_key, answers),
                 majority=find_majority_verdict(collected.verdicts.values()),
+                golden_status=None if fixes is None else fixes.status,
+                is_only_about_golden=not is_disputed,
             )
         )
     return disagreements
+
+
+def _list_answers_with_fixes(
+    answers: Iterable[Opinion], opinions_on_item: Iterable[Opinion], fixes: OpenGoldenFixes
+) -> list[Opinion]:
+    """Return the golden fixes of annotators who gave no verdict on this item."""
+    annotators = {answer.annotator for answer in answers}
+    added = []
+    for opinion in [*opinions_on_item, *fixes.from_other_runs]:
+        has_fix = opinion.golden_status is not None and not opinion.is_adjudication
+        if has_fix and opinion.annotator not in annotators:
+            annotators.add(opinion.annotator)
+            added.append(opinion)
+    return added
 
 
 def shuffle_opinions(item_key: ItemKey, opinions: Iterable[Opinion]) -> list[Opinion]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from fcreview.model.json_value import canonical_json
-from fcreview.model.review import Event, ItemKey
+from fcreview.model.review import Event, ItemKey, Opinion
 
 GoldenStatus = Literal["accepted", "proposed", "rejected", "disputed"]
 ACCEPTED: GoldenStatus = "accepted"
@@ -34,6 +34,11 @@ RecomputedVerdicts = Mapping[str, Mapping[str, bool | None]]
 
 None if the fix does not change the verdict, or if it cannot be recomputed.
 """
+
+
+def has_golden_fix(opinions: Iterable[Opinion]) -> bool:
+    """Whether an annotator proposed or accepted a golden fix."""
+    return any(opinion.golden_status is not None for opinion in opinions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +157,19 @@ def _make_decision(status: GoldenStatus, events: list[Event]) -> GoldenFixDecisi
         time=events[-1].time,
         verdicts=verdicts,
     )
+
+
+def count_changed_predictions(golden_verdicts: Any) -> int:
+    """Count the predictions whose verdict a golden fix changes."""
+    n_changes = 0
+    for verdict_by_hash in _select_valid_verdicts(golden_verdicts).values():
+        n_changes += sum(verdict is not None for verdict in verdict_by_hash.values())
+    return n_changes
+
+
+def count_rescored_predictions(golden_verdicts: Any) -> int:
+    """Count the predictions whose verdict was recomputed with a golden fix."""
+    return sum(len(by_hash) for by_hash in _select_valid_verdicts(golden_verdicts).values())
 
 
 def _select_valid_verdicts(raw: Any) -> dict[str, dict[str, bool | None]]:

@@ -72,6 +72,8 @@ def format_source_verdict(verdict: Verdict, criterion: str) -> str:
 
 def is_fault_disagreement(disagreement: Disagreement) -> bool:
     """Whether the annotators agree on the verdict and disagree only on the fault."""
+    if disagreement.is_only_about_golden:
+        return False
     return bool(find_agreed_verdict(answer.verdict for answer in disagreement.answers) != DISPUTED)
 
 

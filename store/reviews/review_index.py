@@ -8,8 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fcreview.model.decision import OpenGoldenFixes
 from fcreview.model.effective_verdict import ROLL_UP_CRITERIA, SCORING_ORDER, RollUpContext
 from fcreview.model.golden_fix import (
+    DISPUTED_FIX,
+    PROPOSED,
     GoldenFixDecision,
     QuestionKey,
     decide_golden_fix,
@@ -314,12 +317,45 @@ class EventIndex:
         `golden_hash`: hash of the item's golden answer in the dataset. Fixes of other golden
         answers do not count.
         """
+        return decide_golden_fix(self._list_current_fixes(key, golden_hash))
+
+    def find_open_fixes(self, key: ItemKey, golden_hash: str) -> OpenGoldenFixes | None:
+        """Return the golden fixes of an item's question that need an adjudicator.
+
+        None if there are none, or if nobody recorded one of them on this item.
+        """
+        decision = self.decide_golden_fix(key, golden_hash)
+        if decision is None or decision.status not in (PROPOSED, DISPUTED_FIX):
+            return None
+        events = self._list_current_fixes(key, golden_hash)
+        if not any(event.key == key for event in events):
+            return None
+
+        latest_by_annotator = {event.annotator: event for event in events}
+        from_other_runs = []
+        for event in latest_by_annotator.values():
+            if event.key != key and event.golden_status is not None:
+                # A verdict on the prediction of another run says nothing about this item.
+                opinion = Opinion(
+                    annotator=event.annotator,
+                    fault="golden",
+                    note=event.note,
+                    golden_fix=event.golden_fix,
+                    golden_status=event.golden_status,
+                    golden_verdicts=event.golden_verdicts,
+                    time=event.time,
+                )
+                from_other_runs.append(opinion)
+        return OpenGoldenFixes(decision.status, from_other_runs)
+
+    def _list_current_fixes(self, key: ItemKey, golden_hash: str) -> list[Event]:
+        """Return the current golden fixes of an item's question in all runs, by time."""
         events = []
         for reviewed_key in self._fix_keys.get(find_question_key(key), ()):
             for event in self.by_key[reviewed_key]:
                 if self._is_current_fix(event, golden_hash):
                     events.append(event)
-        return decide_golden_fix(events)
+        return sorted(events, key=lambda event: event.time)
 
     def _is_current_fix(self, event: Event, golden_hash: str) -> bool:
         is_about_golden = event.golden_fix is not None or event.golden_status is not None

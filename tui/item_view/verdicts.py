@@ -329,7 +329,10 @@ def _describe_opinion(opinion: Opinion) -> str:
         index = 0 if opinion.verdict is None else 1
         parts.insert(index, f"on {describe_address(sanitize(opinion.target))}")
     if opinion.golden_fix:
-        parts.append(f"golden fix: {json.dumps(opinion.golden_fix)}")
+        status = f" {opinion.golden_status}" if opinion.golden_status else ""
+        parts.append(f"golden fix{status}: {json.dumps(opinion.golden_fix)}")
+    elif opinion.golden_status:
+        parts.append("golden answer of the dataset stays")
     if opinion.is_adjudication:
         parts.append("adjudicated")
     if opinion.stale:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.decision import Disagreement, format_answer_letter
 from fcreview.model.effective_verdict import is_definite
+from fcreview.model.golden_fix import ACCEPTED, REJECTED, count_changed_predictions
 from fcreview.model.review import (
     Annotation,
     Event,
@@ -32,6 +33,7 @@ from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.review.verdict_keys import (
     GOLDEN_WRONG_KEY,
     VERDICT_KEY_BY_NAME,
+    VerdictKey,
 )
 from fcreview.tui.text.lines import truncate_middle
 from fcreview.tui.text.styles import symbols
@@ -263,13 +265,28 @@ class Adjudicator:
         if case is None or number > len(case.disagreement.answers):
             return
         answer = case.disagreement.answers[number - 1]
-        if not is_definite(answer.verdict):
+        has_open_fix = bool(answer.golden_fix and answer.golden_status)
+        if not is_definite(answer.verdict) and not has_open_fix:
             self._runner.show_message(
                 f"answer {format_answer_letter(number - 1)} is unsure and cannot be accepted",
                 "warn",
             )
             return
-        self._queue_review(verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
+        if has_open_fix:
+            self._queue_review(
+                verdict=answer.verdict if is_definite(answer.verdict) else None,
+                fault=answer.fault or "golden",
+                golden_fix=answer.golden_fix,
+                golden_status=ACCEPTED,
+                golden_verdicts=answer.golden_verdicts,
+            )
+            return
+        self._queue_review(
+            verdict=answer.verdict,
+            fault=answer.fault,
+            golden_fix=answer.golden_fix,
+            golden_status=REJECTED if case.disagreement.golden_status else None,
+        )
 
     def record_verdict(self, verdict_key: str) -> None:
         """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
@@ -279,7 +296,29 @@ class Adjudicator:
         if fault is None and own is not None and own.verdict is None:
             # A verdict without a fault would clear the recorded fault.
             fault = own.fault
-        self._queue_review(verdict=key.value, fault=fault)
+        self._queue_review(verdict=key.value, fault=fault, **self._decide_golden(key))
+
+    def _decide_golden(self, key: VerdictKey) -> dict[str, Any]:
+        """Return the fields of the review that a verdict decides about the golden answer.
+
+        "Golden wrong" accepts the only fix. Pass and fail leave the golden answer of the dataset.
+        Unsure decides nothing, and neither does "golden wrong" if there are several fixes.
+        """
+        case = self.cases.current
+        if case is None or case.disagreement.golden_status is None or not is_definite(key.value):
+            return {}
+        if key is not GOLDEN_WRONG_KEY:
+            return {"golden_status": REJECTED}
+        fixes = case.disagreement.golden_fixes
+        if len(fixes) != 1:
+            return {}
+        (fix,) = fixes
+        answers = [answer for answer in case.disagreement.answers if answer.golden_fix == fix]
+        return {
+            "golden_fix": fix,
+            "golden_status": ACCEPTED,
+            "golden_verdicts": answers[0].golden_verdicts,
+        }
 
     def record_value(self, typed_value: str) -> None:
         """Record a typed value, or show an error if it is not on the scale of the criterion."""
@@ -423,11 +462,15 @@ class Adjudicator:
 
         was_resolved = case.resolved
         await self._update_cases(case.item)
+        if annotation.golden_status is not None:
+            # The decision on the golden answer resolves cases of other runs too.
+            await self._update_all_cases()
         is_newly_resolved = case.resolved and not was_resolved
         parts = [_format_saved_message(event, description, is_newly_resolved=is_newly_resolved)]
 
         # If the adjudicator has moved to another case in the meantime, that case stays on screen.
-        moves_on = self.cases.current is case and annotation.verdict is not None
+        decides = annotation.verdict is not None or annotation.golden_status is not None
+        moves_on = self.cases.current is case and decides
         has_moved = moves_on and self.cases.move_to_next_unresolved()
         if has_moved and is_newly_resolved:
             # The cards show the names of a case that stays on screen.
@@ -461,13 +504,14 @@ class Adjudicator:
             await self._refresh_case(StatusMessage(text, "warn"))
             return True
         await self._update_cases(item)
+        if event.golden_status is not None:
+            await self._update_all_cases()
         self.cases.move_to((item, event.target, event.criterion))
         await self._show_case(StatusMessage(text))
         return True
 
     async def _show_undone_bulk_review(self, events: Sequence[Event]) -> None:
-        for item in {case.item for case in self.cases.cases}:
-            await self._update_cases(item)
+        await self._update_all_cases()
         text = f"undone: {describe_event(events[-1])} · {describe_bulk(events)}"
         await self._refresh_case(StatusMessage(text))
 
@@ -479,6 +523,10 @@ class Adjudicator:
                 f"this is the {'last' if by > 0 else 'first'} disagreement", "warn"
             )
         return True
+
+    async def _update_all_cases(self) -> None:
+        for item in {case.item for case in self.cases.cases}:
+            await self._update_cases(item)
 
     async def _update_cases(self, item: int) -> None:
         unresolved = await self._session.query(
@@ -524,6 +572,11 @@ def _describe_annotation(annotation: Annotation) -> str:
         parts.append(f"fault: {annotation.fault}")
     if annotation.golden_fix:
         parts.append("golden fix")
+    if annotation.golden_status == ACCEPTED:
+        n_changes = count_changed_predictions(annotation.golden_verdicts)
+        parts[-1] = f"golden fix accepted, {format_count(n_changes, 'verdict')} corrected"
+    elif annotation.golden_status == REJECTED:
+        parts.append("golden answer of the dataset stays")
     if annotation.note is not None:
         parts.append("note")
     return ", ".join(parts)

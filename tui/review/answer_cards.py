@@ -15,12 +15,14 @@ from fcreview.model.decision import (
     format_answer_letter,
 )
 from fcreview.model.effective_verdict import is_definite, is_same_verdict
+from fcreview.model.golden_fix import count_changed_predictions, count_rescored_predictions
 from fcreview.model.incident import INCIDENT
 from fcreview.model.item import Item, Verdict
+from fcreview.model.json_value import to_json_text
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.verdict import PASS_FAIL_CRITERIA
-from fcreview.model.wording import format_verdict
+from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import (
     FAULT_UNRESOLVED,
     format_majority,
@@ -47,6 +49,7 @@ from fcreview.tui.text.lines import (
     LineBuilder,
     StyledText,
     fit_line,
+    format_json,
     justify_line,
     key_hints_line,
     line_width,
@@ -75,6 +78,8 @@ def format_question(case: AdjudicationCase) -> str:
     """Return the question that the adjudicator answers, such as `Is this call correct?`.
     Sanitized.
     """
+    if case.disagreement.is_only_about_golden:
+        return "Is this golden answer right?"
     if is_fault_disagreement(case.disagreement):
         return "All pass. Which fault applies?"
     criterion = case.disagreement.criterion
@@ -292,8 +297,7 @@ def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
     if answer.tags:
         tags = make_line(f"tags {sanitize(', '.join(answer.tags))}", "dim")
         lines.append(fit_line(tags, cells))
-    if answer.golden_fix:
-        lines.append(fit_line(make_line("has a golden fix", "dim"), cells))
+    lines += _golden_fix_lines(answer, cells)
     if not answer.note:
         return lines
 
@@ -304,6 +308,42 @@ def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
         rows[-1] = f"{rows[-1].rstrip()[: cells - 2]} {symbols().ellipsis}"
     lines += [make_line(row.rstrip(), "note") for row in rows]
     return lines
+
+
+MAX_FIX_ROWS = 4
+
+
+def _golden_fix_lines(answer: Opinion, cells: int) -> list[Line]:
+    """Return the golden fix of an answer, and how many verdicts it changes."""
+    if not answer.golden_fix:
+        return []
+    title = f"golden fix{_describe_fix_effect(answer)}"
+    lines = [fit_line(make_line(title, "golden"), cells)]
+    text = to_json_text(_unwrap_single_field(answer.golden_fix))
+    rows, has_more = wrap_first_rows(text, cells, MAX_FIX_ROWS)
+    if has_more:
+        rows[-1] = f"{rows[-1].rstrip()[: cells - 2]} {symbols().ellipsis}"
+    return lines + [make_line(row.rstrip(), "golden") for row in rows]
+
+
+def _unwrap_single_field(golden_fix: dict[str, Any]) -> Any:
+    """Return the golden answer without the name of the only field of its record."""
+    if len(golden_fix) != 1:
+        return golden_fix
+    (value,) = golden_fix.values()
+    return value
+
+
+def _describe_fix_effect(answer: Opinion) -> str:
+    """Return ` proposed · changes 2 of 12 answers`. Empty for a fix without a status."""
+    if answer.golden_status is None:
+        return ""
+    n_answers = count_rescored_predictions(answer.golden_verdicts)
+    n_changes = count_changed_predictions(answer.golden_verdicts)
+    answers = format_count(n_answers, "answer")
+    return (
+        f" {sanitize(answer.golden_status)} {symbols().separator} changes {n_changes} of {answers}"
+    )
 
 
 def _card_verdict_lines(answer: Opinion, cells: int) -> list[Line]:
@@ -325,6 +365,8 @@ def _one_line_answer(index: int, answer: Opinion, cells: int, *, show_name: bool
     if answer.fault:
         line.add("  fault ", "dim")
         line.add(answer.fault, "strong")
+    if answer.golden_fix:
+        line.add(f"  golden fix{_describe_fix_effect(answer)}", "golden")
     if show_name:
         line.add(f"  {sanitize(answer.annotator)}", "strong")
     if answer.note:
@@ -516,7 +558,8 @@ def _format_answer(index: int, answer: Opinion, *, show_name: bool) -> str:
     if answer.tags:
         lines.append(f"tags: {', '.join(answer.tags)}")
     if answer.golden_fix:
-        lines.append(f"golden fix: {answer.golden_fix}")
+        lines.append(f"golden fix{_describe_fix_effect(answer)}:")
+        lines.append(format_json(answer.golden_fix))
     if answer.note:
         lines.append(answer.note)
     return "\n".join(lines)

@@ -52,3 +52,32 @@ def test_commands_show_the_same_figures(cli: Cli, samples: Path, tmp_path: Path)
     ]
     assert simple and all(line["errata"] > line["rule"] for line in simple)
     assert all(line["corrected"] > line["official"] for line in simple)
+
+
+def test_only_a_decided_fix_is_exported(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    runs = shutil.copytree(
+        samples / "bfcl", tmp_path / "runs", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    item = ("label", runs, QUESTION, "--run", "maple-8b")
+    cli("label", runs, "simple_python_1", "--run", "maple-8b", "--verdict", "pass")
+    fix = ("--golden-fix", json.dumps(FIX), "--accept")
+    done = cli(*item, *fix, "--annotator", "bob")
+    assert "with a golden fix proposed" in done.out
+
+    errata = tmp_path / "errata.jsonl"
+    done = cli("errata", "create", runs, "-o", errata)
+    assert done.code == 1
+    assert "1 golden fix rejected: the fix is only proposed. Adjudicate the item." in done.err
+
+    decide = ("--adjudicate", "--verdict", "pass", "--annotator", "chief")
+    done = cli(*item, *fix, *decide)
+    assert done.code == 0 and "with a golden fix accepted" in done.out, done.err
+    done = cli("errata", "create", runs, "-o", errata)
+    assert "1 golden answer and 0 rules" in done.err, done.err
+    _, entry = map(json.loads, errata.read_text().splitlines())
+    assert (entry["id"], entry["new"]) == (QUESTION, FIX["ground_truth"])
+    assert (entry["settled_by"], entry["decided_by"]) == (["chief"], "adjudication")
+
+    history = cli("audit", runs, QUESTION, "--run", "maple-8b").out
+    assert "golden fix proposed, changes 1 verdict" in " ".join(history.split())
+    assert "golden fix accepted, changes 1 verdict" in " ".join(history.split())

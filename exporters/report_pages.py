@@ -92,7 +92,7 @@ summary { cursor: pointer; font-weight: 600; }
   .bars td:first-child { width: 5rem; } .bars .graphic { width: 12rem; }
 }
 @media screen and (min-width: 901px) and (max-width: 1199px) {
-  details :is(th, td) { padding: .35rem .3rem; } .upright :is(th, td):nth-child(n+2) { padding: .25rem .1rem; }
+  .cards :is(th, td) { padding: .35rem .3rem; } .upright :is(th, td):nth-child(n+2) { padding: .25rem .1rem; }
   .upright .chip { min-width: 0; font-size: .75em; }
   .upright td:first-child:not(.right) { min-width: 6rem; } .upright td:nth-child(n+2):nth-child(n+2) { min-width: 0; }
 }

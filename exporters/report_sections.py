@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fcreview.golden_audit.score import count_questions
 from fcreview.matching.clusters import (
     BY_ERROR_TYPE,
     Cluster,
@@ -23,6 +22,7 @@ from fcreview.model.run_check import STATE_MARKS, RunCheck, sort_by_problems, su
 from fcreview.model.wording import format_count
 from fcreview.stats.calibration import (
     MAX_ERROR_GROUPS,
+    MEASURE_LABELS,
     NO_PAIRS_MESSAGE,
     NOTES,
     CalibrationScope,
@@ -45,6 +45,7 @@ from fcreview.tables.calibration import (
     compute_calibration_groups,
     list_useful_scopes,
 )
+from fcreview.tables.suspects import NO_SUSPECTS, build_suspects_table, describe_suspect_counts
 from fcreview.tables.table import Table, make_table
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ MAX_CALIBRATION_GROUPS = 40
 
 `fcreview calibrate` lists all groups.
 """
+OMITTED_MEASURES = tuple(MEASURE_LABELS[measure] for measure in ("precision", "wrong_fails", "f1"))
+"""Titles of the columns that calibration tables by category and by other properties omit."""
 MAX_MATRIX_CELLS = 20
 """Maximum number of pairs (automatic verdict, human verdict) of a source, the most frequent
 first.
@@ -110,7 +113,9 @@ def build_calibration_section(
     for scope in scopes:
         if scope in useful_scopes:
             calibrations = list(compute_calibrations(pairs, [scope]))
-            tables.append(build_scope_table(calibrations, scope, MAX_CALIBRATION_GROUPS))
+            table = build_scope_table(calibrations, scope, MAX_CALIBRATION_GROUPS)
+            # A page has no room for all measures. `fcreview calibrate` prints them.
+            tables.append(table.without(OMITTED_MEASURES))
 
     errors = build_error_table(list(find_error_groups(pairs)), max_groups=MAX_ERROR_GROUPS)
     if errors.rows:
@@ -311,10 +316,11 @@ def build_item_selection_section(queues: Sequence[QueueSample]) -> Section:
 
 
 MAX_SUSPECTS = 20
-MAX_REASONS = 3
-"""Maximum number of reasons that the table gives for a golden answer, the strongest first."""
-MAX_MODELS = 3  # maximum number of models named for an alternative answer
-MAX_QUESTION_LENGTH = 400
+MAX_QUESTION_CHARS = 400
+SUSPECTS_NOTE = (
+    "Suspects are questions with reasons to doubt the golden answer, the question text or the"
+    " checker."
+)
 
 
 def build_suspects_section(ranking: Sequence[Suspect]) -> Section:
@@ -324,35 +330,11 @@ def build_suspects_section(ranking: Sequence[Suspect]) -> Section:
     title = "Golden answers that look wrong"
     suspects = [suspect for suspect in ranking if suspect.reasons]
     if not suspects:
-        return Section(title, [Paragraph("No golden answer looks wrong.")])
-    count = format_count(count_questions(suspects), "question gives", "questions give")
-    n_strong = count_questions(suspect for suspect in suspects if suspect.is_strong)
-    strong = f"{n_strong:,} of the suspicions are strong (score 0.5 or more)"
-    rest = (
-        f" The table lists the {MAX_SUSPECTS} most suspect." if len(suspects) > MAX_SUSPECTS else ""
+        return Section(title, [Paragraph(NO_SUSPECTS)])
+    table = build_suspects_table(
+        suspects, max_rows=MAX_SUSPECTS, max_question_chars=MAX_QUESTION_CHARS
     )
-    text = (
-        f"{count} reasons to doubt the golden answer, the question text or the checker."
-        f" {strong}.{rest}"
-    )
-    heads = ["score", "item", "failing runs", "reasons", "alternative answer", "question"]
-    table = make_table(heads, [_build_suspect_row(each) for each in suspects[:MAX_SUSPECTS]], (0,))
-    return Section(title, [Paragraph(text), table])
-
-
-def _build_suspect_row(suspect: Suspect) -> list[str]:
-    question, alternative = suspect.question, suspect.alternative
-    text = " ".join(question.text.split())
-    answer = ""
-    if alternative:
-        more = ["..."] if len(alternative.models) > MAX_MODELS else []
-        models = ", ".join([*alternative.models[:MAX_MODELS], *more])
-        answer = alternative.answer + (f" ({models})" if models else "")
-    return [
-        f"{suspect.score:.2f}",
-        question.key.id,
-        f"{question.n_failing} of {len(question.runs)}",
-        "; ".join(reason.full_text for reason in suspect.reasons[:MAX_REASONS]),
-        answer,
-        text if len(text) <= MAX_QUESTION_LENGTH else text[:MAX_QUESTION_LENGTH].rstrip() + " …",
-    ]
+    counts = describe_suspect_counts(ranking)
+    notes = [Paragraph(f"{counts}. {SUSPECTS_NOTE}")]
+    notes += [Paragraph(note) for note in table.notes]
+    return Section(title, [*notes, table])

@@ -26,15 +26,14 @@ from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
+from fcreview.tables.suspects import describe_suspect, describe_suspect_counts, shorten_question
 
 if TYPE_CHECKING:
     from fcreview.golden_audit.question import AlternativeAnswer
     from fcreview.golden_audit.score import Suspect
 
 DEFAULT_LIMIT = 20
-MAX_REASONS = 4
-MAX_MODELS = 5
-MAX_QUESTION = 150  # length limit of questions, in characters
+MAX_QUESTION_CHARS = 150
 ONLY_FAILING = (
     "Without a dataset, only failing items have golden answers. The N in 'of N runs' counts only"
     " runs that fail"
@@ -151,7 +150,7 @@ def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
     from fcreview.golden_audit.score import STRONG_SCORE
 
     n_strong = sum(suspect.is_strong for suspect in ranking)
-    emit(_format_suspect_counts(ranking))
+    emit(describe_suspect_counts(ranking))
     for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
         # Without strong suspects, nothing stands before the weak ones, and they need no heading.
@@ -167,80 +166,19 @@ def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
         emit(f"… {n_more}. Use --limit N, or --json to list all")
 
 
-def _format_suspect_counts(ranking: Sequence[Suspect]) -> str:
-    """Return `5 golden answers · 4 suspects · 2 strong suspects (score 0.5 or more)`.
-
-    If the benchmark repeats questions, each count is followed by the number of questions.
-    """
-    from fcreview.golden_audit.score import STRONG_SCORE
-
-    suspects = [suspect for suspect in ranking if suspect.reasons]
-    strong = [suspect for suspect in ranking if suspect.is_strong]
-    parts = [
-        _format_suspect_count(ranking, "golden answer"),
-        _format_suspect_count(suspects, "suspect"),
-        _format_suspect_count(strong, "strong suspect", note=f"score {STRONG_SCORE} or more"),
-    ]
-    return " · ".join(parts)
-
-
-def _format_suspect_count(suspects: Sequence[Suspect], noun: str, note: str = "") -> str:
-    """Return `5 suspects`, `5 suspects (4 questions)` or `5 suspects (4 questions, NOTE)`."""
-    from fcreview.golden_audit.score import count_questions
-
-    notes = []
-    n_questions = count_questions(suspects)
-    if n_questions != len(suspects):
-        notes.append(format_count(n_questions, "question"))
-    if note:
-        notes.append(note)
-
-    text = format_count(len(suspects), noun)
-    return f"{text} ({', '.join(notes)})" if notes else text
-
-
 def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
     """Format `  1  0.92  simple_3  simple  12 of 12 runs fail`, the question, the reasons and
     the alternative.
     """
-    question = suspect.question
-    n_runs = format_count(len(question.runs), "run")
-    failing = f"{question.n_failing} of {n_runs} fail"
-    question_id = sanitize(question.key.id)
-    category = sanitize(question.key.category)
-    yield f"{rank:>3}  {suspect.score:.2f}  {question_id}  {category}  {failing}"
-
-    text = _shorten_question(question.text)
-    if text:
-        yield from _wrap_indented("question:", text)
-
-    for reason in suspect.reasons[:MAX_REASONS]:
-        yield from _wrap_indented("-", reason.full_text)
-    n_more = len(suspect.reasons) - MAX_REASONS
-    if n_more > 0:
-        yield from _wrap_indented("-", f"and {format_count(n_more, 'more reason')}")
-
-    if suspect.alternative:
-        yield from _wrap_indented("-", _format_alternative(suspect.alternative))
-
-
-def _shorten_question(text: str) -> str:
-    """Return a question on one line, cut at the end if it is too long."""
-    line = " ".join(text.split())
-    if len(line) <= MAX_QUESTION:
-        return line
-    return line[: MAX_QUESTION - 1] + "…"
-
-
-def _format_alternative(answer: AlternativeAnswer) -> str:
-    """Return `ANSWER  (MODEL, MODEL and 3 more models)`."""
-    if not answer.models:
-        return answer.text
-    models = ", ".join(answer.models[:MAX_MODELS])
-    n_more = len(answer.models) - MAX_MODELS
-    if n_more > 0:
-        models += f" and {n_more} more models"
-    return f"{answer.text}  ({models})"
+    texts = describe_suspect(suspect)
+    yield f"{rank:>3}  {texts.score}  {texts.item}  {texts.category}  {texts.failing} fail"
+    if texts.question:
+        question = shorten_question(texts.question, MAX_QUESTION_CHARS)
+        yield from _wrap_indented("question:", question)
+    for reason in texts.reasons:
+        yield from _wrap_indented("-", reason)
+    if texts.alternative:
+        yield from _wrap_indented("- this answer may be right:", texts.alternative)
 
 
 def _wrap_indented(prefix: str, text: str) -> list[str]:

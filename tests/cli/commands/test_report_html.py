@@ -143,10 +143,8 @@ def test_page_has_suspects_of_command(cli: Cli, two_imported_runs: Path, tmp_pat
     assert cli("report", two_imported_runs, "--html", tmp_path / "report.html").code == 0
     texts = read_page((tmp_path / "report.html").read_text()).texts
     assert "Golden answers that look wrong" in texts
-    notes = [text for text in texts if "reasons to doubt the golden answer" in text]
-    # A question that occurs in several items counts once.
-    questions = [each for each in listed if not each["same_question_as"]]
-    assert [text.split(" ")[0] for text in notes] == [str(len(questions))]
+    counts = cli("suspects", two_imported_runs).out.splitlines()[0]
+    assert any(text.startswith(counts) for text in texts)
     for each in listed:
         assert any(text.startswith(each["reasons"][0]) for text in texts), each
 

@@ -198,8 +198,7 @@ def test_repeated_questions_count_once(cli: Cli, suspect_runs: Path) -> None:
     n_strong = len({each["id"].rpartition("_")[2] for each in found if each["strong"]})
     assert 0 < n_strong < 3
     text = cli("report", suspect_runs, "--markdown").out
-    assert "3 questions give reasons to doubt the golden answer" in text
-    assert f"{n_strong} of the suspicions are strong" in text
+    assert out.splitlines()[0] in text, "the report has the counts of the command"
     assert f"{n_strong} strong, none confirmed yet" in text
 
     workspace = find_workspace(suspect_runs, create=False)

@@ -29,6 +29,9 @@ TEMPORARY_PREFIX = "rerun-"
 """Beginning of the names of files that EvalScope writes while it runs again."""
 MAX_FIRST_LINE_BYTES = 32 << 20
 HEAD_BYTES = 512
+"""Number of bytes in which the index of a first line stands."""
+REPORT_HEAD_BYTES = 1 << 16
+"""Number of bytes in which the name of the benchmark stands in a report."""
 MAX_CONFIG_BYTES = 1 << 20
 KNOWN_BENCHMARKS = (
     "acebench",
@@ -204,6 +207,9 @@ def _find_kind(path: Path) -> str | None:
 
 
 def _is_report(path: Path) -> bool:
+    """Whether a file is a report. Other JSON files in folders of this name are not read whole."""
+    if '"dataset_name"' not in _read_head(path, REPORT_HEAD_BYTES):
+        return False
     report = read_json(path, [], dict) or {}
     return "dataset_name" in report and isinstance(report.get("metrics"), list)
 
@@ -285,7 +291,9 @@ def _make_plan(root: Path, model_folder: str, files: BenchmarkFiles) -> RunPlan:
 
 def _read_model_name(report_file: Path | None) -> str:
     """Return the name of the model, which folders have with slashes replaced."""
-    report = {} if report_file is None else read_json(report_file, [], dict) or {}
+    if report_file is None or not _is_report(report_file):
+        return ""
+    report = read_json(report_file, [], dict) or {}
     name = report.get("model_name")
     return name if isinstance(name, str) else ""
 
@@ -320,7 +328,7 @@ def _list_settings(config: TaskConfig) -> dict[str, Any]:
 
 def _add_single_file(found: DiscoveredRuns, path: Path) -> None:
     """Add a run for a file that was taken out of its output folder."""
-    if '"index"' not in _read_head(path):
+    if '"index"' not in _read_head(path, HEAD_BYTES):
         return
     kind = _find_kind(path)
     if kind is None:
@@ -338,10 +346,10 @@ def _add_single_file(found: DiscoveredRuns, path: Path) -> None:
     found.claimed.add(path)
 
 
-def _read_head(path: Path) -> str:
+def _read_head(path: Path, n_bytes: int) -> str:
     try:
         with open_file(path) as file:
-            return file.read(HEAD_BYTES).decode("utf-8", "replace")
+            return file.read(n_bytes).decode("utf-8", "replace")
     except OSError:
         return ""
 

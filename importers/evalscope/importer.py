@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.importers.importer import Importer
+from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
     from fcreview.model.item import ReadRecord, Run
@@ -26,6 +27,10 @@ class EvalscopeImporter(Importer):
     title = "EvalScope"
     expected_files = (
         "an output folder of EvalScope with reviews/ or predictions/, MODEL/BENCHMARK_SUBSET.jsonl"
+    )
+    own_metrics = (
+        OwnMetric("OVERALL", title="OVERALL"),
+        OwnMetric("score", title="primary metric"),
     )
     version = 1
     why_no_golden_fix = (

@@ -23,6 +23,8 @@ from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 REPORT = "report"
 """Key of `Run.official_metrics` with the figures of the report."""
+PRIMARY_METRIC = "primary metric"
+"""Key of `Run.official_metrics` with the name of the metric by which EvalScope ranks models."""
 MAIN_SCORE = "main score"
 """Metadata key of the name of the value that decides the verdict."""
 TRIAL = "trial"
@@ -157,12 +159,19 @@ class MetricFigures:
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Return the figures of the report: each metric, its categories, subsets and aggregates."""
+    """Return the figures of the report: each metric, its categories, subsets and aggregates.
+
+    The primary metric comes first.
+    """
     stated = parse_stated_metrics(run.official_metrics.get(REPORT))
-    metrics: list[Metric] = []
+    primary_metric = run.official_metrics.get(PRIMARY_METRIC)
+    primary_metrics: list[Metric] = []
+    other_metrics: list[Metric] = []
     for figures in compute_figures(items, run.generation, stated):
+        is_primary = figures.name == primary_metric
+        metrics = primary_metrics if is_primary else other_metrics
         metrics += _list_metrics(figures)
-    return metrics
+    return primary_metrics + other_metrics
 
 
 def compute_figures(
@@ -403,7 +412,7 @@ def _list_metrics(figures: MetricFigures) -> Iterator[Metric]:
         for subset in subsets:
             yield _make_metric(table, subset, unit, level=2)
     for aggregate in figures.aggregates:
-        metric = _make_metric(table, aggregate, unit, level=1)
+        metric = _make_metric(table, aggregate, unit, level=0)
         metric.note = "aggregate"
         yield metric
 

@@ -15,6 +15,7 @@ from fcreview.importers.common.records import (
     fill_safely,
     is_integer,
     is_number,
+    list_objects,
 )
 from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.evalscope import bfcl, conversations, leaderboard, tau, verdicts
@@ -73,6 +74,8 @@ SHOWN_FIELDS = frozenset(
     }
 )
 """Fields of the dataset's record that items show in other places than the metadata."""
+SHOWN_EVENTS = ("model_generate", "tool_call", "tool_result")
+"""Types of events of a trace that the conversation shows."""
 ID_FIELDS = ("id", "task_id", "task_index")
 """Fields of the dataset's record with the benchmark's own id, the best one first."""
 MAX_DURATION = 1e7
@@ -99,7 +102,11 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     files: BenchmarkFiles = plan.importer_data
     context = RunContext(files)
     report = read_report(files.report)
-    plan.run.official_metrics = {leaderboard.REPORT: report.to_json()} if report.metrics else {}
+    if report.metrics:
+        plan.run.official_metrics = {
+            leaderboard.REPORT: report.to_json(),
+            leaderboard.PRIMARY_METRIC: report.primary_metric,
+        }
     yield from report.issues
 
     for subset in files.subsets:
@@ -344,6 +351,7 @@ def _list_score_facts(sample: Sample) -> dict[str, Any]:
     details = as_object(score.get("metadata"))
     return {
         "stop reason": sample.choice.get("stop_reason"),
+        "events of the trace": _list_notable_events(sample),
         "status of the score": None if status == "success" else status,
         "judge summary": score.get("judge_summary") or score.get("judge_detail"),
         "extracted prediction": None if extracted == score.get("prediction") else extracted,
@@ -351,6 +359,15 @@ def _list_score_facts(sample: Sample) -> dict[str, Any]:
             name: value for name, value in details.items() if name not in SHOWN_FIELDS
         },
     }
+
+
+def _list_notable_events(sample: Sample) -> list[Any]:
+    """Return the events of the trace that are neither replies nor calls nor their results."""
+    events = []
+    for event in list_objects(sample.trace.get("events")):
+        if event.get("type") not in SHOWN_EVENTS:
+            events.append({"type": event.get("type"), "payload": event.get("payload")})
+    return events
 
 
 def _ensure_messages(item: Item, sample: Sample) -> None:

@@ -53,6 +53,8 @@ class Report:
     """Subset -> number of samples that EvalScope was to run."""
     errored: dict[str, int] = field(default_factory=dict)
     """Subset -> number of samples whose request failed. They have no prediction."""
+    primary_metric: str = ""
+    """Name of the metric by which EvalScope ranks models. Version 1 states none."""
     unavailable_reason: str = ""
     """Why the primary metric is missing."""
     issues: list[ImportIssue] = field(default_factory=list)
@@ -95,6 +97,8 @@ def read_report(path: Path | None) -> Report:
         else:
             _add_issue(report, f"metric {number} is not an object")
 
+    primary_name = as_object(fields.get("primary_metric_identity")).get("name")
+    report.primary_metric = primary_name if isinstance(primary_name, str) else ""
     reason = fields.get("primary_metric_unavailable_reason")
     report.unavailable_reason = reason if isinstance(reason, str) else ""
     _read_execution_summary(report, fields.get("execution_summary"))

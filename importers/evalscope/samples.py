@@ -20,7 +20,7 @@ from fcreview.importers.evalscope.forms import check_prediction, check_review
 from fcreview.model.item import ImportIssue
 
 JsonObject = dict[str, Any]
-MAX_KEPT_BYTES = 32 << 20
+MAX_KEPT_BYTES = 8 << 20
 """Size of the files whose records stay in memory. Records of larger files are read again."""
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item, RunFact
+from fcreview.model.metric import ScoredItem
 
 Line = dict[str, Any]
 MODEL = "maple-8b"
@@ -75,3 +76,21 @@ def edit_line(
 
 def write_lines(path: Path, lines: list[Line]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def get_official_values(item: Item) -> dict[str, Any]:
+    return {each.criterion: each.value for each in item.verdicts if each.source == "official"}
+
+
+def make_scored_items(items: list[Item]) -> list[ScoredItem]:
+    return [
+        ScoredItem(
+            item.id,
+            item.category,
+            item.group,
+            item.official,
+            values=get_official_values(item),
+            metadata=item.extra.metadata,
+        )
+        for item in items
+    ]

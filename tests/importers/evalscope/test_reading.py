@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -11,15 +12,23 @@ import pytest
 from fcreview.importers.evalscope.discovery import BenchmarkFiles
 from fcreview.importers.evalscope.messages import find_written_arguments, read_conversation
 from fcreview.importers.evalscope.verdicts import CAUSE
-from fcreview.importers.registry import discover, find_summary_files, read_items, rewrite_scores
+from fcreview.importers.registry import (
+    compute_metrics,
+    discover,
+    find_summary_files,
+    get_importer,
+    read_items,
+    rewrite_scores,
+)
 from fcreview.model.item import Item
-from fcreview.model.metric import ScoredItem
+from fcreview.model.metric import ScoredItem, find_own_score
 from fcreview.run_plan import RewrittenFile
 from tests.importers.evalscope.outputs import (
     MODEL,
     Line,
     copy_subset,
     edit_line,
+    make_scored_items,
     read_output,
     write_lines,
 )
@@ -151,6 +160,26 @@ def test_two_models_in_one_folder_are_two_runs(samples: Path, tmp_path: Path) ->
     assert sorted(plan.run.model for plan in discover([folder]).plans) == [MODEL, "oak-20b"]
 
 
+def test_model_has_the_name_of_the_report(samples: Path, tmp_path: Path) -> None:
+    """Folders have slashes in names replaced."""
+    folder = copy_subset(samples, tmp_path, SIMPLE)
+    report = folder / "reports" / MODEL / "bfcl_v4.json"
+    fields = json.loads(report.read_text()) | {"model_name": "forest/maple-8b"}
+    report.write_text(json.dumps(fields))
+    (plan,) = discover([folder]).plans
+    assert plan.run.model == "forest/maple-8b"
+
+
+def test_newest_configuration_counts(samples: Path, tmp_path: Path) -> None:
+    folder = copy_subset(samples, tmp_path, SIMPLE)
+    old = folder / "configs" / "task_config.yaml"
+    new = folder / "configs" / "task_config_2.yaml"
+    new.write_text(old.read_text().replace("\nrepeats: 1", "\nrepeats: 3"))
+    os.utime(old, (1_000_000, 1_000_000))
+    (plan,) = discover([folder]).plans
+    assert plan.run.settings["repeats"] == 3
+
+
 # -- conversations
 
 
@@ -204,6 +233,9 @@ def test_results_of_text_calls_are_paired_by_the_trace(samples: Path, tmp_path: 
     assert steps == {0: 1, 1: 1, 2: 1}
     assert [call.step for call in item.predicted] == [0, 1, 2]
     assert item.issues == []
+    assert item.extra.metadata["events of the trace"] == [
+        {"type": "submit", "payload": {"reason": "finish conversation"}}
+    ]
 
     for kind in ("predictions", "reviews"):
         edit_line(folder, kind, name, 0, lambda line: line["agent_trace"]["events"].clear())
@@ -351,6 +383,29 @@ def test_missing_samples_are_counted(samples: Path, tmp_path: Path) -> None:
     what = "3 of 4 samples of default are missing (3 requests failed). EvalScope leaves them out"
     assert reading.warnings == [what]
     assert [(fact.name, fact.value) for fact in reading.facts] == [("expected_items", 4)]
+
+
+def test_own_metric_is_overall_or_else_the_primary_one(samples: Path) -> None:
+    own_scores = {}
+    for plan in discover([samples / "evalscope"]).plans:
+        items = [record for record in read_items(plan) if isinstance(record, Item)]
+        score = find_own_score(
+            compute_metrics(make_scored_items(items), plan.run),
+            get_importer("evalscope").own_metrics,
+        )
+        assert score is not None
+        own_scores[plan.run.generation] = (score.table.removeprefix("EvalScope: "), score.value)
+    assert own_scores == {
+        "acebench": ("accuracy", 0.3555),
+        "bfcl_v3": ("accuracy", 0.5),
+        "bfcl_v4": ("accuracy", 0.325),
+        "general_fc": ("tool_call_f1", 0.6667),
+        "mcp_atlas": ("pass_rate", 0.5),
+        "tau2_bench": ("accuracy", 0.5),
+        "tau3_bench": ("accuracy", 0.0),
+        "tau_bench": ("accuracy", 0.3333),
+        "toolathlon": ("accuracy", 0.5),
+    }
 
 
 # -- write-back

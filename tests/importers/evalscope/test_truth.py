@@ -13,8 +13,8 @@ from fcreview.importers.evalscope.read import TOLERANCE
 from fcreview.importers.evalscope.reports import list_stated_subsets, read_report
 from fcreview.importers.registry import compute_metrics, discover, read_items
 from fcreview.model.item import ImportIssue, Item
-from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RunPlan
+from tests.importers.evalscope.outputs import get_official_values, make_scored_items
 
 FOLDERS = (
     "acebench",
@@ -41,24 +41,6 @@ def read_plan(plan: RunPlan) -> tuple[list[Item], list[ImportIssue]]:
         elif isinstance(record, ImportIssue):
             issues.append(record)
     return items, issues
-
-
-def get_official_values(item: Item) -> dict[str, Any]:
-    return {each.criterion: each.value for each in item.verdicts if each.source == "official"}
-
-
-def make_scored_items(items: list[Item]) -> list[ScoredItem]:
-    return [
-        ScoredItem(
-            item.id,
-            item.category,
-            item.group,
-            item.official,
-            values=get_official_values(item),
-            metadata=item.extra.metadata,
-        )
-        for item in items
-    ]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

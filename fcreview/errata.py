@@ -392,11 +392,11 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
             n_known += 1
         else:
             conflicts.append(key)
-    rules = tuple(dict.fromkeys([*own.rules, *other.rules]))
 
+    rules = tuple(dict.fromkeys([*own.rules, *other.rules]))
+    n_new_rules = len(rules) - len(own.rules)
     content = None
-    has_new_rules = len(rules) > len(own.rules)
-    if has_new_rules or _list_json_texts(entries) != _list_json_texts(own.entries):
+    if n_new_rules > 0 or _list_json_texts(entries) != _list_json_texts(own.entries):
         authors = _select_distinct(*own.who.split(", "), *other.who.split(", "))
         content = serialize_errata(
             list(entries.values()), rules, max(own.date, other.date), ", ".join(authors)
@@ -405,7 +405,7 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
         content,
         n_new=n_new,
         n_known=n_known,
-        n_new_rules=len(rules) - len(own.rules),
+        n_new_rules=n_new_rules,
         conflicts=tuple(conflicts),
     )
 

@@ -502,7 +502,8 @@ class _Facts:
     def _explain_forgotten_action(self, function_name: str) -> DecisiveStep:
         """Return the reply after the last message in which the user names a value of the action.
 
-        If the user never names a value that the tools know, it is the user's omission.
+        If the user names none, it is the last reply, or the user's omission if the tools know a
+        value.
         """
         user = _UserMessages(self.messages, len(self.messages) + 1, self.collect_descriptions())
         needed_values: list[str] = []
@@ -518,13 +519,18 @@ class _Facts:
             reason = f"The user never states the values that {function_name} needs."
             return DecisiveStep(last_number, kind="user_omission", reason=reason)
 
-        reply_numbers = [number for number, _ in self._list_replies()]
-        step = reply_numbers[-1]
-        if mentions:
-            later_replies = [number for number in reply_numbers if number > max(mentions)]
-            step = later_replies[0] if later_replies else step
+        last_mention = max(mentions, default=len(self.messages))
+        step = self._find_reply_after(last_mention)
         reason = f"{function_name} is never called."
         return DecisiveStep(step, kind="missing_action", reason=reason)
+
+    def _find_reply_after(self, message_number: int) -> int:
+        """Return the number of the first reply after a message; the last reply if none follows."""
+        reply_numbers = [number for number, _ in self._list_replies()]
+        for number in reply_numbers:
+            if number > message_number:
+                return number
+        return reply_numbers[-1]
 
     def _find_rejection_before(self, message_number: int) -> int | None:
         """Return the number of the user's message before a reply, if it rejects a proposal in the

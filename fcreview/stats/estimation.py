@@ -729,18 +729,16 @@ def _estimate_metrics_without_bounds(
     for key, metric in metrics.latest.items():
         if metric.unit not in ESTIMATED_UNITS:
             continue
-        counts = dependencies.count_items(key)
-        method = methods[key]
-        estimate = metrics.estimate(key, method, counts, estimator)
-        if estimate is None and method == "posterior" and metrics.has_both(key):
-            method = _explain_missing_estimate(estimator, settings)
         facts = _MetricFacts(
             automatic=metrics.find_automatic_value(key),
             corrected=metrics.find_reviewed_value(key),
-            counts=counts,
-            method=method,
+            counts=dependencies.count_items(key),
+            method=methods[key],
             criteria=dependencies.find_criteria(key),
         )
+        estimate = metrics.estimate(key, facts.method, facts.counts, estimator)
+        if estimate is None and facts.method == "posterior" and metrics.has_both(key):
+            facts = replace(facts, method=_explain_missing_estimate(estimator, settings))
         yield _build_metric_estimate(metric, facts, estimate, settings)
 
 
@@ -1165,9 +1163,9 @@ def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStr
     """
     model = draws.build_variance_models([goal.key])[goal.key]
     cells_by_stratum = _group_cells_by_stratum(draws, model, goal.sample_index)
-    unreviewed = []
-    for cells in cells_by_stratum.values():
-        unreviewed.append(_list_unreviewed_positions(draws.population, cells))
+    unreviewed = [
+        _list_unreviewed_positions(draws.population, cells) for cells in cells_by_stratum.values()
+    ]
     candidates = _remove_pending_positions(unreviewed, goal.pending)
     n_pending = [
         len(positions) - len(remaining)
@@ -1176,21 +1174,25 @@ def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStr
 
     merged_model = _merge_cells(model, list(cells_by_stratum.values()))
     after_pending = _assume_pending_reviews(merged_model, np.array(n_pending, dtype=np.int64))
-    size = count_needed_reviews(after_pending, goal.half_width)
-    if size is None:
-        # The goal cannot be reached.
-        size = sum(len(positions) for positions in candidates)
-    if goal.max_items is not None:
-        size = min(size, goal.max_items)
+    n_candidates = sum(len(positions) for positions in candidates)
+    size = _choose_extension_size(after_pending, goal, n_candidates)
     if not size:
         return []
 
     counts = allocate_reviews(after_pending, size)
-    strata = []
-    for name, positions, count in zip(cells_by_stratum, candidates, counts, strict=True):
-        if count:
-            strata.append(ExtensionStratum(name, candidates=positions, n_to_draw=int(count)))
-    return strata
+    return [
+        ExtensionStratum(name, candidates=positions, n_to_draw=int(count))
+        for name, positions, count in zip(cells_by_stratum, candidates, counts, strict=True)
+        if count
+    ]
+
+
+def _choose_extension_size(model: VarianceModel, goal: ExtensionGoal, n_candidates: int) -> int:
+    size = count_needed_reviews(model, goal.half_width)
+    if size is None:
+        # The goal cannot be reached.
+        size = n_candidates
+    return size if goal.max_items is None else min(size, goal.max_items)
 
 
 def _list_unreviewed_positions(population: Population, cells: Iterable[int]) -> list[int]:

@@ -5,7 +5,7 @@ that a corrected metric can have when all open disagreements are resolved.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, isfinite, lgamma, log, log1p, sqrt
 from typing import Any
@@ -219,16 +219,9 @@ def _resolve_disagreements(
     if not disputed:
         return item
 
-    verdicts: dict[TargetCriterion, Any] = {}
-    for target_criterion in disputed:
-        automatic = _find_automatic_verdict(item, target_criterion)
-        _, criterion = target_criterion
-        verdict = _choose_extreme_verdict(criterion, automatic, item.metadata, is_best=is_pass)
-        if not is_same_verdict(verdict, automatic):
-            verdicts[target_criterion] = verdict
-
     values = dict(item.values)
     part_verdicts = {(target, criterion): value for target, criterion, value in item.part_verdicts}
+    verdicts = _choose_changed_verdicts(item, disputed, is_best=is_pass)
     for (target, criterion), verdict in verdicts.items():
         if target not in WHOLE_TARGETS:
             part_verdicts[target, criterion] = verdict
@@ -245,6 +238,20 @@ def _resolve_disagreements(
         part_verdicts=[(*about, value) for about, value in part_verdicts.items()],
         overrides=overrides,
     )
+
+
+def _choose_changed_verdicts(
+    item: ScoredItem, disputed: Iterable[TargetCriterion], *, is_best: bool
+) -> dict[TargetCriterion, Any]:
+    """Return the best or worst verdicts, without those that the automatic verdict equals."""
+    verdicts: dict[TargetCriterion, Any] = {}
+    for target_criterion in disputed:
+        automatic = _find_automatic_verdict(item, target_criterion)
+        _, criterion = target_criterion
+        verdict = _choose_extreme_verdict(criterion, automatic, item.metadata, is_best)
+        if not is_same_verdict(verdict, automatic):
+            verdicts[target_criterion] = verdict
+    return verdicts
 
 
 def _find_automatic_verdict(item: ScoredItem, target_criterion: TargetCriterion) -> Any:

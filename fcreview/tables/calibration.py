@@ -146,28 +146,31 @@ def _build_group_row(group: CalibrationGroup) -> Row:
 
 def _build_cell_rows(calibration: Calibration, max_cells: int | None) -> Iterator[Row]:
     """Yield a row for each combination of automatic and human verdict."""
-    source, _ = format_source_and_criterion(calibration)
     shown_cells = list(calibration.cells)
     if max_cells is not None and len(shown_cells) > max_cells:
         shown_cells = sorted(shown_cells, key=lambda cell: -cell.n)[:max_cells]
-
     for cell in shown_cells:
-        automatic = format_verdict(cell.automatic, calibration.criterion)
-        human = format_verdict(cell.human, calibration.criterion)
-        verdicts = f"{source} verdict {automatic}, human verdict {human}"
-        yield _make_row(
-            Cell(f"automatic {automatic}, human {human}", "" if automatic == human else "fail"),
-            n_pairs=cell.n,
-            level=1,
-            items=cell.items,
-            explanation=f"{verdicts}: {cell.n:,} of {calibration.n:,} pairs",
-        )
+        yield _build_cell_row(calibration, cell)
 
     n_omitted = len(calibration.cells) - len(shown_cells)
     if n_omitted:
         n_pairs = calibration.n - sum(cell.n for cell in shown_cells)
         text = format_count(n_omitted, "other pair of verdicts", "other pairs of verdicts")
         yield _make_row(Cell(text, "dim"), n_pairs=n_pairs, level=1)
+
+
+def _build_cell_row(calibration: Calibration, cell: ConfusionCell) -> Row:
+    source, _ = format_source_and_criterion(calibration)
+    automatic = format_verdict(cell.automatic, calibration.criterion)
+    human = format_verdict(cell.human, calibration.criterion)
+    verdicts = f"{source} verdict {automatic}, human verdict {human}"
+    return _make_row(
+        Cell(f"automatic {automatic}, human {human}", "" if automatic == human else "fail"),
+        n_pairs=cell.n,
+        level=1,
+        items=cell.items,
+        explanation=f"{verdicts}: {cell.n:,} of {calibration.n:,} pairs",
+    )
 
 
 def _build_measure_rows(group: CalibrationGroup) -> Iterator[Row]:

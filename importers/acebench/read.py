@@ -49,6 +49,7 @@ from fcreview.importers.common.records import (
     list_objects,
     read_function_docs,
     report_missing_records,
+    set_position,
 )
 from fcreview.importers.common.writeback import JsonObject, check_fix_fields, check_golden_call
 from fcreview.matching.align import align_calls
@@ -125,9 +126,8 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
             yield ImportIssue(file, record.line, what="the result record has no id and was skipped")
             continue
 
-        item = Item(item_id, inputs.category, file=file, line=record.line)
-        item.offset = record.offset
-        item.length = record.length
+        item = Item(item_id, inputs.category, file=file)
+        set_position(item, record)
         if item_id in first_lines:
             item.id = f"{item_id}#{record.line}"
             what = f"{item_id} also occurs in line {first_lines[item_id]}."

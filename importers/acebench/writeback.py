@@ -8,9 +8,9 @@ evaluator's entries (`eval_main.py` and the checkers, revision e6db74b). fcrevie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.acebench.checker import (
     GROUND_TRUTH,
@@ -188,35 +188,55 @@ def _rewrite_score_file(
     line_by_id = _find_entry_lines(content, inputs)
     order = writeback.positions_by_name([item.id for item in items])
     edits = LineEdits(positions=_map_lines_to_positions(line_by_id, order))
-    results = load_results_by_id(inputs.result_file)
-    verdicts: list[bool] = []
-    n_gained_passes = 0
-    for item in items:
-        line = line_by_id.get(item.id)
-        has_failed = item.id in inputs.scored.entries
-        override = writeback.get_item_override(item)
-        verdicts.append(not has_failed if override is None else override)
+    changed_items = _select_changed_items(items, inputs, line_by_id)
+    for item in changed_items.passing:
+        edits.removed.add(line_by_id[item.id])
 
-        loses_pass = override is False and not has_failed
+    results = load_results_by_id(inputs.result_file)
+    for item in changed_items.failing:
         # The file also lists items that passed because they match a later golden answer.
-        if line is not None and (override is True or loses_pass):
-            edits.removed.add(line)
-        if line is not None and override is True:
-            n_gained_passes += 1
-        if loses_pass:
-            entry = make_failure_entry(inputs, item, results.get(item.id, {}))
-            edits.added.append((order[item.id], entry))
-            n_gained_passes -= 1
+        if item.id in line_by_id:
+            edits.removed.add(line_by_id[item.id])
+        entry = make_failure_entry(inputs, item, results.get(item.id, {}))
+        edits.added.append((order[item.id], entry))
 
     new_header = _update_header(
         _find_header(content),
         inputs.category,
         items=items,
-        verdicts=verdicts,
-        n_gained_passes=n_gained_passes,
+        verdicts=[_get_final_verdict(item, inputs) for item in items],
+        n_gained_passes=len(changed_items.passing) - len(changed_items.failing),
     )
     edits.replaced[writeback.find_header_line_number(content)] = new_header
     return writeback.apply_line_edits(content, edits)
+
+
+class _ChangedItems(NamedTuple):
+    passing: list[ScoredItem]
+    """Items with an entry that pass according to their review."""
+    failing: list[ScoredItem]
+    """Items that passed, and fail according to their review."""
+
+
+def _select_changed_items(
+    items: Sequence[ScoredItem], inputs: CategoryInputs, ids_with_entry: Container[str]
+) -> _ChangedItems:
+    changed_items = _ChangedItems([], [])
+    for item in items:
+        override = writeback.get_item_override(item)
+        if override is True and item.id in ids_with_entry:
+            changed_items.passing.append(item)
+        elif override is False and item.id not in inputs.scored.entries:
+            changed_items.failing.append(item)
+    return changed_items
+
+
+def _get_final_verdict(item: ScoredItem, inputs: CategoryInputs) -> bool:
+    """Return whether the item passes according to its review or, without one, to the benchmark."""
+    override = writeback.get_item_override(item)
+    if override is None:
+        return item.id not in inputs.scored.entries
+    return override
 
 
 def _find_entry_lines(content: bytes, inputs: CategoryInputs) -> dict[str, int]:

@@ -7,7 +7,7 @@ can be shown.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -60,6 +60,26 @@ def read_csv_records(path: Path) -> Iterator[CsvRecord | ImportIssue]:
         yield ImportIssue(str(path), None, what=what, severity="error")
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of the file, see `CsvRecord`."""
+
+    line: int
+    offset: int
+    length: int
+    cells: list[str]
+
+    def make_record(self, columns: Sequence[str]) -> CsvRecord:
+        named = {name: cell for name, cell in zip(columns, self.cells, strict=False) if name}
+        return CsvRecord(
+            self.line,
+            offset=self.offset,
+            length=self.length,
+            cells=named,
+            is_regular=len(named) == len(columns) == len(self.cells),
+        )
+
+
 class _CsvFile:
     """Feeds the lines of a file to the CSV parser, and counts their bytes."""
 
@@ -72,41 +92,38 @@ class _CsvFile:
         self._is_terminated = True
 
     def read_records(self) -> Iterator[CsvRecord | ImportIssue]:
-        reader = csv.reader(self._read_lines(), strict=True)
         columns: list[str] | None = None
+        for row in self._read_rows():
+            if isinstance(row, ImportIssue):
+                yield row
+            elif columns is None:
+                columns = row.cells[:MAX_COLUMNS]
+            elif row.cells:  # not a blank line
+                if len(row.cells) != len(columns):
+                    what = f"the record has {len(row.cells)} cells instead of {len(columns)}"
+                    yield self._make_issue(row.line, what, is_error=True)
+                yield row.make_record(columns)
+
+        if not self._is_terminated:
+            what = "the last line is not terminated, so the last record may be cut off"
+            yield self._make_issue(self._n_lines, what)
+
+    def _read_rows(self) -> Iterator[_Row | ImportIssue]:
+        reader = csv.reader(self._read_lines(), strict=True)
         while True:
             line = self._n_lines + 1
             offset = self._offset
             try:
                 cells = next(reader)
             except StopIteration:
-                break
+                return
             except csv.Error as error:
                 what = f"the record is not CSV: {error}"
                 yield self._make_issue(line, what, is_error=True)
                 continue
 
             yield from self._take_problems(line)
-            if columns is None:
-                columns = cells[:MAX_COLUMNS]
-                continue
-            if not cells:  # a blank line
-                continue
-            if len(cells) != len(columns):
-                what = f"the record has {len(cells)} cells instead of {len(columns)}"
-                yield self._make_issue(line, what, is_error=True)
-            named = {name: cell for name, cell in zip(columns, cells, strict=False) if name}
-            yield CsvRecord(
-                line,
-                offset=offset,
-                length=self._offset - offset,
-                cells=named,
-                is_regular=len(named) == len(columns) == len(cells),
-            )
-
-        if not self._is_terminated:
-            what = "the last line is not terminated, so the last record may be cut off"
-            yield self._make_issue(self._n_lines, what)
+            yield _Row(line, offset=offset, length=self._offset - offset, cells=cells)
 
     def _read_lines(self) -> Iterator[str]:
         while raw := self._file.readline(MAX_LINE_BYTES):

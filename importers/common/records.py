@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from fcreview.errors import MALFORMED_DATA
+from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.jsonl import make_excerpt, read_records
 from fcreview.model.item import ImportIssue, Item, Message
 
@@ -108,6 +109,13 @@ def add_issue(
             item.file if file is None else file, line, what=what, item=item.id, severity=severity
         )
     )
+
+
+def set_position(item: Item, record: JsonRecord) -> None:
+    """Set where an item's record is in its file."""
+    item.line = record.line
+    item.offset = record.offset
+    item.length = record.length
 
 
 def fill_safely(item: Item, fill: Callable[[], object]) -> Item:

@@ -20,6 +20,7 @@ from fcreview.importers.common.records import (
     list_objects,
     make_missing_records_issue,
     read_function_docs,
+    set_position,
 )
 from fcreview.importers.complexfuncbench import checker
 from fcreview.importers.complexfuncbench.checker import CallVerdict, GoldenPath
@@ -133,9 +134,8 @@ def _read_result(
 
 
 def _make_item(item_id: str, record: JsonRecord, file: str, sample: JsonObject | None) -> Item:
-    item = Item(item_id, get_domain(record.value["id"]), file=file, line=record.line)
-    item.offset = record.offset
-    item.length = record.length
+    item = Item(item_id, get_domain(record.value["id"]), file=file)
+    set_position(item, record)
     item.prediction_hash = answer_hash(record.value["gen_convs"])
     item.rule_note = NOT_RECOMPUTED_NOTE
     if sample:

@@ -38,6 +38,7 @@ from fcreview.importers.common.records import (
     load_records_by_id,
     read_function_docs,
     report_missing_records,
+    set_position,
     validate_failure_list,
 )
 from fcreview.importers.confetti import checker
@@ -248,9 +249,8 @@ def _read_item(item_id: str, record: JsonRecord, result_file: Path, records: Run
     question = records.questions.get(result["id"], {})
     answer = records.answers.get(result["id"])
     category = RESULT_FILES[result_file.name]
-    item = Item(item_id, category, file=str(result_file), line=record.line)
-    item.offset = record.offset
-    item.length = record.length
+    item = Item(item_id, category, file=str(result_file))
+    set_position(item, record)
     item.prediction_hash = answer_hash(result.get("result"))
     item.golden_hash = answer_hash(answer.get("ground_truth")) if answer else ""
     fill = partial(_fill_item, item, result, question=question, answer=answer, records=records)

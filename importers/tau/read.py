@@ -34,6 +34,7 @@ from fcreview.importers.common.records import (
     is_integer,
     list_objects,
     read_tools,
+    set_position,
     shorten_question,
 )
 from fcreview.importers.tau.checker import (
@@ -327,9 +328,8 @@ def _read_simulation(
     if assigned.issue is not None:
         yield assigned.issue
 
-    item = Item(assigned.item_id, data.domain, group=f"task {task_id}", file=file, line=record.line)
-    item.offset = record.offset
-    item.length = record.length
+    item = Item(assigned.item_id, data.domain, group=f"task {task_id}", file=file)
+    set_position(item, record)
     task = data.tasks.get(task_id)
     _add_golden_hash(item, task_id, data)
     yield fill_safely(item, partial(fill_simulation_item, item, simulation, task, data))

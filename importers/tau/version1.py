@@ -31,6 +31,7 @@ from fcreview.importers.common.records import (
     first_question,
     list_objects,
     read_tools,
+    set_position,
 )
 from fcreview.importers.tau.checker import (
     OWN_FIELD,
@@ -247,9 +248,8 @@ def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -
     entry = record.value
     info = as_object(entry.get("info"))
     group = f"task {entry['task_id']}"
-    item = Item(item_id, environment, group=group, file=str(path), line=record.line)
-    item.offset = record.offset
-    item.length = record.length
+    item = Item(item_id, environment, group=group, file=str(path))
+    set_position(item, record)
     item.prediction_hash = answer_hash(entry.get("traj"))
     item.golden_hash = answer_hash(info["task"]) if "task" in info else ""
     return fill_safely(item, partial(fill_version1_item, item, entry, info))

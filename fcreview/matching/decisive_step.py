@@ -346,24 +346,24 @@ class _Facts:
         return f"{function} was called again with the arguments of an earlier golden action."
 
     def _find_most_similar_action(self, call: Call) -> Call | None:
+        """Return the golden action of the same function with the most equal arguments. Actions that
+        were not done yet come first.
+        """
         given = call.arguments or {}
-
-        def compute_similarity(action_index: int) -> tuple[bool, int]:
-            """Return whether the golden action was not done yet, and its number of arguments
-            equal to the call's.
-            """
-            golden_values = _get_first_accepted_values(self.golden[action_index])
+        best: Call | None = None
+        best_rank = (False, -1)
+        for index, action in enumerate(self.golden):
+            if action.name != call.name:
+                continue
             n_equal = sum(
-                _is_same_argument(value, given.get(name)) for name, value in golden_values.items()
+                _is_same_argument(value, given.get(name))
+                for name, value in _get_first_accepted_values(action).items()
             )
-            return action_index not in self.done, n_equal
-
-        indexes_of_function = [
-            index for index, action in enumerate(self.golden) if action.name == call.name
-        ]
-        if not indexes_of_function:
-            return None
-        return self.golden[max(indexes_of_function, key=compute_similarity)]
+            rank = (index not in self.done, n_equal)
+            if rank > best_rank:
+                best = action
+                best_rank = rank
+        return best
 
     def _find_user_fault(self, write: _Write) -> DecisiveStep | None:
         """Return the step at which the user asked for a wrong call, or None."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fcreview.model.metric import MetricUnit
 from fcreview.model.sanitize import sanitize
@@ -21,7 +21,7 @@ from fcreview.model.wording import (
     format_with_interval,
     get_source_name,
 )
-from fcreview.stats.agreement_ratings import infer_measurement_level, to_label_key
+from fcreview.stats.agreement_ratings import LabelKey, infer_measurement_level, to_label_key
 from fcreview.stats.intervals import compute_wilson_interval
 
 if TYPE_CHECKING:
@@ -477,24 +477,36 @@ def _group_errors(group: VerdictPairGroup, grouping: ErrorGrouping) -> Iterator[
 
 
 def _count_confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:
-    cells: dict[tuple[Any, Any], list[VerdictPair]] = {}
+    """Return a cell for each combination of verdicts: equal verdicts first, and passes first."""
+    pairs_by_labels: dict[_LabelPair, list[VerdictPair]] = {}
     for pair in pairs:
-        cells.setdefault((to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)
+        labels = _LabelPair(to_label_key(pair.automatic), to_label_key(pair.human))
+        pairs_by_labels.setdefault(labels, []).append(pair)
 
-    def get_sort_key(labels: tuple[Any, Any]) -> tuple[bool, bool, str]:
-        texts = [sorted(label) if isinstance(label, frozenset) else label for label in labels]
-        return labels[0] != labels[1], labels[0] != "True", str(texts)
-
-    order = sorted(cells, key=get_sort_key)
-    return tuple(
-        ConfusionCell(
-            members[0].automatic,
-            human=members[0].human,
-            n=len(members),
-            items=_list_item_numbers(members),
+    cells = []
+    for labels in sorted(pairs_by_labels, key=_LabelPair.get_sort_key):
+        equal_pairs = pairs_by_labels[labels]
+        cells.append(
+            ConfusionCell(
+                equal_pairs[0].automatic,
+                human=equal_pairs[0].human,
+                n=len(equal_pairs),
+                items=_list_item_numbers(equal_pairs),
+            )
         )
-        for members in (cells[labels] for labels in order)
-    )
+    return tuple(cells)
+
+
+class _LabelPair(NamedTuple):
+    """Keys of two verdicts, see `to_label_key`."""
+
+    automatic: LabelKey
+    human: LabelKey
+
+    def get_sort_key(self) -> tuple[bool, bool, str]:
+        texts = [sorted(label) if isinstance(label, frozenset) else label for label in self]
+        is_different = self.automatic != self.human
+        return is_different, self.automatic != "True", str(texts)
 
 
 def _list_item_numbers(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:

@@ -50,6 +50,8 @@ BASE_RESULTS_FOLDER = re.compile(r"MT_?\d+")
 LOG_KEYS = {"input", "predict", "label"}
 RESULT_FILE = "MT_res.json"
 """Log of the conversations of one type."""
+CONVERSATION_FILE = "MT_0.json"
+"""Dataset of these conversations, next to the log."""
 BADCASE_FILE = "badcase.csv"
 JUDGE_FLAGS_FILE = "turn_flags_res.json"
 JUDGE_REPLIES_FILE = "LLM_check_response.json"
@@ -189,7 +191,7 @@ def find_runs(
 def _is_companion_file(path: Path) -> bool:
     if path.name.startswith("evaluate_stdout_"):
         return True
-    return path.name in COMPANION_FILES or path.name == "MT_0.json"
+    return path.name in COMPANION_FILES or path.name == CONVERSATION_FILE
 
 
 def _make_flat_plan(
@@ -213,21 +215,21 @@ def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
         detect_language(result_files[0], ""),
         model=model_folder.name,
         path=str(folder),
-        dataset=f"MT_0.json in the folder of each {RESULT_FILE}",
+        dataset=f"{CONVERSATION_FILE} in the folder of each {RESULT_FILE}",
     )
     run.name_parts = _list_names_below(folder, model_folder)
 
-    companions = []
-    datasets = []
-    for result_file in result_files:
-        for name in COMPANION_FILES:
-            if (result_file.parent / name).is_file():
-                companions.append(result_file.parent / name)
-        if (result_file.parent / "MT_0.json").is_file():
-            datasets.append(result_file.parent / "MT_0.json")
-    type_names = [get_dataset_type(path.parent) for path in result_files]
-    reason = f"folders with {RESULT_FILE}: {', '.join(type_names)}"
-    return RunPlan(run, result_files, scores=companions, data=datasets, reason=reason)
+    type_folders = [path.parent for path in result_files]
+    companions = [type_folder / name for type_folder in type_folders for name in COMPANION_FILES]
+    datasets = [type_folder / CONVERSATION_FILE for type_folder in type_folders]
+    type_names = [get_dataset_type(type_folder) for type_folder in type_folders]
+    return RunPlan(
+        run,
+        result_files,
+        scores=[path for path in companions if path.is_file()],
+        data=[path for path in datasets if path.is_file()],
+        reason=f"folders with {RESULT_FILE}: {', '.join(type_names)}",
+    )
 
 
 def _find_model_folder(folder: Path) -> Path:

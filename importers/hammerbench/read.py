@@ -41,6 +41,7 @@ from fcreview.importers.hammerbench.checker import (
     parse_prediction,
 )
 from fcreview.importers.hammerbench.discovery import (
+    CONVERSATION_FILE,
     DATASET_FILE_NAME,
     RESULT_FILE,
     SnapshotKey,
@@ -716,7 +717,7 @@ class AdjacentDataset:
 def load_adjacent_dataset(folder: Path) -> AdjacentDataset:
     """Load `MT_0.json` of a folder. A missing file has no records."""
     issues: list[ImportIssue] = []
-    path = folder / "MT_0.json"
+    path = folder / CONVERSATION_FILE
     records: list[Any] = []
     if path.is_file():
         records = read_json(path, issues, list) or []

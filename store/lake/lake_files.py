@@ -158,18 +158,22 @@ class LocalFiles(LakeFiles):
         return dict(self._iter_file_sizes(self.location, ""))
 
     def _iter_file_sizes(self, folder: str, lake_prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield the path in the lake and the size of each file at and below a folder.
+
+        Hidden and temporary files are left out. Links and folders that do not belong to the lake
+        are not followed.
+        """
         for entry in os.scandir(folder):
             if entry.name.startswith(".") or entry.name.endswith(".tmp"):
                 continue
-            belongs_to_lake = lake_prefix.startswith("_") or entry.name.startswith(_FOLDER_PREFIXES)
-            if entry.is_symlink():
-                if belongs_to_lake:
-                    self._ignored_links.append(lake_prefix + entry.name)
-            elif entry.is_dir():
-                if belongs_to_lake:
-                    yield from self._iter_file_sizes(entry.path, f"{lake_prefix}{entry.name}/")
-            elif entry.is_file():
+            if entry.is_file(follow_symlinks=False):
                 yield lake_prefix + entry.name, entry.stat().st_size
+            # Below a folder such as `_index`, all folders belong to the lake.
+            elif lake_prefix.startswith("_") or entry.name.startswith(_FOLDER_PREFIXES):
+                if entry.is_symlink():
+                    self._ignored_links.append(lake_prefix + entry.name)
+                elif entry.is_dir():
+                    yield from self._iter_file_sizes(entry.path, f"{lake_prefix}{entry.name}/")
 
     def list_ignored_links(self) -> list[str]:
         return sorted(self._ignored_links)

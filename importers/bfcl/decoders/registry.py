@@ -25,9 +25,8 @@ def decode_result(
     """Decode a `result`. Raises Undecodable and WrongFormat.
 
     Args:
-        config: prompt configuration of a format-sensitivity item. Handlers that read calls in other
-        forms than Python
-            syntax ignore it.
+        config: Prompt configuration of a format-sensitivity item. Handlers that read calls in other
+            forms than Python syntax ignore it.
     """
     if config is not None and type(result) is str and decoder.name in FORMAT_SENSITIVITY_CLEANUPS:
         clean = FORMAT_SENSITIVITY_CLEANUPS[decoder.name]

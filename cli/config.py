@@ -117,6 +117,7 @@ def _check_string_table(setting: str, example: str, value: Any) -> dict[str, str
 
 
 def _check_keys(value: Any) -> dict[str, str]:
+    """Check the table `[keys]`. Raises ValueError for a key that cannot be used."""
     keys = _check_string_table("keys", '"item.pass" = "p,y", with the action id in quotes', value)
     if not keys:
         return {}
@@ -167,6 +168,7 @@ class ReviewSettings:
 
 
 def _check_review(value: Any) -> ReviewSettings:
+    """Check the table `[review]`. Raises ValueError for an unknown name or an invalid number."""
     if not isinstance(value, dict) or value.keys() - {"key_guard_ms"}:
         raise ValueError(f"[review] must have lines such as key_guard_ms = {DEFAULT_KEY_GUARD_MS}")
 
@@ -392,6 +394,7 @@ def _build_workspace_key(workspace: Workspace) -> str:
 
 
 def _read_team_entries() -> dict[str, Any]:
+    """Read the team of each workspace. Raises CommandError if the file is damaged."""
     file = _locate_teams_file()
     try:
         entries = json.loads(read_file(file, MAX_TEAMS_BYTES))["workspaces"]

@@ -101,6 +101,7 @@ def _silence_loggers() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _connect(distributed: Any, scheduler: str) -> Iterator[Any]:
+    """Return a context manager with a client of the scheduler. Raises CommandError without one."""
     argument = "scheduler_file" if _is_scheduler_file(scheduler) else "address"
     try:
         client = distributed.Client(**{argument: scheduler}, timeout=CONNECT_SECONDS)
@@ -116,6 +117,7 @@ def _connect(distributed: Any, scheduler: str) -> Iterator[Any]:
 
 
 def _wait_for_part(client: Any, future: Any, number: int, scheduler: str) -> PartOutcome[Any]:
+    """Wait for a part. Raises CommandError if the scheduler is lost, but not if the part fails."""
     try:
         return PartOutcome(number, result=future.result())
     except (Exception, *_CANCELLED) as error:  # another process can raise any kind of exception

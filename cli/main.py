@@ -110,6 +110,7 @@ def run_command_line(arguments: list[str], *, handles_signals: bool = False) -> 
 
 
 def _run_program(arguments: list[str], *, handles_signals: bool) -> None:
+    """Run the command of a command line. Typer ends it with SystemExit."""
     check_memory_and_folder(arguments)
     from fcreview.cli.commands import add_default_command, build_program
 

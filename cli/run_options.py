@@ -98,6 +98,7 @@ def find_runs_without_score(plans: Sequence[RunPlan], verdict_from: str | None) 
 
 
 def _list_configured_options(plan: RunPlan, config: Config) -> dict[ImportOption, str]:
+    """Return the options that the configuration sets and the importer of a run reads."""
     names = _get_importer_options(plan)
     options: dict[ImportOption, str] = {}
     if "scorers" in names and config.scorers:

@@ -206,6 +206,9 @@ class ConnectionLimiter:
         self._close_longest_waiting([each for each in self._connections if not each.is_logged_in])
 
     def _close_longest_waiting(self, connections: list[Connection]) -> bool:
+        """Close the connection that has waited longest for a request. Return False if none is
+        waiting.
+        """
         longest_waiting: Connection | None = None
         earliest = monotonic()
         for connection in connections:
@@ -231,6 +234,7 @@ class ConnectionLimiter:
         connection.abort()
 
     def _report_limit(self, address: str) -> None:
+        """Print how many connections were closed, at most once in a while."""
         self._n_closed[address] += 1
         if monotonic() < self._next_message:
             return

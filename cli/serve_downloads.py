@@ -89,6 +89,9 @@ class DownloadStore:
         return download
 
     def _add(self, key: str, download: Download) -> None:
+        """Offer a download. Only the newest files of an annotator are kept, and a limited number in
+        all.
+        """
         if key in self._downloads:
             return
         self.discard_expired_files()
@@ -189,6 +192,7 @@ async def send_download(request: web.Request, download: Download | None) -> web.
 
 
 async def _send_file(response: web.StreamResponse, descriptor: int, size: int) -> None:
+    """Send a file of a known size. Raises ConnectionResetError if it is shorter."""
     position = 0
     while position < size:
         chunk = await asyncio.to_thread(os.pread, descriptor, CHUNK_BYTES, position)

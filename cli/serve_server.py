@@ -93,6 +93,7 @@ class BrowserServer:
     sessions: set[Session] = field(default_factory=set)
 
     def make_web_app(self) -> web.Application:
+        """Make the application with its pages, files and guards against other origins."""
         app = web.Application(
             middlewares=[self._make_connection_guard(), make_origin_guard(self.allowed)],
             client_max_size=MAX_FORM_BYTES,
@@ -318,6 +319,7 @@ def _remove_unused_socket(path: Path) -> None:
 
 
 def _is_socket_in_use(path: Path) -> bool:
+    """Whether a server accepts connections at the socket, or its state is unknown."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(1)
         try:
@@ -384,6 +386,7 @@ async def run_server(
 
 
 async def _run_until_signal(accepting: Coroutine[None, None, None]) -> None:
+    """Run a coroutine that accepts connections until a signal arrives or it fails."""
     is_stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -58,6 +58,7 @@ class SessionCommand:
         return [sys.executable, "-P", "-m", "fcreview.cli", "open", *self.options]
 
     def build_environment(self, annotator: str, columns: int, rows: int) -> dict[str, str]:
+        """Return the environment of the app for an annotator and a size of the terminal."""
         inherited = {name: self.environment[name] for name in INHERITED if name in self.environment}
         return inherited | {
             "FCREVIEW_ANNOTATOR": annotator,

@@ -89,6 +89,7 @@ class PasswordHash:
 
 
 def _derive_key(password: str, salt: bytes, cost: ScryptCost) -> bytes:
+    """Return the scrypt key of a password."""
     n = 1 << cost.log_n
     # scrypt needs 128 bytes * r * (n + p). OpenSSL refuses a limit that is only as high as that.
     memory_limit = 2 * 128 * cost.r * (n + cost.p)
@@ -235,6 +236,7 @@ def check_private_file(path: Path) -> os.stat_result:
 
 
 def _parse_users(path: Path) -> dict[str, PasswordHash]:
+    """Read the users file. Raises CommandError for a malformed file, name or hash."""
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:

@@ -71,6 +71,7 @@ def _end_command(number: int, frame: FrameType | None) -> None:
 
 
 def _raise_if_possible(_: int, frame: FrameType | None) -> None:
+    """Raise the exception of the received signal, or try again later during an import."""
     number = find_received_signal()
     if number is None:
         return

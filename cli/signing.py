@@ -59,6 +59,7 @@ def build_signing_sheet(session: WorkspaceSession, row: RunRow) -> SigningSheet:
 
 
 def _describe_figure(estimate: MetricEstimate) -> Iterator[str]:
+    """Describe the estimated, the automatic and the corrected value of a metric."""
     if estimate.is_bounds_headline:
         yield f"estimated {format_metric_range(estimate)} (range, because of undecided items)"
     elif estimate.low is None:

@@ -175,6 +175,7 @@ class FileWatcher:
 
 
 def read_file_states(files: Iterable[Path]) -> FileStates:
+    """Return the size and the time of each file. None for a file that does not exist."""
     states: FileStates = {}
     for file in files:
         path = os.fspath(file)
@@ -188,6 +189,7 @@ def read_file_states(files: Iterable[Path]) -> FileStates:
 
 
 def main() -> None:
+    """Import the changes and print the result, for the `FileWatcher` of another process."""
     install_signal_handlers()
     with suppress(OSError):
         os.nice(NICENESS)

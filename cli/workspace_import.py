@@ -680,6 +680,7 @@ def print_missing_datasets(summary: ImportSummary) -> None:
 
 
 def _print_missing_folders(summary: ImportSummary, kind: _FolderKind) -> None:
+    """Print a line for each folder of a kind that no longer exists, with the affected runs."""
     # Runs with the same folder and the same effect share a line.
     names_by_problem: dict[tuple[str, str], list[str]] = {}
     for row in summary.runs:
@@ -708,6 +709,7 @@ def _format_affected_runs(names: Sequence[str]) -> str:
 
 
 def _print_failed_imports(summary: ImportSummary) -> None:
+    """Print the reasons of the first failed imports."""
     reasons = []
     for row in summary.runs:
         if row["status"] == "failed":
@@ -729,6 +731,7 @@ def _find_failure_reason(row: Mapping[str, Any], summary: ImportSummary) -> str:
 
 
 def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
+    """Print the first errata that no longer fit an item."""
     # An erratum that fits several runs has the same issue in each of them.
     problems = set()
     for issue in summary.issues:

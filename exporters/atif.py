@@ -79,6 +79,7 @@ def make_trajectory(detail: ItemDetail) -> JsonObject:
 
 
 def _make_agent(detail: ItemDetail) -> JsonObject:
+    """Make ATIF's description of the agent: its name, version, model and available functions."""
     run = detail.run
     agent: JsonObject = {
         "name": str(run.settings.get("agent") or run.benchmark),
@@ -118,6 +119,7 @@ def _make_fcreview_fields(detail: ItemDetail) -> JsonObject:
 
 
 def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
+    """Make the steps of a conversation, at least one. A tool result is part of a step."""
     steps: list[JsonObject] = []
     steps_by_call_id: dict[str, JsonObject] = {}
     for message in messages:
@@ -132,6 +134,7 @@ def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
 
 
 def _make_step(message: ChatMessage) -> JsonObject:
+    """Make the step of a message that is no tool result."""
     source = STEP_SOURCES.get(message.role, "system")
     is_of_agent = source == "agent"
     step: JsonObject = {"source": source, "message": message.content}
@@ -151,6 +154,7 @@ def _make_step(message: ChatMessage) -> JsonObject:
 
 
 def _make_tool_call(call: Call, call_id: str) -> JsonObject:
+    """Make ATIF's object of a call, also of a call that cannot be decoded."""
     tool_call: JsonObject = {
         "tool_call_id": call_id,
         "function_name": call.name,

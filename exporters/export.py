@@ -207,6 +207,7 @@ def _remove_old_temporary_files(target: Path) -> None:
 
 
 def _is_process_running(process_id: int) -> bool:
+    """Whether a process exists. On doubt, it does, so that its files are not removed."""
     if os.name != "posix":
         return True  # On other systems, os.kill would terminate the process.
     try:
@@ -300,6 +301,7 @@ def export(
 def _export_to_path(
     source: ExportSource, exporter: ExportFormat, path: Path, rules: OverwriteRules
 ) -> None:
+    """Write the complete export to a temporary file or folder, and then rename it to the path."""
     write = exporter.load()
     if exporter.content == "folder":
         with create_output_folder(path, rules) as folder:
@@ -313,6 +315,7 @@ def _export_to_path(
 def _export_to_standard_output(
     source: ExportSource, exporter: ExportFormat, output: ExportOutput
 ) -> None:
+    """Write the export to standard output. Raises FormatError for a format that writes a folder."""
     if exporter.content == "folder":
         raise FormatError(
             f"{exporter.name} writes a folder and cannot be printed to standard output. Use -o"

@@ -182,6 +182,7 @@ class ResolvedFix:
         return Evidence(len(self.rows), self._n_passing_before, tuple(failed_models))
 
     def to_json_object(self, dataset_root: Path) -> dict[str, Any]:
+        """Build the line of `changed.jsonl`. The path of the file is relative to the dataset."""
         return self._identity_fields | {
             "file": self.applied.path.relative_to(dataset_root).as_posix(),
             "old": self.applied.old,
@@ -269,6 +270,7 @@ def _iter_labels_with_fix(source: ExportSource) -> Iterator[Label]:
 
 
 def _group_runs_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
+    """Group the runs of the view that have the same golden answers."""
     datasets: dict[DatasetKey, _DatasetRuns] = {}
     for row in source.runs:
         run = row.info

@@ -113,6 +113,7 @@ REVIEWS_COLUMN = (
 
 
 def write_csv(source: ExportSource, out: Sink) -> None:
+    """Write a row for each label, with its reviews also as JSON in the last column."""
     field_types = source.label_field_types
     out.write(encode_csv([[*field_types, REVIEWS_COLUMN]], "\r\n"))
     for chunk in source.iter_label_chunks():
@@ -185,6 +186,7 @@ def format_csv_cell(value: Any) -> str:
 
 
 def _format_automatic_verdicts(label: Label) -> list[str]:
+    """Format each automatic verdict as `judge gpt-4o fail value_error: reason`."""
     return [
         _format_automatic_verdict(
             label["criterion"],
@@ -323,6 +325,7 @@ def _format_struct_features(field_types: Mapping[str, DuckDBType]) -> Iterator[s
 
 
 def _format_feature_type(field_type: DuckDBType) -> Iterator[str]:
+    """Yield the type of a feature as YAML, as `datasets` expects it in a dataset card."""
     if isinstance(field_type, list):
         inner = field_type[0]
         if isinstance(inner, dict):

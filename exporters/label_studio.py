@@ -129,6 +129,7 @@ def _make_opinion_results(
 def _make_control_result(
     control_name: str, texts: list[str], meta: dict[str, Any]
 ) -> dict[str, Any]:
+    """Make the result of a control, which can be a choice or a text."""
     kind = CONTROL_TYPES.get(control_name, "textarea")
     value_key = "choices" if kind == "choices" else "text"
     return {

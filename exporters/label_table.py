@@ -83,6 +83,7 @@ def _parse_rows(text: str) -> list[list[str]]:
 
 
 def _split_cells(text: str, delimiter: str) -> list[list[str]]:
+    """Split a table into rows of cells. Raises ValueError for a damaged table."""
     former_limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
     try:
         # `newline=""` keeps line breaks in cells as they are.

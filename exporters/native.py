@@ -100,6 +100,7 @@ class _FilesToCopy:
 
 
 def _list_files_to_copy(runs: Sequence[_RewrittenRun]) -> _FilesToCopy:
+    """List the files of all runs, without summaries that no longer fit the scores."""
     # Dictionaries keep each path once, in this order.
     paths: dict[Path, None] = {}
     stale_summaries: dict[Path, None] = {}
@@ -305,6 +306,7 @@ def _find_error_type(opinion: Opinion) -> str | None:
 
 
 def _format_note_text(opinion: Opinion) -> str:
+    """Format a review as the text of a note: `fail · fault: model · too early`."""
     parts = []
     if opinion.verdict is not None:
         parts.append(format_verdict(opinion.verdict, opinion.criterion))

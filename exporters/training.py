@@ -311,6 +311,7 @@ def _group_trials_by_task(questions: Sequence[list[_ReviewedItem]]) -> list[list
 def _set_counts_and_dataset_card(
     source: ExportSource, format_name: str, counts: _RowCounts
 ) -> None:
+    """Set the number of rows and the card of an export, and warn of data from benchmarks."""
     source.counts.clear()
     source.counts["row"] = counts.rows
     if not counts.rows:
@@ -434,6 +435,7 @@ def _is_verdict_agreed(detail: ItemDetail, verdict: bool, min_annotators: int) -
 def _build_reviewed_item(
     detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None
 ) -> _ReviewedItem:
+    """Collect what the rows of an item need: its messages, its golden calls and its reviews."""
     item = detail.item
     run = detail.run
     opinions = [opinion for opinion in detail.opinions if opinion.target == ITEM]
@@ -750,6 +752,7 @@ def _encode_messages(messages: Sequence[ChatMessage], options: TrainingOptions) 
 
 
 def _encode_message(message: ChatMessage, options: TrainingOptions) -> JsonObject:
+    """Encode a message in the format of TRL or OpenAI."""
     encoded: JsonObject = {"role": message.role, "content": message.content}
     if message.role == "tool":
         encoded["name"] = message.name or "tool"
@@ -763,6 +766,7 @@ def _encode_message(message: ChatMessage, options: TrainingOptions) -> JsonObjec
 
 
 def _encode_tool_call(call: Call, call_id: str, options: TrainingOptions) -> JsonObject:
+    """Encode a call in the format of TRL or OpenAI."""
     arguments: Any = to_plain_json(call.arguments)
     if options.flavour == "openai":
         # OpenAI's format has the arguments as a JSON text.

@@ -470,6 +470,7 @@ class LiveReload:
         self._warning = result.warning
 
     async def _show_import(self, result: ReloadResult) -> None:
+        """Open the store of an import, and show it as soon as no key press is handled."""
         await self._wait_until_ready()
         store = await asyncio.to_thread(self._session.open_latest_store)
         try:

@@ -135,6 +135,7 @@ def _build_answers_json(disagreement: Disagreement) -> list[dict[str, Any]]:
 
 
 def _build_automatic_verdicts_json(item: Item, disagreement: Disagreement) -> list[dict[str, Any]]:
+    """Build an object for each automatic verdict on the target of a disagreement."""
     verdicts = []
     for verdict in list_automatic_verdicts(item, disagreement):
         verdicts.append(
@@ -256,6 +257,9 @@ def _format_calls(calls: Sequence[Call]) -> str:
 def _build_label_command(
     detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions
 ) -> str:
+    """Format the command that resolves a disagreement, up to the verdict: `fcreview label ...
+    --verdict ...`.
+    """
     command = ["fcreview", "label", str(options.paths[0]), detail.key.id]
     command += ["--run", str(detail.row.run)]
     if disagreement.target != ITEM:

@@ -130,6 +130,7 @@ def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
 
 
 def _list_event_marks(event: dict[str, Any]) -> list[str]:
+    """List the id of an event and everything unusual about it, such as `queue pilot` or `STALE`."""
     marks = [f"event {_shorten_id(event['event'])}", f"blind: {event['blind']}"]
     if event["queue"]:
         marks.append(f"queue {sanitize(event['queue'])}")

@@ -90,6 +90,7 @@ def parse_share(text: str) -> float:
 
 
 def _print_checks(checks: Sequence[RunCheck]) -> None:
+    """Print the check of each run, and the number of runs with a problem."""
     for run_check in checks:
         emit_lines(format_check_lines(run_check, get_wrap_width()))
         emit()

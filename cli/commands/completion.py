@@ -72,6 +72,7 @@ def _make_completable_command(name: str, typer_command: Any) -> CompletableComma
 
 
 def _format_bash_script(commands: list[CompletableCommand], *, is_zsh: bool = False) -> str:
+    """Format a completion function of bash, which zsh can use too after `bashcompinit`."""
     lines = []
     if is_zsh:
         lines.append("autoload -U +X bashcompinit && bashcompinit")
@@ -97,6 +98,7 @@ def _format_bash_script(commands: list[CompletableCommand], *, is_zsh: bool = Fa
 
 
 def _format_fish_script(commands: list[CompletableCommand]) -> str:
+    """Format a line of fish for each command, and for each of its options and subcommands."""
     lines = []
     for command in commands:
         # The summary stands in single quotes.

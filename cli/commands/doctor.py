@@ -111,12 +111,15 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
 
 def _print_fact(fact: Fact) -> None:
+    """Print a fact as `! missing   maple-8b: the run has no dataset`. `!` marks a problem."""
     mark = "!" if fact["problem"] else " "
     texts = [text for text in (fact["name"], fact["value"]) if text]
     emit(f"{mark} {fact['kind']:<15} {format_cell(': '.join(texts))}")
 
 
 def _collect_workspace_facts(options: WorkspaceOptions) -> list[Fact]:
+    """Report the workspace, its journals and its unsafe files."""
+
     from fcreview.store.workspace import WorkspaceError
 
     try:
@@ -139,7 +142,9 @@ def _collect_cache_facts(options: WorkspaceOptions) -> list[Fact]:
     except WorkspaceError:
         return []
     state = describe_cache_state(workspace)
-    return [_build_fact("cache", state, workspace.decision_cache.name)] if state else []
+    if not state:
+        return []
+    return [_build_fact("cache", state, workspace.decision_cache.name)]
 
 
 def _collect_run_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
@@ -281,6 +286,7 @@ def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
 
 
 def _find_unsafe_file_problem(workspace: Workspace, path: Path) -> str | None:
+    """Return why fcreview does not trust a file of the workspace, or None if it does."""
     try:
         descriptor = workspace.files.open(path)
     except UnsafeFileError as error:
@@ -296,6 +302,7 @@ def _find_unsafe_file_problem(workspace: Workspace, path: Path) -> str | None:
 def _collect_discovered_run_facts(
     discovered: DiscoveredRuns, options: WorkspaceOptions
 ) -> Iterator[Fact]:
+    """Report the runs at the path, their missing files and their import issues."""
     if not discovered.plans:
         yield from _collect_format_facts()
 
@@ -345,6 +352,8 @@ def _describe_plan(plan: RunPlan) -> str:
 def _collect_dataset_facts(
     plan: RunPlan, name: str, options: WorkspaceOptions, remembered: DatasetFolders | None
 ) -> Iterator[Fact]:
+    """Report the dataset of a run, or that it is missing."""
+
     from fcreview.store.importing.source_files import (
         find_folder_without_dataset,
         select_folders_with_dataset,
@@ -368,6 +377,8 @@ def _collect_dataset_facts(
 
 
 def _collect_version_facts() -> Iterator[Fact]:
+    """Report the versions of packages and of Python. A missing optional package is no problem."""
+
     from importlib.metadata import PackageNotFoundError, version
 
     for package in PACKAGES:
@@ -381,6 +392,7 @@ def _collect_version_facts() -> Iterator[Fact]:
 
 
 def _collect_terminal_facts() -> Iterator[Fact]:
+    """Report what the terminal can show, and the environment variables that decide it."""
     size = "unknown, because standard output is not a terminal"
     if sys.stdout.isatty():
         columns, rows = os.get_terminal_size()

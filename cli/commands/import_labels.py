@@ -116,6 +116,8 @@ def _read_reviews_in_runs(
 
 
 def _convert_recorded_reviews(run: Run, item: Item) -> Iterator[ImportedReview]:
+    """Convert the reviews that an item of a log contains to reviews of a label file."""
+
     from fcreview.store.label_import import ImportedReview, normalize_time
 
     key_fields = {
@@ -210,6 +212,7 @@ def _print_import_result(result: LabelImportResult, annotator: str) -> None:
 def _read_reviews(
     session: WorkspaceSession, file: Path, format_name: str
 ) -> list[ImportedReview | InvalidRecord]:
+    """Read the reviews of a file in any of the formats."""
     if format_name == RUN_FORMAT:
         return _read_reviews_in_runs([file], format_name)
     if format_name == NOTES_FORMAT:

@@ -319,6 +319,7 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
 
 
 def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
+    """Parse the value of --verdict on a scale. None without the option. Raises UsageError."""
     if verdict is None:
         return None
     try:
@@ -331,6 +332,8 @@ def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
 
 
 def _check_target(detail: ItemDetail, target: str) -> None:
+    """Raise an error if --target is no address, or if the item has no such part."""
+
     from fcreview.store.label_import import raise_if_target_is_missing
 
     if not is_address(target):
@@ -351,6 +354,7 @@ def _retract_last_review(session: WorkspaceSession, as_json: bool) -> None:
 
 
 def _print_event(event: Event, as_json: bool, *, is_undone: bool = False) -> None:
+    """Print a recorded or undone review as `adjudicated: simple_3 turn:1: correct pass`."""
     if as_json:
         emit_json(event)
         return
@@ -367,6 +371,7 @@ def _print_event(event: Event, as_json: bool, *, is_undone: bool = False) -> Non
 
 
 def _list_event_fields(event: Event) -> list[str]:
+    """List the fields that a review sets, such as `correct pass` or `with a note`."""
     fields = []
     if event.verdict is not None:
         verdict = format_verdict(event.verdict, event.criterion) or "none"

@@ -66,6 +66,11 @@ def _merge_errata_and_rules(workspace: Workspace, other: Workspace) -> Iterator[
 
 
 def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
+    """Add the errata of the other workspace to this one. Raises FcreviewError if a file is damaged.
+
+    If both correct a golden answer differently, this workspace keeps its own correction, and the
+    whole other file is kept under another name.
+    """
     from fcreview.errata import Errata, combine_errata, parse_errata
 
     other_content = read_workspace_file(other, other.errata) or b""
@@ -73,7 +78,6 @@ def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
     own_errata = load_workspace_errata(workspace)
     combined = combine_errata(own_errata or Errata(), other_errata)
 
-    # If the workspaces contradict each other, the other file is kept under another name.
     kept_as = ""
     if combined.conflicts:
         kept_as = f"errata-{other_errata.digest[:8]}.jsonl"
@@ -93,8 +97,10 @@ def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
 
 
 def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
+    """Add the accepted rules of the other workspace that this one does not have."""
     own_rules = load_accepted_rules(workspace)
     other_rules = load_accepted_rules(other)
+    # The dictionary keeps each rule once.
     new_rules = [rule for rule in dict.fromkeys(other_rules) if rule not in own_rules]
     if new_rules:
         save_accepted_rules(workspace, [*own_rules, *new_rules])
@@ -103,6 +109,7 @@ def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
 
 
 def _print_merged_errata(merged: MergedErrata) -> None:
+    """Print how many corrections or rules are new, and which corrections contradict each other."""
     if merged.why:
         print_message(f"fcreview: the {merged.kind} were not merged: {merged.why}")
         return
@@ -197,8 +204,8 @@ def merge(
     elif not other.exists():
         raise CommandError(f"no such file or folder: {other}")
     elif other.is_file():
-        here = locate_workspace(options, create=False)
-        _merge_journal_file(here, other, is_confirmed=yes, as_json=as_json)
+        workspace = locate_workspace(options, create=False)
+        _merge_journal_file(workspace, other, is_confirmed=yes, as_json=as_json)
     else:
         _merge_workspace(options, other, is_confirmed=yes, includes_own=mine, as_json=as_json)
 
@@ -211,16 +218,18 @@ def _merge_workspace(
     includes_own: bool,
     as_json: bool,
 ) -> None:
+    """Merge the journals, queues, errata and rules of another workspace, in this order."""
+
     from fcreview.store.queue_sampling import merge_queues
     from fcreview.store.reviews.journal_merge import plan_journal_merge
     from fcreview.store.reviews.journal_reader import read_events_and_warnings
     from fcreview.store.workspace import find_workspace
 
-    here = locate_workspace(options, create=False)
+    workspace = locate_workspace(options, create=False)
     other = find_workspace(folder, folder, create=False)
     annotator = resolve_annotator(options, load_config())
-    plan = plan_journal_merge(here, other, annotator, include_own=includes_own)
-    _, warnings = read_events_and_warnings(here)
+    plan = plan_journal_merge(workspace, other, annotator, include_own=includes_own)
+    _, warnings = read_events_and_warnings(workspace)
     print_journal_warnings(warnings)
     if not is_confirmed:
         _confirm_new_reviews(plan.list_changed_journals_of_others())
@@ -229,10 +238,10 @@ def _merge_workspace(
     for journal in plan.write():
         _report(journal, _print_merged_journal, as_json=as_json)
         n_merged += 1
-    for queue in merge_queues(here, other):
+    for queue in merge_queues(workspace, other):
         _report(queue, _print_merged_queue, as_json=as_json)
         n_merged += 1
-    for errata in _merge_errata_and_rules(here, other):
+    for errata in _merge_errata_and_rules(workspace, other):
         _report(errata, _print_merged_errata, as_json=as_json)
         n_merged += 1
     if not n_merged and not as_json:
@@ -246,10 +255,12 @@ def _report(merged: T, print_merged: Callable[[T], None], *, as_json: bool) -> N
         print_merged(merged)
 
 
-def _merge_journal_file(here: Workspace, path: Path, *, is_confirmed: bool, as_json: bool) -> None:
+def _merge_journal_file(
+    workspace: Workspace, path: Path, *, is_confirmed: bool, as_json: bool
+) -> None:
     from fcreview.store.reviews.journal_merge import plan_file_merge
 
-    plan = plan_file_merge(here, path)
+    plan = plan_file_merge(workspace, path)
     if not is_confirmed:
         _confirm_new_reviews(plan.list_changed_journals_of_others(), heading="New reviews:")
     for journal in plan.write():
@@ -259,8 +270,8 @@ def _merge_journal_file(here: Workspace, path: Path, *, is_confirmed: bool, as_j
 def _merge_from_team(options: WorkspaceOptions, *, is_confirmed: bool, as_json: bool) -> None:
     from fcreview.store.reviews.journal_merge import plan_team_merge
 
-    here = locate_workspace(options, create=False)
-    plan = plan_team_merge(here, resolve_annotator(options, load_config()))
+    workspace = locate_workspace(options, create=False)
+    plan = plan_team_merge(workspace, resolve_annotator(options, load_config()))
     if not is_confirmed:
         _confirm_new_reviews(plan.list_changed_journals_of_others())
     for journal in plan.write():
@@ -268,11 +279,13 @@ def _merge_from_team(options: WorkspaceOptions, *, is_confirmed: bool, as_json: 
 
 
 def _send_to_team(options: WorkspaceOptions, *, as_json: bool) -> None:
+    """Send the journal of the team's member, and say whose reviews are not sent."""
+
     from fcreview.cli.commands.team import open_team_exchange
     from fcreview.store.reviews.journal_reader import list_journals
 
-    here = locate_workspace(options, create=False)
-    with open_team_exchange(here) as exchange:
+    workspace = locate_workspace(options, create=False)
+    with open_team_exchange(workspace) as exchange:
         exchange.connect()
         n_sent = exchange.push_lines()
         member = exchange.link.annotator
@@ -281,7 +294,7 @@ def _send_to_team(options: WorkspaceOptions, *, as_json: bool) -> None:
     else:
         emit(f"{n_sent:,} sent")
 
-    others = [journal.stem for journal in list_journals(here) if journal.stem != member]
+    others = [journal.stem for journal in list_journals(workspace) if journal.stem != member]
     if others:
         print_message(
             f"fcreview: reviews by {format_cell(', '.join(others))} were not sent. Each member"
@@ -323,6 +336,7 @@ def _confirm_new_reviews(
 
 
 def _print_merged_journal(merged: MergedJournal) -> None:
+    """Print how many events of an annotator are new, and which ones were not merged."""
     annotator = format_cell(merged.annotator)
     new = format_count(merged.new, "new event")
     if merged.adjudications:
@@ -342,6 +356,6 @@ def _print_merged_journal(merged: MergedJournal) -> None:
 def _print_merged_queue(merged: MergedQueue) -> None:
     if merged.state == "unreadable":
         print_message(f"fcreview: {merged.why}")
-    else:
-        names = {"queue": format_cell(merged.queue), "kept_as": format_cell(merged.kept_as)}
-        emit(QUEUE_MESSAGES[merged.state].format(**names))
+        return
+    message = QUEUE_MESSAGES[merged.state]
+    emit(message.format(queue=format_cell(merged.queue), kept_as=format_cell(merged.kept_as)))

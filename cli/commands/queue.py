@@ -354,6 +354,8 @@ VERDICT_FILTER_NOTE = (
 
 
 def _selects_by_verdict(where: str) -> bool:
+    """Whether a filter selects items by verdicts, so that they are no sample of all items."""
+
     from fcreview.store.filters.parser import parse_filter
     from fcreview.store.filters.tokens import FilterError
 
@@ -365,6 +367,8 @@ def _selects_by_verdict(where: str) -> bool:
 
 
 def _publish_queue(workspace: Workspace, queue: QueueFile) -> None:
+    """Send a queue to the team's server, which checks that all its annotators are members."""
+
     from fcreview.cli.commands.team import open_team_exchange
     from fcreview.store.queue_file import check_new_queue_name
     from fcreview.store.team_exchange import publish_queue

@@ -236,10 +236,9 @@ def _discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
 
 
 def _format_official_rate(row: dict[str, Any]) -> str:
-    has_only_judge_verdicts = row["judge_known"] and not (
-        row["official_known"] or row["rule_known"] or row["stated_of"]
-    )
-    if has_only_judge_verdicts:
+    """Format the official pass rate or, if only judges gave verdicts, the pass rate of these."""
+    has_other_verdicts = row["official_known"] or row["rule_known"] or row["stated_of"]
+    if row["judge_known"] and not has_other_verdicts:
         return format_judge_rate(row["judge_pass"], row["judge_known"], row["items"])
     return format_official_rate(
         row["official_pass"],
@@ -253,6 +252,7 @@ def _format_official_rate(row: dict[str, Any]) -> str:
 def _print_import_summary(
     rows: list[dict[str, Any]], issues: list[dict[str, Any]], location: str, seconds: float
 ) -> None:
+    """Print the runs, the choices of importers, the issues by severity, and the totals."""
     if rows:
         _print_run_table(rows)
     _print_choices(rows)
@@ -288,11 +288,12 @@ def _count_issues_of_unchanged_runs(
     rows: list[dict[str, Any]], issues: list[dict[str, Any]]
 ) -> int:
     """Count the issues of runs that were not read again, so that this import does not list them."""
-    n_issues_by_run: dict[int, int] = {
-        row["run"]: row["issues"] for row in rows if row["status"] not in ("imported", "failed")
-    }
-    n_listed = sum(issue.get("run") in n_issues_by_run for issue in issues)
-    return sum(n_issues_by_run.values()) - n_listed
+    n_issues_by_run: dict[int, int] = {}
+    for row in rows:
+        if row["status"] not in ("imported", "failed"):
+            n_issues_by_run[row["run"]] = row["issues"]
+    listed_issues = [issue for issue in issues if issue.get("run") in n_issues_by_run]
+    return sum(n_issues_by_run.values()) - len(listed_issues)
 
 
 def _print_problems(rows: Sequence[dict[str, Any]], command: str) -> None:
@@ -314,6 +315,7 @@ def format_check_command(options: WorkspaceOptions) -> str:
 
 
 def _format_run_cells(row: dict[str, Any]) -> list[str]:
+    """Format the cells of a run. If items have no result, the number of all items follows."""
     n_items = f"{row['items']:,}"
     if row["not_run"] and row["expected_items"]:
         n_items += f" of {row['expected_items']:,}"
@@ -398,10 +400,13 @@ def _get_issue_kind(issue: dict[str, Any]) -> str:
 
 
 def _summarize_issues(issues_of_kind: list[dict[str, Any]]) -> str:
+    """Return the common message of issues: as it is, without ids and numbers, or only its kind."""
+    first_issue = issues_of_kind[0]
     if len({issue["what"] for issue in issues_of_kind}) == 1:
-        return str(issues_of_kind[0]["what"])
-    general = {_mask_ids_and_numbers(issue) for issue in issues_of_kind}
-    return general.pop() if len(general) == 1 else _get_issue_kind(issues_of_kind[0])
+        return str(first_issue["what"])
+    if len({_mask_ids_and_numbers(issue) for issue in issues_of_kind}) == 1:
+        return _mask_ids_and_numbers(first_issue)
+    return _get_issue_kind(first_issue)
 
 
 def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
@@ -438,6 +443,8 @@ _import_lock = threading.Lock()
 
 
 def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
+    """Fetch the counts of verdicts of each run, by run number."""
+
     from fcreview.store.store import Store
 
     with Store.open(workspace) as store:
@@ -457,18 +464,27 @@ def _list_choices(run: Run) -> list[dict[str, Any]]:
 
 
 def _parse_part(text: str | None) -> LakePart:
+    """Parse the value of --part without --dask. Without the option, the part is the whole."""
     from fcreview.store.lake.writer import LakePart
 
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise UsageError(f"--part {text} is invalid. Pass K/N with K from 1 to N, such as 1/4")
-    return LakePart(int(match[1]), int(match[2]))
+    if match is not None:
+        number = int(match[1])
+        n_parts = int(match[2])
+        if 1 <= number <= n_parts:
+            return LakePart(number, n_parts)
+    raise UsageError(f"--part {text} is invalid. Pass K/N with K from 1 to N, such as 1/4")
 
 
 def _parse_part_count(text: str | None) -> int | None:
-    if text is None or re.fullmatch(r"[1-9]\d{0,5}", text):
-        return int(text) if text else None
-    raise UsageError(f"--part {text} is invalid. With --dask, pass the number of parts, such as 16")
+    """Parse the value of --part with --dask, the number of parts. None without the option."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,5}", text):
+        raise UsageError(
+            f"--part {text} is invalid. With --dask, pass the number of parts, such as 16"
+        )
+    return int(text)
 
 
 def _import_part(
@@ -545,11 +561,12 @@ def _check_lake_folder(location: str) -> None:
     folder = Path(location)
     if location.startswith("s3://") or not folder.is_dir():
         return
-    names = [
-        name
-        for name in os.listdir(folder)  # noqa: PTH208
-        if not name.startswith(".") and not name.endswith(".tmp")
-    ]
+
+    names = []
+    for name in os.listdir(folder):  # noqa: PTH208
+        is_temporary = name.startswith(".") or name.endswith(".tmp")
+        if not is_temporary:
+            names.append(name)
     if names and LAKE_FILE not in names:
         raise CommandError(
             f"{location} contains files and is not a lake. Choose an empty folder for the lake"

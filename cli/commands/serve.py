@@ -220,6 +220,7 @@ def _check_serve_options(options: ServeOptions) -> None:
 
 
 def _check_login_options(options: ServeOptions) -> None:
+    """Raise UsageError unless annotators log in in one way: by password or by a proxy's header."""
     header = options.trust_header
     if options.users is None and header is None:
         raise UsageError(NO_LOGIN)
@@ -230,7 +231,9 @@ def _check_login_options(options: ServeOptions) -> None:
 
 
 def _check_socket_options(options: ServeOptions) -> None:
-    if options.host is not None or options.port is not None or options.tls_cert is not None:
+    """Raise UsageError for options of a TCP port beside --socket, or if --url is missing."""
+    listens_on_port = options.host is not None or options.port is not None
+    if listens_on_port or options.tls_cert is not None:
         raise UsageError(
             "--socket has no effect with --host, --port or --tls-cert. Pass only --socket"
         )
@@ -242,6 +245,8 @@ def _check_socket_options(options: ServeOptions) -> None:
 
 
 def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
+    """Start the server, and print its address. Returns when the server has ended."""
+
     from fcreview.cli.serve_login import AllowedOrigins
     from fcreview.cli.serve_server import BrowserServer, ListenAddress, run_server
     from fcreview.cli.serve_session import SessionCommand
@@ -295,6 +300,8 @@ def _list_origins(options: ServeOptions, host: str, port: int) -> list[str]:
 
 
 def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: bool) -> Login:
+    """Build the login by password or, with --trust-header, by a proxy."""
+
     from fcreview.cli.serve_login import HeaderLogin, PasswordLogin
     from fcreview.cli.serve_users import UsersFile
 
@@ -315,6 +322,9 @@ def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: boo
 
 
 def _read_proxy_secret(options: ServeOptions) -> str | None:
+    """Return the secret that the proxy sends, or None if there is none. Raises UsageError for a
+    secret that is too short, and CommandError for a file that other users can read.
+    """
     from fcreview.cli.serve_users import check_private_file
 
     if options.secret_file is None:
@@ -328,6 +338,7 @@ def _read_proxy_secret(options: ServeOptions) -> str | None:
 
 
 def _load_certificate(options: ServeOptions) -> ssl.SSLContext | None:
+    """Load the certificate of --tls-cert. None without the option: the server has no TLS."""
     if options.tls_cert is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -254,8 +254,8 @@ def join_team(
     from fcreview.store.team_exchange import TeamLink
     from fcreview.store.team_server import parse_server_url
 
-    here = _locate_workspace(path, workspace)
-    warn_of_ignored_team_files(here)
+    team_workspace = _locate_workspace(path, workspace)
+    warn_of_ignored_team_files(team_workspace)
     address = parse_server_url(url)
     with _connect_or_ask_password(address) as server:
         member = server.fetch_membership()
@@ -268,7 +268,7 @@ def join_team(
                 "fcreview: password changed. For unattended use, add it to ~/.pgpass:"
                 f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
             )
-    save_team_link(here, link)
+    save_team_link(team_workspace, link)
 
     emit(
         f"joined {link.project} as {format_cell(link.annotator)} ({member.role}) · reveal rule:"
@@ -295,6 +295,7 @@ def _connect_or_ask_password(address: ServerAddress) -> TeamServer:
 
 
 def _ask_new_password() -> str:
+    """Ask for a new password, or read it from the environment. Raises CommandError if short."""
     password = os.environ.get(NEW_PASSWORD, "")
     if not password and sys.stdin.isatty():
         password = typer.prompt(
@@ -316,9 +317,11 @@ def leave_team(path: PathArgument = Path(), workspace: WorkspaceOption = None) -
 
     Example: fcreview team leave runs/gpt4o
     """
-    here = _locate_workspace(path, workspace)
-    if not remove_team_link(here):
-        raise CommandError(f"{here.root} belongs to no team, so there is nothing to leave")
+    team_workspace = _locate_workspace(path, workspace)
+    if not remove_team_link(team_workspace):
+        raise CommandError(
+            f"{team_workspace.root} belongs to no team, so there is nothing to leave"
+        )
     emit("You have left the team. All reviews stay in the workspace.")
 
 
@@ -337,11 +340,11 @@ def fetch_reviews(path: PathArgument = Path(), workspace: WorkspaceOption = None
 
     Example: fcreview team pull runs/gpt4o
     """
-    here = _locate_workspace(path, workspace)
-    with open_team_exchange(here) as exchange:
+    team_workspace = _locate_workspace(path, workspace)
+    with open_team_exchange(team_workspace) as exchange:
         server = exchange.connect()
         received = exchange.pull_lines()
-        _fetch_queues(server, here)
+        _fetch_queues(server, team_workspace)
         _print_sync_counts(exchange, received=received)
 
 
@@ -356,12 +359,12 @@ def sync_reviews(
 
     Example: fcreview team sync runs/gpt4o --watch
     """
-    here = _locate_workspace(path, workspace)
-    with open_team_exchange(here) as exchange:
+    team_workspace = _locate_workspace(path, workspace)
+    with open_team_exchange(team_workspace) as exchange:
         if watch:
-            _sync_until_interrupted(exchange, here)
+            _sync_until_interrupted(exchange, team_workspace)
         else:
-            sent, received = _sync_once(exchange, here)
+            sent, received = _sync_once(exchange, team_workspace)
             _print_sync_counts(exchange, sent, received)
 
 
@@ -410,11 +413,11 @@ def show_team_status(
 
     Example: fcreview team status runs/gpt4o
     """
-    here = _locate_workspace(path, workspace)
-    with open_team_exchange(here) as exchange:
+    team_workspace = _locate_workspace(path, workspace)
+    with open_team_exchange(team_workspace) as exchange:
         server = exchange.connect()
         n_unsent = exchange.outbox.count_unsent_lines()
-        problems = _list_team_problems(exchange, server, here)
+        problems = _list_team_problems(exchange, server, team_workspace)
         members = server.fetch_members()
         link = exchange.link
         own_membership = server.fetch_membership()
@@ -501,6 +504,7 @@ def _fetch_queues(server: TeamServer, workspace: Workspace) -> None:
 def _print_sync_counts(
     exchange: Exchange, sent: int | None = None, received: int | None = None
 ) -> None:
+    """Print how many reviews were sent and received, why the server refused some, and warnings."""
     counts = []
     if sent is not None:
         counts.append(f"{sent:,} sent")

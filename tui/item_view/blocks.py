@@ -312,6 +312,7 @@ class CallOrder:
 
 
 def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
+    """Compare the order of the predicted calls of a turn with the order of its golden calls."""
     n_golden = 0
     number_by_golden_index: dict[int, int] = {}
     predicted_indexes = []

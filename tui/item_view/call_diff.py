@@ -404,6 +404,7 @@ def _side_by_side_lines(
     predicted_spans: list[Span],
     widths: Columns,
 ) -> list[Line]:
+    """Render both values in columns. The state and the name stand before the first row."""
     golden = _wrapped_golden_value(row, golden_rows, predicted_spans)
     predicted = _wrapped_predicted_value(row, predicted_rows, predicted_spans)
     golden_lines = golden.styled_rows(strip_row_ends=True)
@@ -440,6 +441,7 @@ def _state_and_name(row: ArgumentRow, widths: Columns) -> Line:
 def _wrapped_golden_value(
     row: ArgumentRow, rows: list[str], predicted_spans: Sequence[Span]
 ) -> _WrappedValue:
+    """Return the golden value for its column or, if it is missing, a label that says so."""
     label = missing_golden_label(row)
     if label:
         return _WrappedValue([label], "dim")
@@ -454,6 +456,7 @@ def _wrapped_golden_value(
 def _wrapped_predicted_value(
     row: ArgumentRow, rows: list[str], predicted_spans: Sequence[Span]
 ) -> _WrappedValue:
+    """Return the predicted value for its column or, if it is missing, a label that says so."""
     label = missing_predicted_label(row)
     if label:
         return _WrappedValue([label], "dim")
@@ -515,6 +518,7 @@ def _stacked_lines(row: ArgumentRow, predicted_spans: list[Span], cells: int) ->
 def _stacked_golden_lines(
     row: ArgumentRow, golden: str, position: int, value_cells: int
 ) -> list[Line]:
+    """Return the part of the golden value around its first difference, with a label."""
     missing_label = missing_golden_label(row)
     window = cut_text_around(golden, position, value_cells * STACKED_ROWS)
     is_dim = row.state == "=" or missing_label != ""
@@ -525,6 +529,7 @@ def _stacked_golden_lines(
 def _stacked_predicted_lines(
     row: ArgumentRow, predicted: str, position: int, value_cells: int, spans: Sequence[Span]
 ) -> list[Line]:
+    """Return the part of the predicted value around its first difference, with a label."""
     missing_label = missing_predicted_label(row)
     window = cut_text_around(predicted, position, value_cells * STACKED_ROWS)
     is_dim = row.state == "=" or missing_label != ""

@@ -168,6 +168,7 @@ def pair_blocks(
 
 
 def _prepare_pair(indexed: IndexedItem, pair: CallPair, pair_index: int) -> _ShownPair:
+    """Collect the calls of a pair and the texts of its heading."""
     golden, predicted = indexed.golden_and_predicted_call(pair)
     step_labels = []
     if predicted is not None and indexed.has_several_steps(pair.turn):
@@ -186,6 +187,7 @@ def _prepare_pair(indexed: IndexedItem, pair: CallPair, pair_index: int) -> _Sho
 def _pair_heading_block(
     indexed: IndexedItem, shown: _ShownPair, render_lines: LineRenderer, *, folded: bool
 ) -> Block:
+    """Return the block with the heading of a pair, to which verdicts on the call apply."""
     golden = shown.golden
     predicted = shown.predicted
     return Block(
@@ -206,6 +208,7 @@ def _pair_heading_block(
 
 
 def _folded_pair_block(indexed: IndexedItem, shown: _ShownPair) -> Block:
+    """Return the block of a folded pair, which is one line."""
     ending = LineBuilder()
     for remark in shown.remarks:
         ending.add(f" · {remark}", "warn")
@@ -253,6 +256,7 @@ def _unfolded_pair_heading_block(
     column_widths: Callable[[int], Columns],
     options: DisplayOptions,
 ) -> Block:
+    """Return the heading of an unfolded pair, with undecoded calls and column headings."""
     # A frame shows position and steps at its bottom, other headings show them in their line.
     position = format_pair_position(shown.pair, shown.call_label)
     heading_position = "" if options.frames else position
@@ -315,6 +319,7 @@ class PairTable:
 
 
 def _pair_table(indexed: IndexedItem, shown: _ShownPair, options: DisplayOptions) -> PairTable:
+    """Return the arguments of a pair, or the raw text of a call that could not be decoded."""
     pair = shown.pair
     golden = shown.golden
     predicted = shown.predicted
@@ -427,6 +432,7 @@ def _renamed_function_remarks(pair: CallPair, predicted: Call) -> list[str]:
 def _pair_argument_rows(
     pair: CallPair, golden: Call | None, predicted: Call | None
 ) -> list[ArgumentRow]:
+    """Return a row for each argument of a pair."""
     rows = []
     for row in build_argument_rows(golden, predicted, pair.diff):
         is_function_name = not row.path
@@ -457,6 +463,7 @@ def argument_block(
     title: str,
     target: str | None = None,
 ) -> Block:
+    """Return the block of an argument, which the reader can open to see both values in full."""
     return Block(
         key,
         lambda cells: argument_lines(row, column_widths(cells)),

@@ -257,6 +257,7 @@ def _metadata_heading_block(
 
 
 def _metadata_heading(detail: ItemDetail, cells: int, *, folded: bool, has_fields: bool) -> Line:
+    """Return the heading of the metadata: the facts about the item on one line."""
     (summary,) = item_facts_lines(detail, max(cells - METADATA_LABEL_CELLS, 1))
     line = LineBuilder()
     if has_fields:
@@ -270,6 +271,7 @@ def _metadata_heading(detail: ItemDetail, cells: int, *, folded: bool, has_field
 
 
 def _metadata_field_block(name: str, value: Any, name_cells: int, options: DisplayOptions) -> Block:
+    """Return the block of a metadata field. A long value is opened in the pager."""
     rounded = round_numbers(value)
     if isinstance(rounded, str):
         text = rounded
@@ -438,6 +440,7 @@ def _format_position(item_index: int | None, n_items: int) -> str:
 
 
 def _list_header_verdicts(detail: ItemDetail, *, hide_verdicts: bool) -> list[_HeaderVerdict]:
+    """Return the verdicts of the header, from the official one to those of annotators."""
     row = detail.row
     is_judged = any(verdict.source == "judge" for verdict in detail.item.verdicts)
     has_judge = row.judge is not None or is_judged
@@ -465,6 +468,7 @@ def _automatic_header_verdict(
     is_hidden: bool = False,
     is_of_missing_judge: bool = False,
 ) -> _HeaderVerdict:
+    """Return a verdict of the header in both of its forms. Blind review hides its value."""
     if is_hidden:
         badge: StyledText = (HIDDEN, "dim")
         symbol: StyledText = (HIDDEN, "dim")
@@ -715,6 +719,7 @@ def _find_last_message_index(blocks: Sequence[Block], max_number: int) -> int | 
 
 
 def _decisive_step_note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:
+    """Render the note on the decisive step: who marked it, and the reason of the guess."""
     is_guess = mark.message_number == mark.guessed_number
     source = _describe_mark_source(mark, confirm_key, is_guess=is_guess)
     text = sanitize(f" · message {mark.message_number} · {source}")

@@ -376,6 +376,7 @@ class FunctionDocsSource:
         return None
 
     def _render_sections(self, cells: int) -> list[DocsSection]:
+        """Render the docs of the functions, each below its name."""
         argument = self.shown.argument
         available_names = _function_names(self.functions)
         sections: list[DocsSection] = []
@@ -424,6 +425,7 @@ def call_docs_blocks(
 
 
 def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptions) -> Block:
+    """Return the block with the docs of a function, which the reader can open in full."""
     function = find_function(indexed.item.functions, name)
     available = _function_names(indexed.item.functions)
     return Block(
@@ -636,6 +638,7 @@ def _function_blocks(
 
 
 def _list_called_functions_first(indexed: IndexedItem) -> list[_AvailableFunction]:
+    """Return the available functions, first those that the golden answer or the model calls."""
     item = indexed.item
     golden_names = {_dots_to_underscores(call.name) for call in item.golden}
     predicted_names = {_dots_to_underscores(call.name) for call in item.predicted if call.name}
@@ -786,6 +789,7 @@ def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, fol
 
 
 def _function_names_lines(names: Sequence[str], cells: int) -> list[Line]:
+    """Render the names of functions in at most `NAME_ROWS` rows."""
     joined_names = ", ".join(sanitize(name) for name in names)
     text = f"{len(names)} more functions: {joined_names}"
     text_cells = cells - 2  # without the indentation

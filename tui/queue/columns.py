@@ -635,6 +635,7 @@ def _make_column_cell(
     width: int,
     short_names: Mapping[str, str],
 ) -> StyledText:
+    """Return the cell of a column other than the difference, padded to its width."""
     match column_name:
         case "item":
             return pad(_shorten_name(row.id, width, short_names), width), ""

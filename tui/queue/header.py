@@ -162,6 +162,7 @@ def list_queue_breadcrumbs(
 
 
 def _name_queue_content(view: View, filter_text: str, search_text: str) -> str:
+    """Return a short name of the items in the queue for the path in the top line."""
     if filter_text == FAILING_FILTER and not search_text:
         return "failures"
     if filter_text:

@@ -553,6 +553,7 @@ def lay_out_table(
 def _lay_out_row(
     columns: Sequence[TextColumn], row: Sequence[StyledText], widths: Sequence[int]
 ) -> Line:
+    """Shorten, align and style the cells of a row."""
     texts = []
     styles = []
     for column, (text, style), width in zip(columns, row, widths, strict=True):

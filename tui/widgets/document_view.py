@@ -216,6 +216,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             self.refresh(*changed_rows)
 
     def _fit_to_size(self) -> None:
+        """Lay out and render the document again after the size has changed."""
         self._drawn_size = self.size
         if self.document_layout is not None:
             self.document_layout.resize(self.cells, max(self.size.height, 1))
@@ -238,6 +239,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         return strips + [blank] * (n_free_rows - len(footer)) + footer
 
     def _render_document_strips(self) -> list[Strip]:
+        """Render the visible rows of the document. The cursor stands before the first row of a
+        block.
+        """
         layout = self.document_layout
         if layout is None:
             return []

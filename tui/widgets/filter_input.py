@@ -317,6 +317,7 @@ class FilterLine(Vertical):
         line.cursor_position = cursor
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Save the filter under the typed name, or apply the filter or search."""
         event.stop()
         text = event.value.strip()
         if self._filter_to_save is not None:
@@ -421,6 +422,7 @@ class FilterLine(Vertical):
         self._set_prompt(f"save as {SAVED_FILTER_PREFIX}", "", self.NAME_HINT)
 
     def _save_filter(self, name: str, text: str) -> None:
+        """Save a filter. To replace another one of this name, the annotator submits twice."""
         bare = name.removeprefix(SAVED_FILTER_PREFIX)
         if bare in self._filters.saved_filters and self._name_to_replace != bare:
             self._name_to_replace = bare

@@ -209,8 +209,9 @@ class ItemText(DocumentView):
             self.reveal(first_index, keep_previous=True)
 
     def _footer_lines(self, block_key: str, free_rows: int) -> Sequence[Line]:
+        """Return the lines below the document: panels, or docs of the function at the cursor."""
         if self.required_cursor.options.panels:
-            return self._context_panels(free_rows - 1)
+            return self._context_panels(free_rows)
         if self.has_docs_column:
             return ()
         return docs_footer_lines(
@@ -227,17 +228,18 @@ class ItemText(DocumentView):
         """
         detail = self.required_cursor.detail
         lines: list[Line] = []
+        max_rows = free_rows - 1  # the last row stays blank
 
         shows_docs_elsewhere = self.has_docs_column or self.required_cursor.options.docs_choice
         if not shows_docs_elsewhere:
             lines += docs_panel_lines(
-                detail.item.functions, self.functions_at_cursor, self.cells, free_rows
+                detail.item.functions, self.functions_at_cursor, self.cells, max_rows
             )
         if self._other_runs_item == detail.row.item:
-            free_rows_below = free_rows - len(lines)
-            lines += other_runs_panel_lines(self._other_runs, self.cells, free_rows_below)
+            max_rows_below = max_rows - len(lines)
+            lines += other_runs_panel_lines(self._other_runs, self.cells, max_rows_below)
 
-        n_blank_lines = free_rows + 1 - len(lines)
+        n_blank_lines = free_rows - len(lines)
         return lines + [BLANK_LINE] * n_blank_lines
 
     def show_other_runs(self, item_number: int, rows: Sequence[QueueRow]) -> None:
@@ -442,7 +444,8 @@ class ItemBody(Horizontal):
 
     def _draw_docs(self) -> None:
         """Draw the docs of the functions at the cursor, unless they are already drawn."""
-        if not self._show_docs_if_they_fit() or self._text.document_cursor is None:
+        is_shown = self._show_docs_if_they_fit()
+        if not is_shown or self._text.document_cursor is None:
             return
 
         available = self._text.document_cursor.detail.item.functions

@@ -377,6 +377,7 @@ class QueueList(LineList):
         return short_names
 
     def move_cursor(self, index: int) -> None:
+        """Move the cursor, and request the rows near it."""
         old_window = self.cursor // WINDOW
         super().move_cursor(index)
         if self.cursor // WINDOW != old_window:

@@ -112,13 +112,12 @@ class PaletteCommand:
         if shown_argument:
             text += f" {shown_argument}"
 
-        colour = get_style("dim").color
-        # Textual's `dim` is too faint in some themes
-        dim = colour.name if colour is not None else "dim"
+        dim = _find_dim_colour()
         content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}")
         content = content.stylize(dim, 0, KIND_CELLS)
         content = content.stylize("bold", KIND_CELLS, len(prefix))
         content = content.stylize(dim, len(text))
+        # The match is of the whole label, of which the line may show only the beginning.
         label_end = len(prefix) + len(label)
         for position in match.positions:
             start = len(prefix) + position
@@ -126,6 +125,12 @@ class PaletteCommand:
 
         run = partial(self.run, argument) if self.argument else self.run
         return Hit(score, content, cast("IgnoreReturnCallbackType", run), text=self.label)
+
+
+def _find_dim_colour() -> str:
+    """Return the colour of dim text. Textual's own `dim` is too faint in some themes."""
+    colour = get_style("dim").color
+    return colour.name if colour is not None else "dim"
 
 
 def make_unavailable_command(

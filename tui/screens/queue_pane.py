@@ -556,15 +556,14 @@ class QueuePane(Vertical):
         if named_item is not None and cursor.item is None:
             message = f"No item has the id {named_item}"
         self._show_page(page, message)
+        self._open_requested_item(page, named_item=cursor.item if named_item is not None else None)
 
-        item_to_open = None
-        if self.opens_unreviewed:
-            item_to_open = page.unreviewed
-        elif named_item is not None:
-            item_to_open = cursor.item
+    def _open_requested_item(self, page: QueuePage, *, named_item: int | None) -> None:
+        """Open the first unreviewed item if that was requested, or the item named by the user."""
+        item = page.unreviewed if self.opens_unreviewed else named_item
         self.opens_unreviewed = False
-        if item_to_open is not None:
-            self.post_message(self.ItemFound(item_to_open))
+        if item is not None:
+            self.post_message(self.ItemFound(item))
 
     def _show_page(self, page: QueuePage, message: str) -> None:
         self._message = message

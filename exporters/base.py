@@ -279,6 +279,12 @@ FORMATS = (
         load=_make_lazy_import("atif.write_trajectories"),
     ),
     ExportFormat(
+        "generic",
+        help="items in the generic format: messages, calls, results, tools and golden calls",
+        content="folder",
+        load=_make_lazy_import("generic.write_runs"),
+    ),
+    ExportFormat(
         "sft",
         help="training data: conversations that annotators passed or corrected, for TRL or OpenAI",
         content="json",

@@ -95,8 +95,8 @@ def export(
 
     A label is a row for one target (an item, a turn or a call), with the verdict of each source,
     the reviews of each annotator and the effective verdict. Other formats write corrected runs
-    (native), corrected golden answers (golden-patch), trajectories (atif) or training data (sft,
-    preference). docs/export.md describes them.
+    (native), corrected golden answers (golden-patch), conversations (generic, atif) or training
+    data (sft, preference). docs/export.md describes them.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from fcreview.importers.common.golden_comparison import compare_with_golden_calls
 from fcreview.importers.common.incidents import apply_incident, flag_judge_failure
@@ -34,11 +34,24 @@ from fcreview.importers.common.records import (
     read_tools,
 )
 from fcreview.importers.dialects.conversation import ParsedConversation
-from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT, is_message
+from fcreview.importers.dialects.detection import (
+    OPENAI_CHAT,
+    READ_LIKE_OPENAI_CHAT,
+    is_message,
+)
 from fcreview.importers.dialects.read import read_conversation
 from fcreview.importers.dialects.to_item import fill_conversation
+from fcreview.importers.generic_format.chat_message import (
+    ChatMessage,
+    FunctionCall,
+    StrictModel,
+)
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.incidents import find_line_incident
+from fcreview.importers.generic_format.placed_messages import (
+    fill_placed_messages,
+    has_placed_messages,
+)
 from fcreview.importers.generic_format.whole_conversation import read_whole_conversation
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.address import ADDRESS_FORMS, ITEM
@@ -49,16 +62,12 @@ from fcreview.model.item import (
     Item,
     Verdict,
 )
-from fcreview.model.json_value import answer_hash, to_plain_json
+from fcreview.model.json_value import answer_hash, parse_accepted_values, to_plain_json
 from fcreview.model.review import CORRECT
 from fcreview.run_plan import RunPlan
 
 
-class _StrictModel(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Header(_StrictModel):
+class Header(StrictModel):
     """Optional first line, with data that applies to all records."""
 
     fcreview: Literal[1] = Field(description="Version of this format.")
@@ -73,60 +82,35 @@ class Header(_StrictModel):
     )
 
 
-class FunctionCall(BaseModel):
-    """A function call in the OpenAI chat format."""
-
-    name: str
-    arguments: dict[str, JsonValue] | str = Field(
-        {}, description="A JSON object, or a string that contains one."
-    )
-
-
-class ToolCall(BaseModel):
-    """A tool call in the OpenAI chat format."""
-
-    model_config = ConfigDict(extra="allow")
-
-    id: str | None = None
-    type: str = "function"
-    function: FunctionCall
-
-
-class ChatMessage(BaseModel):
-    """A message in the OpenAI chat format."""
-
-    model_config = ConfigDict(extra="allow")
-
-    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[dict[str, JsonValue]] | None = None
-    name: str | None = None
-    tool_calls: list[ToolCall] | None = None
-    tool_call_id: str | None = None
-
-
-class Alternatives(_StrictModel):
+class Alternatives(StrictModel):
     """The accepted values of a golden argument, if there are several or it is optional."""
 
     any_of: list[JsonValue]
     optional: bool = Field(False, description="Whether the argument may be omitted.")
+    nested: bool = Field(
+        False,
+        description='Whether each object {"fields": {NAME: {"any_of": [...]}}} in `any_of`, at any'
+        " depth, lists the accepted values of its fields.",
+    )
 
 
-class GoldenCall(_StrictModel):
+class GoldenCall(StrictModel):
     """A call of the golden answer."""
 
     name: str
-    arguments: dict[str, Annotated[Alternatives | JsonValue, Field(union_mode="left_to_right")]] = (
-        Field(
-            {},
-            description='Argument name -> accepted value, or {"any_of": [...], "optional": false}.',
-        )
+    arguments: (
+        dict[str, Annotated[Alternatives | JsonValue, Field(union_mode="left_to_right")]] | None
+    ) = Field(
+        {},
+        description='Argument name -> accepted value, or {"any_of": [...], "optional": false}.'
+        " Null if the golden call could not be decoded.",
     )
     turn: int = Field(
         0, ge=0, description="Number of the turn, from 0. Each turn begins with a user message."
     )
 
 
-class PredictedCall(_StrictModel):
+class PredictedCall(StrictModel):
     """A call by the model."""
 
     name: str
@@ -137,7 +121,7 @@ class PredictedCall(_StrictModel):
     step: int = Field(0, ge=0, description="Number of the model's step in the turn, from 0.")
 
 
-class RecordVerdict(_StrictModel):
+class RecordVerdict(StrictModel):
     """A verdict on the item or one of its parts."""
 
     source: Literal["official", "rule", "judge"] = Field(
@@ -160,7 +144,7 @@ class RecordVerdict(_StrictModel):
     )
 
 
-class Record(_StrictModel):
+class Record(StrictModel):
     """One item: a test case with the model's answer."""
 
     id: str
@@ -181,7 +165,7 @@ class Record(_StrictModel):
         None, description="Calls by the model. Default: the tool_calls of the assistant messages."
     )
     ordered: bool = Field(False, description="Whether the calls must be in the golden order.")
-    verdicts: list[RecordVerdict] = []
+    verdicts: list[RecordVerdict] = Field([])
     tokens_in: int | None = None
     tokens_out: int | None = None
     latency: float | None = Field(None, description="Duration of the reply in seconds.")
@@ -295,6 +279,8 @@ class _SourceRecord:
     written_messages: list[Any]
     is_in_schema: bool
     """Whether the messages match the schema. Then `record` contains them."""
+    is_placed: bool = False
+    """Whether the messages state their turns and steps."""
 
 
 def _read_record_or_header(line: JsonRecord) -> _SourceRecord | None:
@@ -319,6 +305,10 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
     value = convert_chat_log_line(line.value, line.line)
     fields = as_object(value)
     messages = as_list(fields.get("messages"))
+    if has_placed_messages(messages):
+        record = Record.model_validate(value)
+        no_conversation = ParsedConversation(OPENAI_CHAT)
+        return _SourceRecord(record, no_conversation, messages, is_in_schema=True, is_placed=True)
     conversation = read_conversation({"messages": messages, "tools": fields.get("tools")})
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
     if messages and not is_in_schema:
@@ -364,7 +354,10 @@ def _report_validation_errors(
 
 def _fill_item(item: Item, source: _SourceRecord) -> None:
     record = source.record
-    fill_conversation(item, source.conversation)
+    if source.is_placed:
+        fill_placed_messages(item, record.messages)
+    else:
+        fill_conversation(item, source.conversation)
     if source.is_in_schema:
         item.functions = read_tools(record.tools)
     else:
@@ -433,16 +426,21 @@ def _number_calls_in_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
 def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
     calls = []
     for index, call in _number_calls_in_turns(golden_calls):
-        accepted = {name: _parse_accepted(value) for name, value in call.arguments.items()}
-        calls.append(
-            Call("golden", call.name, arguments=accepted, turn=call.turn, step=0, index=index)
-        )
+        golden = Call("golden", call.name, arguments=None, turn=call.turn, step=0, index=index)
+        if call.arguments is not None:
+            golden.arguments = {
+                name: _parse_accepted(value) for name, value in call.arguments.items()
+            }
+        calls.append(golden)
     return calls
 
 
 def _parse_accepted(value: Any) -> AcceptedValues:
     """Return the accepted values of a golden argument: alternatives, or a single value."""
     if isinstance(value, Alternatives):
+        if value.nested:
+            stored = {"any_of": value.any_of, "optional": value.optional}
+            return parse_accepted_values(stored)
         return AcceptedValues(list(value.any_of), value.optional)
     return AcceptedValues([value])
 
@@ -452,7 +450,7 @@ def _report_malformed_alternatives(item: Item, golden_calls: list[GoldenCall]) -
     values.
     """
     for call in golden_calls:
-        for name, value in call.arguments.items():
+        for name, value in (call.arguments or {}).items():
             if isinstance(value, dict) and "any_of" in value:
                 what = (
                     f"the golden argument {name[:60]} of {call.name[:60]} has any_of, but not the"

@@ -20,7 +20,8 @@ from fcreview.importers.generic_format.read import GoldenCall, parse_golden_call
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import SCORING_ORDER
-from fcreview.model.item import AcceptedValues, Call, Item, Run
+from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item, Run
+from fcreview.model.json_value import to_plain_json
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
@@ -45,6 +46,8 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     for call in calls:
         if available and call.name not in available:
             return f"the function {call.name} is not available to the model"
+        if call.arguments is None:
+            return f"{GOLDEN_FIELD}: the arguments of {call.name} are null"
     return None
 
 
@@ -170,12 +173,23 @@ def _make_call_template(call: Call) -> JsonObject:
 def _make_argument_template(accepted: AcceptedValues) -> Any:
     if len(accepted.any_of) == 1 and not accepted.optional:
         return accepted.any_of[0]
-    template: JsonObject = {
-        "any_of": writeback.list_accepted_values(AcceptedValues(accepted.any_of))
-    }
+    template: JsonObject = {"any_of": to_plain_json(accepted.any_of)}
+    if contains_golden_object(accepted.any_of):
+        template["nested"] = True
     if accepted.optional:
         template["optional"] = True
     return template
+
+
+def contains_golden_object(value: Any) -> bool:
+    """Whether a golden value contains an object with accepted values for each field."""
+    if isinstance(value, GoldenObject):
+        return True
+    if isinstance(value, list):
+        return any(contains_golden_object(part) for part in value)
+    if isinstance(value, dict):
+        return any(contains_golden_object(part) for part in value.values())
+    return False
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001

@@ -1,0 +1,327 @@
+"""Export items in the generic format, without a loss of messages, calls, results, tools and golden
+answers.
+
+Each run is a file. Each message has its turn and step in the field `fcreview`, so that the items
+are read again exactly as they are. Other programs read the messages as OpenAI's chat format.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fcreview.exporters.base import ExportSource
+from fcreview.exporters.training import CorrectedGoldens
+from fcreview.matching.conversation import REASONING
+from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
+from fcreview.model.json_value import to_plain_json
+from fcreview.model.wording import format_count
+
+if TYPE_CHECKING:
+    from fcreview.model.item import Run
+    from fcreview.store.rows import ItemDetail
+
+FORMAT_VERSION = 1
+MIN_ANNOTATORS = 1
+"""Number of annotators who must agree on a golden answer."""
+MAX_NAME_LENGTH = 100
+CHAT_ROLES = ("system", "user", "assistant", "tool")
+STATE_SOURCES = ("official", "rule", "judge")
+"""Sources of verdicts that the format has. Reviews are exported as labels."""
+JsonObject = dict[str, Any]
+Step = tuple[int, int]
+
+
+def write_runs(source: ExportSource, folder: Path) -> None:
+    """Write a file for each run of the view."""
+    goldens = CorrectedGoldens(source, MIN_ANNOTATORS)
+    files: dict[int, Path] = {}
+    n_corrected = 0
+    for chunk in source.iter_item_chunks():
+        for detail in chunk:
+            path = files.get(detail.row.run)
+            if path is None:
+                path = folder / _name_file(detail)
+                files[detail.row.run] = path
+                path.write_text(_dump(_make_header(detail.run)), "utf-8")
+            corrected = goldens.find_corrected_golden(detail)
+            golden = detail.item.golden if corrected is None else corrected.calls
+            n_corrected += corrected is not None
+            record = make_record(detail.item, golden, is_corrected=corrected is not None)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(_dump(record))
+    if n_corrected:
+        count = format_count(n_corrected, "golden answer")
+        source.print_note(f"{count} by annotators or errata")
+
+
+def _name_file(detail: ItemDetail) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", detail.run.model).lstrip(".")[:MAX_NAME_LENGTH]
+    return f"{detail.row.run}_{name or 'run'}.jsonl"
+
+
+def _dump(value: JsonObject) -> str:
+    return json.dumps(to_plain_json(value), ensure_ascii=False) + "\n"
+
+
+def _make_header(run: Run) -> JsonObject:
+    """Return the first line of a file. The benchmark has its display name, because fcreview would
+    read the key of a benchmark as that benchmark's own run."""
+    return {
+        "fcreview": FORMAT_VERSION,
+        "benchmark": run.title or run.benchmark,
+        "generation": run.generation,
+        "language": run.language,
+        "model": run.model,
+        "settings": run.settings,
+    }
+
+
+def make_record(item: Item, golden: Sequence[Call], *, is_corrected: bool = False) -> JsonObject:
+    """Return an item as a record of the generic format, with these golden calls."""
+    record: JsonObject = {
+        "id": item.id,
+        "category": item.category,
+        "group": item.group,
+        "messages": list(_list_messages(item)),
+        "tools": [{"type": "function", "function": doc} for doc in item.functions],
+    }
+    has_golden_calls = bool(golden) or item.rule is not None or is_corrected
+    if has_golden_calls:
+        record["golden"] = [_make_golden_call(call) for call in golden]
+    record["verdicts"] = [
+        _make_verdict(verdict)
+        for verdict in item.verdicts
+        if verdict.source in STATE_SOURCES and not (is_corrected and verdict.source == "rule")
+    ]
+    record |= {
+        "tokens_in": item.tokens_in,
+        "tokens_out": item.tokens_out,
+        "latency": item.latency,
+    }
+    if item.has_incident:
+        record["error"] = {"message": item.incident_text, "type": item.incident}
+    record["extra"] = _make_extra(item)
+    return {name: value for name, value in record.items() if value is not None}
+
+
+def _make_extra(item: Item) -> JsonObject:
+    """Return the metadata, and the golden answers that are no calls."""
+    extra = dict(item.extra.metadata)
+    others = {
+        "golden_reply": item.extra.golden_reply,
+        "accepted_answers": item.extra.accepted_answers,
+        "final_answer": item.extra.final_answer,
+        "ended": item.ended,
+    }
+    for name, value in others.items():
+        if value is not None:
+            extra.setdefault(name, value)
+    return extra
+
+
+def _make_verdict(verdict: Verdict) -> JsonObject:
+    written: JsonObject = {
+        "source": verdict.source,
+        "value": _to_verdict_value(verdict.value),
+        "target": verdict.target,
+        "criterion": verdict.criterion,
+    }
+    for name in ("error_type", "rationale", "by", "failure"):
+        value = getattr(verdict, name)
+        if value is not None:
+            written[name] = value
+    return written
+
+
+def _to_verdict_value(value: Any) -> Any:
+    """Return a value that the format has: a scalar or a list of texts. Others become JSON text."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return value
+    return json.dumps(to_plain_json(value), ensure_ascii=False)
+
+
+# -- messages
+
+
+def _list_messages(item: Item) -> Iterator[JsonObject]:
+    """Yield the messages in their order, with the calls of each step in its reply."""
+    calls = _CallWriter(item)
+    messages_by_step: dict[Step, list[Message]] = {}
+    for message in item.messages:
+        messages_by_step.setdefault((message.turn, message.step), []).append(message)
+    for step in sorted({*messages_by_step, *calls.steps}):
+        yield from _list_step_messages(step, messages_by_step.get(step, []), calls)
+
+
+def _list_step_messages(
+    step: Step, messages: Sequence[Message], calls: _CallWriter
+) -> Iterator[JsonObject]:
+    """Yield the messages of a step. Its calls stand in the last text of the caller before the
+    first other message, or in a message of their own."""
+    position = _find_place_of_calls(messages, calls.get_caller(step))
+    written_calls = calls.write(step)
+    for index, message in enumerate(messages):
+        if index == position and written_calls and not _can_have_calls(message, calls, step):
+            yield _make_message_of_calls(step, calls.get_caller(step), written_calls)
+            written_calls = []
+        written = _make_message(message)
+        if index == position and written_calls:
+            written["tool_calls"] = written_calls
+            written_calls = []
+        if message.role == "tool":
+            call_id = calls.take_id(step)
+            if call_id is not None:
+                written["tool_call_id"] = call_id
+        yield written
+    if written_calls:
+        yield _make_message_of_calls(step, calls.get_caller(step), written_calls)
+
+
+def _find_place_of_calls(messages: Sequence[Message], caller: str) -> int:
+    """Return the position of the message with the calls: the last one of the caller before a
+    result, or else the first result."""
+    position = 0
+    for index, message in enumerate(messages):
+        if message.role == "tool":
+            return position if messages[position].role == caller else index
+        if message.role == caller and message.name != REASONING:
+            position = index
+    return position
+
+
+def _can_have_calls(message: Message, calls: _CallWriter, step: Step) -> bool:
+    return message.role == calls.get_caller(step) and message.name != REASONING
+
+
+def _make_message(message: Message) -> JsonObject:
+    """Return a message of OpenAI's chat format. Its exact role and name are in `fcreview`."""
+    place: JsonObject = {"turn": message.turn, "step": message.step}
+    if message.role == "assistant" and message.name == REASONING:
+        return {
+            "role": "assistant",
+            "content": None,
+            "reasoning_content": message.content,
+            "fcreview": place,
+        }
+    written: JsonObject = {"role": message.role, "content": message.content, "fcreview": place}
+    if message.role not in CHAT_ROLES:
+        written["role"] = "system"
+        place["role"] = message.role
+    if message.name is not None:
+        written["name"] = message.name
+    return written
+
+
+def _make_message_of_calls(step: Step, caller: str, calls: Sequence[JsonObject]) -> JsonObject:
+    turn, number = step
+    return {
+        "role": caller,
+        "content": None,
+        "tool_calls": list(calls),
+        "fcreview": {"turn": turn, "step": number},
+    }
+
+
+class _CallWriter:
+    """Writes the calls of an item, numbers them, and gives results the ids of their calls."""
+
+    def __init__(self, item: Item) -> None:
+        self._calls: dict[Step, list[Call]] = {}
+        for call in item.predicted:
+            self._calls.setdefault((call.turn, call.step), []).append(call)
+        self._user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
+        self._open_ids: dict[Step, list[str]] = {}
+        self._n_calls = 0
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        return list(self._calls)
+
+    def get_caller(self, step: Step) -> str:
+        """Return the role that makes the calls of a step. The simulated user can do so, too."""
+        calls = self._calls.get(step)
+        if not calls:
+            return "assistant"
+        first_call = calls[0]
+        is_of_user = (first_call.turn, first_call.index) in self._user_calls
+        return "user" if is_of_user else "assistant"
+
+    def write(self, step: Step) -> list[JsonObject]:
+        written: list[JsonObject] = []
+        for call in self._calls.get(step, ()):
+            self._n_calls += 1
+            call_id = f"call_{self._n_calls}"
+            self._open_ids.setdefault(step, []).append(call_id)
+            written.append(_make_tool_call(call, call_id))
+        return written
+
+    def take_id(self, step: Step) -> str | None:
+        """Return the id of the next call of a step without a result. None if all have one."""
+        open_ids = self._open_ids.get(step)
+        return open_ids.pop(0) if open_ids else None
+
+
+def _make_tool_call(call: Call, call_id: str) -> JsonObject:
+    """Return a call. One that could not be decoded has its text instead of arguments."""
+    if call.arguments is None:
+        arguments = call.raw or ""
+    else:
+        arguments = _to_json_text(call.arguments)
+    written: JsonObject = {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
+    decoding: JsonObject = {}
+    if call.raw is not None:
+        decoding["raw"] = call.raw
+    if call.decode_error is not None:
+        decoding["decode_error"] = call.decode_error
+    if decoding:
+        written["fcreview"] = decoding
+    return written
+
+
+def _to_json_text(value: Any) -> str:
+    """Return a value as JSON. What JSON does not have, such as NaN, becomes text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        return json.dumps(to_plain_json(value), ensure_ascii=False)
+
+
+# -- golden answers
+
+
+def _make_golden_call(call: Call) -> JsonObject:
+    arguments: JsonObject | None = None
+    if call.arguments is not None:
+        arguments = {name: _make_accepted(value) for name, value in call.arguments.items()}
+    return {"name": call.name, "arguments": arguments, "turn": call.turn}
+
+
+def _make_accepted(accepted: AcceptedValues) -> JsonObject:
+    """Return the accepted values of an argument. Nested ones are marked."""
+    values = to_plain_json(accepted.any_of)
+    written: JsonObject = {"any_of": values}
+    if accepted.optional:
+        written["optional"] = True
+    if _has_nested_values(values):
+        written["nested"] = True
+    return written
+
+
+def _has_nested_values(value: Any) -> bool:
+    """Whether a JSON value contains an object with accepted values for each field."""
+    if isinstance(value, list):
+        return any(_has_nested_values(part) for part in value)
+    if not isinstance(value, Mapping):
+        return False
+    is_golden_object = value.keys() == {"fields"} and isinstance(value["fields"], dict)
+    return is_golden_object or any(_has_nested_values(part) for part in value.values())

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.cli.options import NO_ERRATA, WorkspaceOptions
-from fcreview.cli.output import emit, print_limited_messages, print_message
+from fcreview.cli.output import emit, print_limited_messages, print_message, print_warning
 from fcreview.errors import CommandError, UsageError
 from fcreview.importers.common.discovery import LAKE_FILE
 from fcreview.model.effective_verdict import UNANIMOUS, Policy
 from fcreview.model.run_name import NAME_SEPARATOR
 from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.config import Config
@@ -215,6 +216,19 @@ def print_lake_problems() -> None:
     print_limited_messages([*map(sanitize, pop_lake_problems())], MAX_LAKE_PROBLEMS, more.format)
 
 
+def _warn_about_unrescored_items(store: Store) -> None:
+    """Warn if an accepted golden answer does not count for all items of its question."""
+    from fcreview.store.golden_fix_effect import find_unrescored_fixes
+
+    n_items = sum(fix.n_items for fix in find_unrescored_fixes(store))
+    if n_items:
+        items = format_count(n_items, "item")
+        print_warning(
+            f"accepted golden answers do not count yet for {items} of runs that were imported"
+            " later. Run fcreview errata rescore"
+        )
+
+
 @dataclass(slots=True)
 class WorkspaceSession:
     """Workspace of a command, with its up-to-date store, the annotator, and the runs that the
@@ -237,6 +251,7 @@ class WorkspaceSession:
 
             self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
             print_journal_warnings(self._store.reviews.warnings)
+            _warn_about_unrescored_items(self._store)
             if not self._store.is_verified:
                 self._print_not_verified()
         return self._store

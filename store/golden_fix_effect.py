@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
+from fcreview.model.golden_fix import ACCEPTED
 from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.queries.item_detail import (
     find_items_of_same_question,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from fcreview.model.golden_fix import RescoredVerdict
     from fcreview.model.item import Item, Run
+    from fcreview.model.review import ItemKey
+    from fcreview.store.reviews.review_index import EventIndex, ItemIndex
     from fcreview.store.store import Store
 
 Rescorer = Callable[["Run", "Item", dict[str, Any], Any], "RescoredVerdict"]
@@ -180,3 +183,61 @@ def collect_changed_verdicts(effects: Iterable[RunEffect]) -> dict[str, dict[str
         verdict = effect.rescored.verdict if effect.rescored.is_changed else None
         verdicts.setdefault(effect.model, {})[effect.prediction_hash] = verdict
     return verdicts
+
+
+@dataclass(frozen=True, slots=True)
+class UnrescoredFix:
+    """Accepted golden fix of a question that has items without recomputed verdicts, such as those
+    of runs that were imported later.
+    """
+
+    item: int
+    """One of these items."""
+    n_items: int
+    golden_fix: dict[str, Any]
+    own_status: str | None
+    """Status that the annotator of the store recorded for the fix."""
+
+
+_HAS_ACCEPTED_FIX = f"SELECT 1 FROM human_labels WHERE golden_status = '{ACCEPTED}' LIMIT 1"
+
+
+def find_unrescored_fixes(store: Store) -> list[UnrescoredFix]:
+    """Return the accepted golden fixes that do not count for all items of their questions."""
+    with store.lock:
+        # The events of large journals are read only if this finds an accepted fix.
+        if not store.connection.execute(_HAS_ACCEPTED_FIX).fetchall():
+            return []
+        events = store.reviews.events
+        items = store.reviews.items
+        unrescored = []
+        for question in events.list_questions_with_fixes():
+            keys = items.find_keys_of_question(question)
+            items.load_missing_items(keys)
+            unrescored += _find_unrescored_fix(events, items, keys, store.annotator or "")
+        return unrescored
+
+
+def _find_unrescored_fix(
+    events: EventIndex, items: ItemIndex, keys: Sequence[ItemKey], annotator: str
+) -> list[UnrescoredFix]:
+    """Return the unrescored fix of a question, or nothing if its fix counts for all items."""
+    uncovered: list[int] = []
+    golden_fix: dict[str, Any] = {}
+    own_status: str | None = None
+    for key in keys:
+        for item, prediction_hash, golden_hash in items.find_loaded_items(key):
+            decision = events.decide_golden_fix(key, golden_hash)
+            if decision is None or not decision.counts or not prediction_hash:
+                continue
+            if not decision.is_covered(key.model, prediction_hash):
+                uncovered.append(item)
+                golden_fix = decision.golden_fix or {}
+                own_status = events.find_golden_status(key, golden_hash, annotator)
+    if not uncovered:
+        return []
+    return [
+        UnrescoredFix(
+            uncovered[0], n_items=len(uncovered), golden_fix=golden_fix, own_status=own_status
+        )
+    ]

@@ -25,6 +25,7 @@ from fcreview.store.reviews.review_sql import (
 )
 
 if TYPE_CHECKING:
+    from fcreview.model.golden_fix import GoldenFixDecision
     from fcreview.model.item import Item, Run
     from fcreview.model.review import Event, ItemKey, Opinion
 
@@ -541,6 +542,10 @@ class ItemDetail:
     history: list[Event] = field(default_factory=list)  # all actions of annotators on the item
     siblings: list[Sibling] = field(default_factory=list)
     """The whole conversation in dataset order; empty for a single item."""
+    golden: GoldenFixDecision | None = None
+    """What annotators decided about the golden answer of the question. None without a golden fix,
+    and in blind review before a verdict.
+    """
     presentation: int | None = None  # 2 for a hidden duplicate, else None; see `Event.presentation`
 
 

@@ -171,4 +171,46 @@ def write_issue(
         write_output_file(out, text.encode(), OverwriteRules(force, [file]))
 
 
-COMMANDS = {"create": create_errata, "check": check_errata, "issue": write_issue}
+@workspace_command("annotator")
+def rescore_runs(options: WorkspaceOptions) -> None:
+    """Apply accepted golden answers to runs that were imported later.
+
+    Recomputes the verdicts on these items, and records them in your journal. Only needed if a
+    warning says so.
+
+    Example: fcreview errata rescore result/
+    """
+    from fcreview.importers.registry import rescore
+    from fcreview.model.golden_fix import PROPOSED
+    from fcreview.model.review import Annotation
+    from fcreview.store.golden_fix_effect import (
+        collect_changed_verdicts,
+        find_unrescored_fixes,
+        measure_run_effects,
+    )
+
+    with open_workspace(options) as session:
+        store = session.store
+        fixes = find_unrescored_fixes(store)
+        reviewer = session.create_reviewer()
+        for fix in fixes:
+            effects = measure_run_effects(store, fix.item, fix.golden_fix, rescore)
+            annotation = Annotation(
+                golden_fix=fix.golden_fix,
+                # The fix stays accepted by the same annotators.
+                golden_status=fix.own_status or PROPOSED,
+                golden_verdicts=collect_changed_verdicts(effects),
+            )
+            reviewer.review(fix.item, annotation)
+
+    n_items = sum(fix.n_items for fix in fixes)
+    n_answers = format_count(len(fixes), "golden answer")
+    print_message(f"applied {n_answers} to {format_count(n_items, 'item')}")
+
+
+COMMANDS = {
+    "create": create_errata,
+    "check": check_errata,
+    "issue": write_issue,
+    "rescore": rescore_runs,
+}

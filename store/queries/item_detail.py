@@ -529,6 +529,7 @@ def _hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     hide_verdicts_unless_reviewed(detail.row)
     _remove_automatic_verdicts(detail.item)
     detail.run = replace(detail.run, official_metrics={})
+    detail.golden = None
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == annotator]
     detail.history = [event for event in detail.history if event.annotator == annotator]
 
@@ -583,6 +584,7 @@ def build_detail(
         item=item,
         opinions=reviews.events.compute_opinions(key, item.prediction_hash, item.golden_hash),
         history=reviews.events.get_history(key),
+        golden=reviews.events.decide_golden_fix(key, item.golden_hash),
     )
     _remove_known_reviews(detail)
     if is_hidden_duplicate(row.item):

@@ -319,6 +319,14 @@ class EventIndex:
         """
         return decide_golden_fix(self._list_current_fixes(key, golden_hash))
 
+    def find_golden_status(self, key: ItemKey, golden_hash: str, annotator: str) -> str | None:
+        """Return the status of an annotator's golden fix of an item's question, or None."""
+        status = None
+        for event in self._list_current_fixes(key, golden_hash):
+            if event.annotator == annotator and event.act == "review":
+                status = event.golden_status
+        return status
+
     def find_open_fixes(self, key: ItemKey, golden_hash: str) -> OpenGoldenFixes | None:
         """Return the golden fixes of an item's question that need an adjudicator.
 

@@ -35,6 +35,7 @@ from fcreview.tui.item_view.verdicts import (
     RATIONALE_ROWS,
     erratum_blocks,
     final_answer_blocks,
+    golden_fix_blocks,
     import_issue_blocks,
     incident_blocks,
     judge_blocks,
@@ -77,6 +78,7 @@ SECTIONS = (
     TASK_KEY,
     "answer",
     "erratum",
+    "golden_fix",
     FUNCTIONS_KEY,
     "reviews",
     "issues",
@@ -447,7 +449,7 @@ def _list_header_verdicts(detail: ItemDetail, *, hide_verdicts: bool) -> list[_H
     verdicts = [
         _automatic_header_verdict("official", row.official, is_hidden=hide_verdicts),
         _automatic_header_verdict(
-            "recomputed", row.rule, narrow_title="recomp.", is_hidden=hide_verdicts
+            "recomputed", row.recomputed, narrow_title="recomp.", is_hidden=hide_verdicts
         ),
         _automatic_header_verdict(
             "judge", row.judge, is_hidden=hide_verdicts, is_of_missing_judge=not has_judge
@@ -578,6 +580,7 @@ def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptio
     blocks += turn_overview_blocks(indexed)
     blocks += verdicts.above_task
 
+    blocks += golden_fix_blocks(detail, options)
     blocks += task_blocks(item, options)
     blocks += dialogue_blocks(indexed, options)
     blocks += final_answer_blocks(item, options)

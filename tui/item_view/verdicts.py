@@ -13,6 +13,13 @@ from typing import Any
 
 from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS, describe_address
 from fcreview.model.effective_verdict import is_definite
+from fcreview.model.golden_fix import (
+    ACCEPTED,
+    DISPUTED_FIX,
+    PROPOSED,
+    REJECTED,
+    GoldenFixDecision,
+)
 from fcreview.model.incident import describe_incident
 from fcreview.model.item import Erratum, ImportIssue, Item, RecordedReview, Verdict
 from fcreview.model.review import CORRECT, Opinion
@@ -24,7 +31,7 @@ from fcreview.model.wording import (
     format_count,
     format_verdict,
 )
-from fcreview.store.rows import Suspicion
+from fcreview.store.rows import ItemDetail, QueueRow, Suspicion
 from fcreview.tui.item_view.blocks import (
     ESTIMATED_ROW_CELLS,
     INCIDENT_KEY,
@@ -382,6 +389,50 @@ def _import_issue_lines(issues: Sequence[ImportIssue], cells: int) -> list[Line]
             location += f":{issue.line}"
         lines += paragraph_lines(f"{issue.severity}  ", f"{issue.what}  ({location})", cells)
     return lines
+
+
+GOLDEN_STATUS_TITLES = {
+    ACCEPTED: "corrected golden answer",
+    PROPOSED: "proposed golden answer, which an adjudicator must accept",
+    DISPUTED_FIX: "annotators corrected the golden answer differently; adjudicate it",
+    REJECTED: "an adjudicator kept the golden answer of the dataset",
+}
+MAX_GOLDEN_FIX_ROWS = 8
+
+
+def golden_fix_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
+    """Return the block of the golden answer that annotators corrected. Blind review hides it,
+    because it can reveal other reviews.
+    """
+    decision = detail.golden
+    if decision is None or options.hide_verdicts:
+        return []
+    lines = partial(_golden_fix_lines, decision, detail.row)
+    return [Block("golden_fix", lines, title="corrected golden answer")]
+
+
+def _golden_fix_lines(decision: GoldenFixDecision, row: QueueRow, cells: int) -> list[Line]:
+    source = ""
+    if decision.annotators:
+        separator = f" {symbols().separator} "
+        names = ", ".join(sanitize(annotator) for annotator in decision.annotators)
+        source = f"{separator}{names}{separator}{sanitize(decision.time[:DATE_CHARS])}"
+    title = GOLDEN_STATUS_TITLES[decision.status]
+    lines = [rule_line(((title, "strong"), (source, "dim")), cells)]
+    if decision.golden_fix is not None:
+        text = json.dumps(decision.golden_fix, ensure_ascii=False)
+        lines += paragraph_lines("", text, cells, style="golden", max_rows=MAX_GOLDEN_FIX_ROWS)
+    if decision.counts:
+        lines += paragraph_lines("", _describe_rescored_verdict(row), cells, style="dim")
+    return lines
+
+
+def _describe_rescored_verdict(row: QueueRow) -> str:
+    comparison = "below, the prediction is compared with the golden answer of the dataset"
+    if row.golden_verdict is None:
+        return f"it does not change the verdict; {comparison}"
+    verdict = "passes" if row.golden_verdict else "fails"
+    return f"the prediction {verdict} with it; {comparison}"
 
 
 def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Block]:

@@ -650,7 +650,7 @@ def _make_column_cell(
         case "official":
             return _automatic_verdict_cell(row.official, width)
         case "rule":
-            return _automatic_verdict_cell(row.rule, width)
+            return _automatic_verdict_cell(row.recomputed, width)
         case "judge":
             return _automatic_verdict_cell(row.judge, width)
         case "you":

@@ -253,7 +253,7 @@ def _prediction_table_row(
         calls = symbols().ellipsis + calls[len(common_prefix) - PREFIX_TAIL :]
 
     official = _verdict_cell(row.official)
-    recomputed = _verdict_cell(row.rule)
+    recomputed = _verdict_cell(row.recomputed)
     if blind and row.you is None:
         official = recomputed = ("hidden", "dim")
     return [

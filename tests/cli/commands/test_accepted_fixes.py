@@ -81,3 +81,31 @@ def test_only_a_decided_fix_is_exported(cli: Cli, samples: Path, tmp_path: Path)
     history = cli("audit", runs, QUESTION, "--run", "maple-8b").out
     assert "golden fix proposed, changes 1 verdict" in " ".join(history.split())
     assert "golden fix accepted, changes 1 verdict" in " ".join(history.split())
+
+
+def test_fix_is_applied_to_a_run_that_is_imported_later(
+    cli: Cli, samples: Path, tmp_path: Path
+) -> None:
+    runs = shutil.copytree(
+        samples / "bfcl", tmp_path / "runs", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    later = ("result/maple-8b", "score/maple-8b")
+    for name in later:
+        shutil.move(runs / name, tmp_path / name.replace("/", "-"))
+    fix = ("--golden-fix", json.dumps(FIX), "--accept")
+    assert cli("label", runs, QUESTION, *fix).code == 0
+    for name in later:
+        shutil.move(tmp_path / name.replace("/", "-"), runs / name)
+
+    def read_effective() -> dict[str, bool | None]:
+        done = cli("items", runs, "--json", "--where", f"id:{QUESTION}")
+        return {row["model"]: row["effective"] for row in done.objects}
+
+    assert cli("import", runs).code == 0
+    warned = cli("items", runs, "--json", "--where", f"id:{QUESTION}").err
+    assert "accepted golden answers do not count yet for 1 item" in warned
+    assert read_effective()["maple-8b"] is False
+    done = cli("errata", "rescore", runs)
+    assert done.code == 0 and "applied 1 golden answer to 1 item" in done.err, done.err
+    assert read_effective()["maple-8b"] is True
+    assert "do not count yet" not in cli("items", runs, "--json").err

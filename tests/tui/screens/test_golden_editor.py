@@ -22,7 +22,14 @@ from fcreview.tui.screens.review_dialogs import NoteBox
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 from tests.sharing import Imports
-from tests.tui.screens.item_host import ItemHost, KeyPresser, bar_text, open_item_host, read_events
+from tests.tui.screens.item_host import (
+    ItemHost,
+    KeyPresser,
+    bar_text,
+    document_rows,
+    open_item_host,
+    read_events,
+)
 
 ITEM = "simple_python_4"
 
@@ -306,3 +313,29 @@ async def test_blind_editor_takes_no_answer_of_other_runs(sample_workspace: Work
         await pilot.press("m")
         assert editor_text(app) == before
         assert "answers of other runs are hidden until you submit" in message_text(app)
+
+
+async def test_item_shows_the_accepted_answer_and_the_new_verdict(
+    sample_workspace: Workspace,
+) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        await enter_text(app, pilot, golden_json(["Monday", "Wednesday"]))
+        await pilot.press("enter", "p", "left_square_bracket")
+        text = "\n".join(document_rows(app))
+        assert "corrected golden answer · alice" in text
+        assert '["Monday", "Wednesday"]' in text
+        assert "the prediction passes with it" in " ".join(text.split())
+        assert "recomputed PASS" in " ".join(bar_text(app, "header").split())
+
+
+async def test_blind_item_hides_the_answer_that_others_accepted(
+    sample_workspace: Workspace,
+) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        await enter_text(app, pilot, golden_json(["Monday", "Wednesday"]))
+        await pilot.press("enter", "p")
+    with Store.open(sample_workspace, "bob", blind=True) as store:
+        for item in store.find_items(ITEM):
+            detail = store.read_detail(item)
+            assert detail.golden is None
+            assert (detail.row.golden_status, detail.row.golden_verdict) == (None, None)

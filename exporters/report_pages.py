@@ -87,7 +87,7 @@ summary { cursor: pointer; font-weight: 600; }
   td:not(.right, .graphic, .code) { min-width: 5rem; }
   td:first-child:not(.right), td:last-child:not(.right, .code) { min-width: 8rem; }
   .heat td:first-child { min-width: 11rem; } .upright td:nth-child(n+4) { text-align: left; }
-  .upright .chip { min-width: 2.5rem; padding: 0; }
+  .upright .chip { min-width: 2.4rem; padding: 0; }
   .upright th:nth-child(n+4) { max-height: 11rem; padding: .4rem 0; text-align: left; writing-mode: sideways-lr; }
   .bars td:first-child { width: 5rem; } .bars .graphic { width: 12rem; }
 }
@@ -196,35 +196,38 @@ def render_html(page: ReportPage) -> str:
         "</head>",
         "<body>",
         "<main>",
-    ]
-    lines += [
         f"<h1>{title}</h1>",
-        *(f'<p class="lead">{_escape_html(text)}</p>' for text in page.lead),
     ]
-    lines += ['<div class="figures">', *map(_render_card, page.cards), "</div>"]
-    tables = [
-        block for section in page.summary for block in section.blocks if isinstance(block, Table)
-    ]
-    lines_left = PAPER_LINES - sum(
-        UPRIGHT_HEAD_LINES if _has_vertical_headings(each) else HEAD_LINES for each in tables
-    )
-    rows = max(MIN_PAPER_ROWS, lines_left // max(len(tables), 1))
+    for text in page.lead:
+        lines.append(f'<p class="lead">{_escape_html(text)}</p>')
+
+    lines.append('<div class="figures">')
+    lines += [_render_card(card) for card in page.cards]
+    lines.append("</div>")
+
+    max_printed_rows = _count_printed_rows(page.summary)
     for section in page.summary:
-        lines += _render_section(section, 2, max_printed_rows=rows)
+        lines += _render_section(section, 2, max_printed_rows=max_printed_rows)
+
     lines += ['<section class="details">', "<h2>Details</h2>"]
     for section in page.details:
         lines += _render_details_section(section)
-    return "\n".join(
-        [
-            *lines,
-            "</section>",
-            "</main>",
-            f"<script>{SORT_SCRIPT}</script>",
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    lines += ["</section>", "</main>", f"<script>{SORT_SCRIPT}</script>", "</body>", "</html>", ""]
+    return "\n".join(lines)
+
+
+def _count_printed_rows(summary: Sequence[Section]) -> int:
+    """Return how many rows of each table of the summary fit on one page of paper."""
+    tables: list[Table] = []
+    for section in summary:
+        tables += [block for block in section.blocks if isinstance(block, Table)]
+
+    lines_left = PAPER_LINES
+    for table in tables:
+        has_vertical_headings = _has_vertical_headings(table)
+        lines_left -= UPRIGHT_HEAD_LINES if has_vertical_headings else HEAD_LINES
+    rows_of_table = lines_left // max(len(tables), 1)
+    return max(MIN_PAPER_ROWS, rows_of_table)
 
 
 def _escape_html(text: str) -> str:
@@ -233,8 +236,10 @@ def _escape_html(text: str) -> str:
 
 def _render_card(card: Card) -> str:
     kind = "card attention" if card.needs_attention else "card"
-    label, value, note = map(_escape_html, (card.label, card.value, card.note))
-    return f'<div class="{kind}"><small>{label}</small><b>{value}</b><small>{note}</small></div>'
+    label = f"<small>{_escape_html(card.label)}</small>"
+    value = f"<b>{_escape_html(card.value)}</b>"
+    note = f"<small>{_escape_html(card.note)}</small>"
+    return f'<div class="{kind}">{label}{value}{note}</div>'
 
 
 def _render_details_section(section: Section) -> Iterator[str]:
@@ -260,16 +265,15 @@ def _render_section_content(
     for block in section.blocks:
         if isinstance(block, Paragraph):
             yield f"<p>{_escape_html(block.text)}</p>"
-        else:
-            yield from _render_table(
-                block, len(block.rows) if max_printed_rows is None else max_printed_rows
-            )
+            continue
+        n_rows = len(block.rows) if max_printed_rows is None else max_printed_rows
+        yield from _render_table(block, n_rows)
+
     for inner in section.sections:
-        yield from (
-            _render_details_section(inner)
-            if inner.is_folded
-            else _render_section(inner, heading_level + 1)
-        )
+        if inner.is_folded:
+            yield from _render_details_section(inner)
+        else:
+            yield from _render_section(inner, heading_level + 1)
 
 
 def _render_table(table: Table, max_printed_rows: int) -> Iterator[str]:
@@ -456,7 +460,9 @@ def render_markdown(page: ReportPage) -> str:
     for text in page.lead:
         lines += [format_inline_markdown(text), ""]
     for card in page.cards:
-        label, value, note = map(format_inline_markdown, (card.label, card.value, card.note))
+        label = format_inline_markdown(card.label)
+        value = format_inline_markdown(card.value)
+        note = format_inline_markdown(card.note)
         lines.append(f"- {label}: {value} · {note}")
     lines.append("")
     for section in (*page.summary, *page.details):

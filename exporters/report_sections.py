@@ -159,49 +159,50 @@ def build_failures_section(datasets: Sequence[DatasetFailures]) -> Section:
 
 
 def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
-    failing = sum(cluster.count for cluster in dataset.clusters)
-    if not failing:
+    n_failing = sum(cluster.count for cluster in dataset.clusters)
+    if not n_failing:
         return Section(dataset.title, [Paragraph("No item fails.")])
-    errors = [
-        [
-            group.name or NO_ERROR_TYPE,
-            f"{group.count:,}",
-            format_share(group.count, failing),
-            summarize_group(group, BY_ERROR_TYPE),
-        ]
-        for group in group_clusters(dataset.clusters, BY_ERROR_TYPE)
-    ]
-    rows = [
-        _build_cluster_row(*each) for each in zip(dataset.clusters, dataset.examples, strict=False)
-    ]
+
+    items = format_count(n_failing, "failing item")
     blocks: list[Paragraph | Table] = [
-        Paragraph(
-            f"The runs of the dataset have {format_count(failing, 'failing item')}, with the"
-            " reviews applied."
-        ),
-        make_table(["error type", "items", "share", "largest subgroup"], errors, (1, 2)),
-        make_table(["items", "cluster", "example", "first difference", "question"], rows, (0,)),
+        Paragraph(f"The runs of the dataset have {items}, with the reviews applied."),
+        _build_error_type_table(dataset, n_failing),
+        _build_cluster_table(dataset),
     ]
-    if rest := len(dataset.clusters) - len(dataset.examples):
-        blocks.append(Paragraph(f"{format_count(rest, 'smaller cluster')} not shown."))
+    n_omitted = len(dataset.clusters) - len(dataset.examples)
+    if n_omitted:
+        blocks.append(Paragraph(f"{format_count(n_omitted, 'smaller cluster')} not shown."))
     return Section(dataset.title, blocks)
+
+
+def _build_error_type_table(dataset: DatasetFailures, n_failing: int) -> Table:
+    rows = []
+    for group in group_clusters(dataset.clusters, BY_ERROR_TYPE):
+        share = format_share(group.count, n_failing)
+        largest_subgroup = summarize_group(group, BY_ERROR_TYPE)
+        rows.append([group.name or NO_ERROR_TYPE, f"{group.count:,}", share, largest_subgroup])
+    titles = ["error type", "items", "share", "largest subgroup"]
+    return make_table(titles, rows, right_aligned=(1, 2))
+
+
+def _build_cluster_table(dataset: DatasetFailures) -> Table:
+    """Return a row for each cluster with an example. The smallest clusters have none."""
+    rows = []
+    for cluster, example in zip(dataset.clusters, dataset.examples, strict=False):
+        rows.append(_build_cluster_row(cluster, example))
+    titles = ["items", "cluster", "example", "first difference", "question"]
+    return make_table(titles, rows, right_aligned=(0,))
 
 
 def _build_cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
     if cluster.incident is not None:
-        sentence = describe_incident(cluster.incident, None)
-        return [f"{cluster.count:,}", sentence, example.id, cluster.difference, example.question]
-    names = [
-        cluster.error_type or NO_ERROR_TYPE,
-        *filter(None, (cluster.function, cluster.argument)),
-    ]
-    return [
-        f"{cluster.count:,}",
-        " · ".join(names),
-        example.id,
-        example.difference or "",
-        example.question,
-    ]
+        name = describe_incident(cluster.incident, None)
+        difference = cluster.difference
+    else:
+        parts = [cluster.error_type or NO_ERROR_TYPE, cluster.function, cluster.argument]
+        name = " · ".join(part for part in parts if part)
+        difference = example.difference or ""
+    return [f"{cluster.count:,}", name, example.id, difference, example.question]
 
 
 HAND_PICKED_NOTE = (

@@ -51,11 +51,11 @@ from fcreview.tables.runs import (
     RunColumn,
     RunFigures,
     build_run_table,
+    format_own_score,
     list_run_notes,
     list_score_columns,
     make_items_column,
     make_name_column,
-    make_own_column,
     make_without_incidents_column,
 )
 from fcreview.tables.table import Bar, Cell, Column, Row, Table, make_row
@@ -109,35 +109,44 @@ def _sort_key(rate: float | None) -> float:
 def build_summary_cards(
     runs: Sequence[RunFigures], n_open_disagreements: int, suspect_counts: SuspectCounts
 ) -> list[Card]:
-    max_change = max(
-        (100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0
-    )
-    checked = (
-        f"{suspect_counts.confirmed:,} confirmed by annotators"
-        if suspect_counts.confirmed
-        else "none confirmed yet"
-    )
-    checked = f"{suspect_counts.strong:,} strong, {checked}" if suspect_counts.strong else checked
-    open_note = (
-        f"pass rates change by at most {max_change:.1f} points"
-        if n_open_disagreements
-        else "nothing to adjudicate"
-    )
     return [
         *_build_best_run_cards(runs),
-        Card(
-            "Open disagreements",
-            value=f"{n_open_disagreements:,}",
-            note=open_note,
-            needs_attention=n_open_disagreements > 0,
-        ),
-        Card(
-            "Suspect golden answers",
-            value=f"{suspect_counts.suspect:,}",
-            note=checked,
-            needs_attention=suspect_counts.suspect > 0,
-        ),
+        _build_disagreements_card(runs, n_open_disagreements),
+        _build_suspects_card(suspect_counts),
     ]
+
+
+def _build_disagreements_card(runs: Sequence[RunFigures], n_open: int) -> Card:
+    note = "nothing to adjudicate"
+    if n_open:
+        note = f"pass rates change by at most {_find_largest_change(runs):.1f} points"
+    return Card("Open disagreements", value=f"{n_open:,}", note=note, needs_attention=n_open > 0)
+
+
+def _find_largest_change(runs: Sequence[RunFigures]) -> float:
+    """Return by how many points the open disagreements can change the pass rate of a run."""
+    largest = 0.0
+    for run in runs:
+        _, n_verdicts = run.corrected
+        if n_verdicts:
+            largest = max(largest, 100 * run.disputed / n_verdicts)
+    return largest
+
+
+def _build_suspects_card(counts: SuspectCounts) -> Card:
+    notes = []
+    if counts.strong:
+        notes.append(f"{counts.strong:,} strong")
+    if counts.confirmed:
+        notes.append(f"{counts.confirmed:,} confirmed by annotators")
+    else:
+        notes.append("none confirmed yet")
+    return Card(
+        "Suspect golden answers",
+        value=f"{counts.suspect:,}",
+        note=", ".join(notes),
+        needs_attention=counts.suspect > 0,
+    )
 
 
 def _build_best_run_cards(runs: Sequence[RunFigures]) -> list[Card]:
@@ -153,7 +162,7 @@ def _build_best_run_cards(runs: Sequence[RunFigures]) -> list[Card]:
 
     best = max(group, key=lambda run: _sort_key(run.pass_rate))
     source = "official" if best.official[1] or best.stated[1] else "recomputed"
-    label = f"Pass rate, {source}"
+    label = f"Items passed, {source}"
     if len(group) > 1:
         label = f"Best of {len(group):,} runs, {source}"
     rate = NO_VALUE if best.pass_rate is None else f"{100 * best.pass_rate:.1f} %"
@@ -175,6 +184,8 @@ def _find_largest_group(runs: Sequence[RunFigures]) -> list[RunFigures]:
 def _list_best_run_notes(best: RunFigures, n_tied: int) -> Iterator[str]:
     yield best.name
     yield best.kind
+    if best.own is not None:
+        yield f"{best.own.title} {format_own_score(best.own)}"
     if best.is_unfinished:
         yield f"{best.items_text} items"
     elif 0 < best.n_automatic_verdicts < best.items:
@@ -242,9 +253,6 @@ def _build_category_blocks(dataset: str, runs: Sequence[RunFigures]) -> Iterator
     shown_names = [name for name in n_items_by_category if name in largest]
 
     columns = [make_name_column(dataset), make_items_column()]
-    own = make_own_column(runs)
-    if own is not None:
-        columns.append(own)
     columns.append(RunColumn("items passed", lambda run: Cell(_format_overall_rate(run))))
     if any(run.incidents for run in runs):
         columns.append(make_without_incidents_column())

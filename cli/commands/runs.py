@@ -74,8 +74,9 @@ def runs(
 ) -> None:
     """List runs with their pass rates.
 
-    Prints the official, the recomputed and the corrected pass rate. If only some items have a
-    verdict, their number follows the rate. --json adds counts by category.
+    Prints the benchmark's own metric, and the share of items that pass by official, recomputed and
+    corrected verdicts. If only some items have a verdict, their number follows the rate. --json
+    adds counts by category.
 
     Example: fcreview runs result/ --sort official --group model --only v3
     """

@@ -109,6 +109,8 @@ def check_review(line: JsonObject) -> Iterator[str]:
     score = as_object(sample_score.get("score"))
     yield from _check_form(SAMPLE_SCORE, line.get("sample_score"))
     yield from _check_form(SCORE, sample_score.get("score"))
+    if not isinstance(score.get("status", ""), str):
+        yield "status of score is not a text"
     yield from _check_errors(as_object(score.get("metadata")))
 
 

@@ -31,6 +31,8 @@ KNOWN_STATUSES = (
 DECIDING_VALUES = {"mcp_atlas": "pass"}
 """Benchmark -> value that decides the verdict, if it is not the main score. The main score of
 MCP-Atlas is the coverage, and `pass` is whether it reaches the threshold."""
+BENCHMARKS_OF_SHARES = ("toolathlon",)
+"""Benchmarks whose main score is a share of several tasks, so that even 0 and 1 are no verdicts."""
 CAUSE = "cause of the difference"
 """Metadata key of the reason why the official and the recomputed verdict differ."""
 MAX_EXPLANATION = 4_000
@@ -71,7 +73,7 @@ ERROR_TYPES = {
 def find_official_verdict(sample: Sample, benchmark: str) -> bool | None:
     """Return EvalScope's verdict: the deciding value if it is 0, 1, true or false."""
     values = as_object(sample.score.get("value"))
-    if get_status(sample) not in USABLE_STATUSES:
+    if get_status(sample) not in USABLE_STATUSES or benchmark in BENCHMARKS_OF_SHARES:
         return None
     name = find_deciding_name(sample, benchmark)
     return None if name is None else _to_verdict(values.get(name))
@@ -108,6 +110,7 @@ def add_official_verdict(item: Item, sample: Sample, benchmark: str) -> None:
     if status not in KNOWN_STATUSES:
         add_issue(item, f"the status {status[:60]!r} of the score is unknown")
     if status not in USABLE_STATUSES:
+        _replace_official_verdict(item, None)
         add_failed_verdict(item, "official", failure=_describe_failure(sample), by=BY)
         return
 

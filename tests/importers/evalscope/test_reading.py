@@ -288,10 +288,25 @@ def test_judge_that_did_not_answer_gives_no_verdict(samples: Path, tmp_path: Pat
     assert failed.failure == "transport_error: the judge did not answer"
 
 
-def test_share_of_a_job_is_no_verdict(samples: Path, tmp_path: Path) -> None:
-    item = read_output(copy_subset(samples, tmp_path, "toolathlon_default")).items["default_0"]
+@pytest.mark.parametrize("share", [0.5, 1.0, 0.0])
+def test_share_of_a_job_is_no_verdict(samples: Path, tmp_path: Path, share: float) -> None:
+    name = "toolathlon_default"
+    folder = copy_subset(samples, tmp_path, name)
+    edit_line(folder, "reviews", name, 0, lambda line: get_score(line)["value"].update(acc=share))
+    item = read_output(folder).items["default_0"]
     assert item.official is None
-    assert [(each.criterion, each.value) for each in item.verdicts] == [("reward", 0.5)]
+    assert [(each.criterion, each.value) for each in item.verdicts] == [("reward", share)]
+
+
+def test_status_of_a_failed_judge_hides_the_reward_of_a_simulation(
+    samples: Path, tmp_path: Path
+) -> None:
+    name = "tau2_bench_library"
+    folder = copy_subset(samples, tmp_path, name)
+    edit_line(folder, "reviews", name, 0, lambda line: get_score(line).update(status="parse_error"))
+    item = read_output(folder).items["library_renew_loan"]
+    assert (item.official, item.rule) == (None, True)
+    assert item.flags == ["judge_failed"]
 
 
 def test_failed_requests_are_incidents_whatever_their_verdict(samples: Path) -> None:

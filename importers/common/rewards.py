@@ -26,7 +26,8 @@ def read_reward(value: Any) -> float | None:
 
 def format_threshold(reward: float) -> str:
     """Return a value of --verdict-from: `reward>=0.5`."""
-    return f"reward>={reward:.12g}"
+    shortest = repr(reward).removesuffix(".0")
+    return f"reward>={shortest}"
 
 
 def parse_threshold(text: str) -> float | None:

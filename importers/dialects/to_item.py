@@ -41,6 +41,18 @@ def fill_conversation(item: Item, conversation: ParsedConversation) -> None:
     item.issues.extend(make_issues(item, conversation.issues))
 
 
+def find_last_reply(item: Item) -> str | None:
+    """Return the text of the model's last message, or None if the conversation does not end with
+    one.
+    """
+    for message in reversed(item.messages):
+        if message.role == "log":
+            continue
+        is_reply = message.role == "assistant" and message.name != REASONING
+        return message.content if is_reply else None
+    return None
+
+
 class _ConversationFiller:
     """Numbers turns, steps and calls while messages are added to an item.
 

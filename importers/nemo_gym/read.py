@@ -32,7 +32,7 @@ from fcreview.importers.common.rewards import (
 from fcreview.importers.dialects.context import quote_calls
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
 from fcreview.importers.dialects.read import read_conversation
-from fcreview.importers.dialects.to_item import fill_conversation
+from fcreview.importers.dialects.to_item import fill_conversation, find_last_reply
 from fcreview.importers.dialects.tools import read_tools
 from fcreview.importers.nemo_gym import incidents, rules
 from fcreview.importers.nemo_gym.inputs import (
@@ -105,6 +105,8 @@ REQUEST_FIELDS = frozenset(
 """Fields of a request of OpenAI's Responses. Others become metadata, with a notice."""
 READ_FIELDS = frozenset({REQUEST, RESPONSE, REWARD, TASK_INDEX, ROLLOUT_INDEX, *GOLDEN_FIELDS})
 """Fields of a rollout that do not become metadata, because the item has a place for them."""
+NO_GOLDEN_CALLS = "+"
+"""States of calls that are no errors where there is no golden call to compare them with."""
 TASK_KEY = "task index"
 ROLLOUT_KEY = "rollout index"
 USAGE_KEY = "usage"
@@ -363,6 +365,7 @@ def _add_golden(item: Item, golden: Golden | None) -> None:
     if golden is None or golden.calls is None:
         item.pairs = align_calls_by_turn([], item.predicted)
         item.rule_note = "the rollout has no golden calls"
+        item.extra.uncounted_states = NO_GOLDEN_CALLS
     if golden is None:
         return
 
@@ -371,6 +374,7 @@ def _add_golden(item: Item, golden: Golden | None) -> None:
     item.golden_hash = answer_hash(golden.written)
     if golden.answers:
         item.extra.accepted_answers = list(golden.answers)
+        item.extra.final_answer = find_last_reply(item)
     item.extra.golden_reply = golden.reply
     if golden.calls is not None:
         _compare_calls(item, golden)

@@ -30,7 +30,7 @@ from fcreview.importers.common.rewards import (
     read_reward,
 )
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
-from fcreview.importers.dialects.to_item import fill_conversation, make_issues
+from fcreview.importers.dialects.to_item import fill_conversation, find_last_reply, make_issues
 from fcreview.importers.dialects.tools import read_tools
 from fcreview.importers.verifiers import incidents
 from fcreview.importers.verifiers.messages import (
@@ -181,6 +181,7 @@ def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category:
     item.length = record.length
     item.extra.metadata[TRIAL_KEY] = name.trial
     item.rule_note = "verifiers has no golden calls"
+    item.extra.uncounted_states = "+"
     return item
 
 
@@ -286,6 +287,7 @@ def _add_task(item: Item, task: JsonObject) -> None:
     answer = data.get("answer")
     if answer not in (None, ""):
         item.extra.accepted_answers = [answer]
+        item.extra.final_answer = find_last_reply(item)
         item.golden_hash = answer_hash(answer)
     prompt = data.get("prompt")
     if not item.question and isinstance(prompt, str):
@@ -503,6 +505,7 @@ def _add_legacy_answer(item: Item, rollout: JsonObject) -> None:
     answer = rollout.get("answer")
     if answer not in (None, ""):
         item.extra.accepted_answers = [answer]
+        item.extra.final_answer = find_last_reply(item)
         item.golden_hash = answer_hash(answer)
 
 

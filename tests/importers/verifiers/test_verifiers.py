@@ -378,3 +378,12 @@ def test_main_trace_is_that_of_the_trained_agent() -> None:
     assert choose_main_trace({"traces": [judge, solver]}) is solver
     assert choose_main_trace({"traces": [judge]}) is judge
     assert choose_main_trace({"traces": []}) == {}
+
+
+def test_last_reply_is_the_answer_that_stands_beside_the_accepted_one(traces: Path) -> None:
+    items, _ = read_run(find_plan(traces))
+    assert (items[0].extra.accepted_answers, items[0].extra.final_answer) == (
+        ["350 ml"],
+        "350 ml of water.",
+    )
+    assert items[4].extra.final_answer is None  # the request failed

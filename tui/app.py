@@ -440,6 +440,7 @@ class FcreviewApp(App[int]):
         if not await self.session.prepare_to_quit():
             return
         await self._wait_for_widgets()
+        self._keep_drafts()
         self._save_position()
         if switch is not None:
             self.next_switch = self._add_current_position(switch)
@@ -460,10 +461,17 @@ class FcreviewApp(App[int]):
 
     async def _quit_on_signal(self, exit_code: int) -> None:
         """Quit after all reviews are on disk, and show no errors."""
+        self._keep_drafts()
         await self.session.prepare_to_quit()
         await self._wait_for_widgets()
         self._save_position()
         self.exit(self.session.reviewed_count, return_code=exit_code)
+
+    def _keep_drafts(self) -> None:
+        """Keep unsaved texts as drafts, which the next start offers again."""
+        for screen in self.screen_stack:
+            if isinstance(screen, GuardedScreen) and screen.is_mounted:
+                screen.keep_draft()
 
     async def _wait_for_widgets(self) -> None:
         """Wait until the first screen exists and no widget is opening.

@@ -24,6 +24,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.queue.state import QueuePosition, load_position, save_position
+from fcreview.tui.review.drafts import DraftFile
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
@@ -258,6 +259,8 @@ class Session(SessionSettings):
         Undone reviews are removed.
         """
         self._annotator_state = AnnotatorState(self.workspace_folder, annotator)
+        self.drafts = DraftFile(self._annotator_state)
+        """Texts that the annotator typed and did not save."""
         self.annotator_filters = AnnotatorFilters(self._annotator_state, blind=blind)
         """Filters and searches of this annotator, from this session and earlier ones."""
 

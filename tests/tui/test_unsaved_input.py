@@ -23,8 +23,9 @@ from tests.tui.key_input import wait_until
 
 
 @pytest.fixture
-def sample_app(imports: Imports, samples: Path) -> FcreviewApp:
-    session = Session(imports.of([samples / "bfcl"]), "alice", golden=build_golden_services())
+def sample_app(imports: Imports, samples: Path, tmp_path: Path) -> FcreviewApp:
+    workspace = imports.copy([samples / "bfcl"], tmp_path / "work")
+    session = Session(workspace, "alice", golden=build_golden_services())
     return FcreviewApp(session, View(queue="dataset"), "simple_python_3")
 
 

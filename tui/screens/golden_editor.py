@@ -39,6 +39,7 @@ from fcreview.tui.item_view.blocks import Block, BlockSource
 from fcreview.tui.item_view.call_diff import format_call
 from fcreview.tui.item_view.golden_reference import build_golden_reference
 from fcreview.tui.keymap import find_action_key_names, list_key_hints, make_bindings
+from fcreview.tui.review.drafts import DraftSlot
 from fcreview.tui.review.golden_effect import (
     GoldenCorrection,
     GoldenFixEffects,
@@ -47,9 +48,9 @@ from fcreview.tui.review.golden_effect import (
 )
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.other_runs import find_most_given_answer
-from fcreview.tui.review.recorder import ReviewSubject
+from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
-from fcreview.tui.screens.review_dialogs import NoteScreen, SafeTextArea
+from fcreview.tui.screens.review_dialogs import DRAFT_DELAY, NoteScreen, SafeTextArea
 from fcreview.tui.session import GoldenSupport, Session
 from fcreview.tui.text.lines import (
     Line,
@@ -342,10 +343,13 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         subject: ReviewSubject,
         *,
         hides_verdicts: bool,
+        draft: DraftSlot | None = None,
     ) -> None:
         """Create the editor.
 
-        With `hides_verdicts`, as in blind review, it does not recompute verdicts.
+        Args:
+            hides_verdicts: Whether it does not recompute verdicts, as in blind review.
+            draft: Draft of the golden answer, which then is the text to start with.
         """
         super().__init__()
         self._session = session
@@ -353,6 +357,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._item = subject.item
         self._detail = subject.detail
         self._hides_verdicts = hides_verdicts
+        self._draft = draft
         self._saved_reason = ""
         self._saved_fix: dict[str, Any] | None = None
         for opinion in self._detail.opinions:
@@ -366,6 +371,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self._initial_text = format_json(self._saved_fix)
         else:
             self._initial_text = format_original_golden(golden, self._detail.run, self._detail.item)
+        draft_text = draft.read() if draft is not None else None
+        self._first_text = self._initial_text if draft_text is None else draft_text
+        """Text at the start: the draft, else the initial text."""
         self._checked = CheckedText(None)
         self._message: Line = ()
         self._confirms_cancel = False
@@ -381,7 +389,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             with Vertical(id="golden-side"):
                 yield LineBar(id="golden-text-title")
                 yield GoldenTextArea(
-                    self._initial_text,
+                    self._first_text,
                     soft_wrap=True,
                     show_line_numbers=True,
                     tab_behavior="indent",
@@ -419,6 +427,20 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     def on_text_area_changed(self, _: TextArea.Changed) -> None:
         self._confirms_cancel = False
         self._check_text()
+        self._keep_draft_after_pause()
+
+    @work(exclusive=True, group="draft")
+    async def _keep_draft_after_pause(self) -> None:
+        await asyncio.sleep(DRAFT_DELAY)
+        self.keep_draft()
+
+    def keep_draft(self) -> None:
+        if self._draft is None:
+            return
+        if self._text_area.text != self._initial_text:
+            self._draft.keep(self._text_area.text)
+        else:
+            self._draft.remove()
 
     @work(exclusive=True, group="check")
     async def _check_text(self) -> None:
@@ -608,6 +630,8 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     def action_cancel(self) -> None:
         """Close without saving. If the text was changed, close only at the second key press."""
         if self._text_area.text == self._initial_text or self._confirms_cancel:
+            if self._draft is not None:
+                self._draft.remove()
             self.dismiss(None)
         else:
             self._confirms_cancel = True
@@ -621,16 +645,26 @@ def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject)
         view.show_message(StatusMessage("the golden editor is not available here", "warn"))
         return
 
-    def record_correction(correction: GoldenCorrection | None) -> None:
-        if correction is not None:
-            recorder = view.item_reviewer.recorder
-            view.item_reviewer.record_review(
-                subject,
-                lambda latest: recorder.record_golden_fix(latest, correction),
-            )
+    draft = DraftSlot(session.drafts, "golden answer", subject)
 
-    hides_verdicts = view.cursor.hides_verdicts
-    view.app.push_screen(
-        GoldenScreen(session, session.golden_support, subject, hides_verdicts=hides_verdicts),
-        record_correction,
+    def record_correction(correction: GoldenCorrection | None) -> None:
+        if correction is None:
+            return
+        recorder = view.item_reviewer.recorder
+
+        async def record_and_remove_draft(latest: ReviewSubject) -> ReviewOutcome:
+            outcome = await recorder.record_golden_fix(latest, correction)
+            if outcome.succeeded:
+                draft.remove()
+            return outcome
+
+        view.item_reviewer.record_review(subject, record_and_remove_draft)
+
+    editor = GoldenScreen(
+        session,
+        session.golden_support,
+        subject,
+        hides_verdicts=view.cursor.hides_verdicts,
+        draft=draft,
     )
+    view.app.push_screen(editor, record_correction)

@@ -259,6 +259,8 @@ class ItemPane(Vertical):
         self._from_list = False
         self._is_target_at_cursor = False
         self._message = message
+        if message == NO_MESSAGE:
+            self._message = self._offer_draft(displayed)
 
         if self.text.document_cursor is None:
             self.text.open(self._make_cursor(displayed))
@@ -274,6 +276,15 @@ class ItemPane(Vertical):
         self.refresh_bindings()
         self.position = displayed.navigator.position
         self._run_when_drawn(displayed.navigator.item)
+
+    def _offer_draft(self, displayed: DisplayedItem) -> StatusMessage:
+        """Return a message about a text on the item that the annotator did not save."""
+        drafts = self._session.drafts.find_for_item(displayed.detail.key)
+        if not drafts:
+            return NO_MESSAGE
+        kind = drafts[-1].kind
+        key = self._key_name("item.note" if kind == "note" else "item.golden")
+        return StatusMessage(f"unsaved {kind}: press {key} to continue", "warn")
 
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self.show_summary(())
@@ -498,7 +509,7 @@ class ItemPane(Vertical):
 
     def action_edit_note(self) -> None:
         if (subject := self._subject_at_key_press()) is not None:
-            review_dialogs.ask_note(self, subject)
+            review_dialogs.ask_note(self, self._session, subject)
 
     def action_prompt_for_last_item(self, dialog_name: str) -> None:
         """Open the dialog `fault`, `tag` or `note` for the last completed item, which it names."""
@@ -513,7 +524,7 @@ class ItemPane(Vertical):
                     self, subject, self._session, self._prefetcher, subject.name
                 )
             else:
-                review_dialogs.ask_note(self, subject, subject.name)
+                review_dialogs.ask_note(self, self._session, subject, subject.name)
 
         self.item_reviewer.prompt_about_last_item(open_prompt)
 

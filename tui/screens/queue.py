@@ -39,6 +39,7 @@ from fcreview.tui.queue.state import (
     QueueState,
     describe_resumed_queue,
 )
+from fcreview.tui.review.drafts import describe_drafts
 from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
 from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.session import Session
@@ -156,6 +157,7 @@ class QueueScreen(GuardedScreen[None]):
         self.handle_kept_keys()
         if is_first:
             self._mention_resumed_queue()
+            self._mention_drafts()
             preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
             self.set_timer(PRELOAD_DELAY, preload.start)
             row = self.list.row_at(self.list.cursor)
@@ -177,6 +179,17 @@ class QueueScreen(GuardedScreen[None]):
         message = f"{truncate_middle(sanitize(name), MAX_SEARCH_CELLS)} resumed"
         hint = self._hint_to_leave_queue()
         self.pane.append_message(f"{message}. Press {hint}" if hint else message)
+
+    def _mention_drafts(self) -> None:
+        """Say which texts the annotator did not save in an earlier session."""
+        drafts = self._session.drafts.read_all()
+        if not drafts:
+            return
+        action_id = "item.note" if drafts[-1].kind == "note" else "item.golden"
+        key = find_action_key_names(self.app).get(action_id, "")
+        hint = f". Open the item and press {key} to continue" if key else ""
+        self._is_share_mentioned = True
+        self.pane.append_message(sanitize(describe_drafts(drafts)) + hint)
 
     def _hint_to_leave_queue(self) -> str:
         """Return the key that leaves the resumed queue, and its effect. Empty without such a

@@ -6,6 +6,7 @@ A review from a dialog is about the item that was on screen when the key of the 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,6 +32,7 @@ from fcreview.tui.actions import (
     Action,
 )
 from fcreview.tui.keymap import find_action_key_names, list_key_hints, list_keys, make_bindings
+from fcreview.tui.review.drafts import DraftSlot
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.prefetch import ItemPrefetcher
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
@@ -98,6 +100,8 @@ class SafeTextArea(TextArea):
             event.prevent_default()
 
 
+DRAFT_DELAY = 0.3
+"""Seconds without a key press after which the text is kept as a draft."""
 MIN_NAME_WIDTH = 5
 """Smallest width, in cells, of the name of the item in the title of the note dialog."""
 
@@ -132,15 +136,26 @@ class NoteScreen(BottomDialog[str | None]):
     NoteScreen NoteBox:focus {{ border: none; }}
     """
 
-    def __init__(self, about: str, note: str = "") -> None:
+    def __init__(self, about: str, note: str = "", draft: DraftSlot | None = None) -> None:
+        """Create the prompt.
+
+        Args:
+            about: Name of what the note is about.
+            note: The saved note.
+            draft: Draft of the note, which then replaces the saved note in the text box.
+        """
         super().__init__()
         self._about, self._note = about, note
+        self._draft = draft
+        draft_text = draft.read() if draft is not None else None
+        self._continues_draft = draft_text is not None
+        self._initial_text = note if draft_text is None else draft_text
 
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(self._format_title_with_keys(self.app.size.width), markup=False)
             yield NoteBox(
-                self._note,
+                self._initial_text,
                 soft_wrap=True,
                 show_line_numbers=False,
                 tab_behavior="indent",
@@ -161,7 +176,7 @@ class NoteScreen(BottomDialog[str | None]):
         hints = "".join(
             "   " + templates[action].format(keys[action]) for action in templates if action in keys
         )
-        title = " note on "
+        title = " draft of the note on " if self._continues_draft else " note on "
         return (
             title
             + truncate_middle(
@@ -185,8 +200,29 @@ class NoteScreen(BottomDialog[str | None]):
     def unsaved_input(self) -> str:
         return "" if self._box.text == self._note else "the note"
 
+    def on_text_area_changed(self) -> None:
+        self._keep_draft_after_pause()
+
+    @work(exclusive=True, group="draft")
+    async def _keep_draft_after_pause(self) -> None:
+        await asyncio.sleep(DRAFT_DELAY)
+        self.keep_draft()
+
+    def keep_draft(self) -> None:
+        if self._draft is None:
+            return
+        if self.unsaved_input:
+            self._draft.keep(self._box.text)
+        else:
+            self._draft.remove()
+
     def action_save(self) -> None:
         self.dismiss(self._box.text if self._box.text != self._note else None)
+
+    def action_cancel(self) -> None:
+        if self._draft is not None:
+            self._draft.remove()
+        self.dismiss(None)
 
 
 def list_tag_choices(
@@ -373,7 +409,7 @@ def ask_tags(
     )
 
 
-def ask_note(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
+def ask_note(view: ItemView, session: Session, subject: ReviewSubject, item_name: str = "") -> None:
     """Ask for a note. `item_name`: name to show if the item is not on screen."""
     recorder = view.item_reviewer.recorder
     own = recorder.find_own_opinion(subject)
@@ -382,12 +418,16 @@ def ask_note(view: ItemView, subject: ReviewSubject, item_name: str = "") -> Non
         or _name_if_not_displayed(view, subject)
         or sanitize(describe_address(subject.target))
     )
-    _ask_and_record(
-        view,
-        subject,
-        NoteScreen(item_name, (own.note if own else None) or ""),
-        recorder.record_note,
-    )
+    draft = DraftSlot(session.drafts, "note", subject)
+
+    async def record_note(latest: ReviewSubject, note: str) -> ReviewOutcome:
+        outcome = await recorder.record_note(latest, note)
+        if outcome.succeeded:
+            draft.remove()
+        return outcome
+
+    note_screen = NoteScreen(item_name, (own.note if own else None) or "", draft)
+    _ask_and_record(view, subject, note_screen, record_note)
 
 
 def _name_if_not_displayed(view: ItemView, subject: ReviewSubject) -> str:

@@ -235,6 +235,12 @@ class GuardedScreen(Screen[T]):
         """
         return ""
 
+    def keep_draft(self) -> None:
+        """Keep the unsaved text as a draft, so that the next start offers it again.
+
+        The app calls this before it ends.
+        """
+
     def action_close(self) -> None:
         self.dismiss(None)
 

@@ -6,6 +6,7 @@ The configuration file is FCREVIEW_CONFIG, or `$XDG_CONFIG_HOME/fcreview/config.
 ```toml
 annotator = "alice"                   # annotator name
 data = ["~/bench/bfcl/data"]          # dataset folders, as --data
+mouse = false                         # leave the mouse to the terminal, which selects text
 follow = 5                            # seconds between checks for new results with open --follow
 theme = "nord"                        # colours, as :theme lists them
 tags = ["ambiguous", "wrong unit"]    # error tags that dialogs list first, numbered from 1
@@ -81,6 +82,12 @@ def _check_follow(value: Any) -> float:
 def _is_number(value: Any) -> bool:
     """Whether a value is a number of TOML. In Python, true and false are numbers too."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_mouse(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("mouse must be true or false")
+    return value
 
 
 def _check_theme(name: Any) -> str:
@@ -185,6 +192,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "annotator": _check_annotator,
     "data": partial(_check_string_list, "data must be a list of folder names"),
     "follow": _check_follow,
+    "mouse": _check_mouse,
     "theme": _check_theme,
     "colours": _check_theme,
     "tags": partial(_check_nonempty_strings, "tags"),
@@ -210,6 +218,7 @@ class Config:
     follow: float = (
         DEFAULT_FOLLOW  # seconds between two checks for new results with `open --follow`
     )
+    mouse: bool = True  # whether the app handles the mouse, else the terminal selects text
     theme: str | None = None
     colours: str | None = None  # earlier name of `theme`
     tags: tuple[str, ...] = ()  # error tags that dialogs list first

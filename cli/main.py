@@ -115,11 +115,26 @@ def _run_program(arguments: list[str], *, handles_signals: bool) -> None:
     from fcreview.cli.commands import add_default_command, build_program
 
     command_line = add_default_command(arguments)
+    if not arguments and command_line == ["--help"] and _print_recent_workspaces():
+        return
     program = build_program(command_line[0])
     if handles_signals:
         install_signal_handlers()
         watch_terminal()
     program(args=command_line, prog_name="fcreview")
+
+
+def _print_recent_workspaces() -> bool:
+    """Print the workspaces that the user opened last. Return False without a terminal or such
+    workspaces.
+    """
+    from fcreview.cli.output import can_show_app
+    from fcreview.cli.recent_workspaces import list_recent_workspaces, print_recent_workspaces
+
+    folders = list_recent_workspaces() if can_show_app() else []
+    if folders:
+        print_recent_workspaces(folders)
+    return bool(folders)
 
 
 def _print_error(error: Exception) -> int:

@@ -137,6 +137,7 @@ PATHS_TYPE = Annotated[
 ]
 PATHS_ARGUMENT: ParameterSpec = (PATHS_TYPE, Parameter.empty)
 OPTIONAL_PATHS_ARGUMENT: ParameterSpec = (PATHS_TYPE, None)
+PATHS_OR_CURRENT_FOLDER: ParameterSpec = (PATHS_TYPE, [Path()])
 ERRATA_HELP = (
     "Apply an errata file (docs/errata.md). fcreview remembers it for the workspace; `none` removes"
     " it."

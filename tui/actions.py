@@ -578,6 +578,9 @@ ITEM_ACTIONS = [
     hidden("item.elsewhere", "m", action="show_other_runs", label="show the item in other runs"),
     hidden("item.search", "slash", action="search", label="search in the item"),
     hidden("item.raw", "R", action="show_records", label="show raw records"),
+    hidden(
+        "item.guidelines", "h", action="show_guidelines", label="show the annotation guidelines"
+    ),
     hidden("item.copy", "y", action="copy", label="copy"),
     hidden("item.overview", "v", action="app.overview", label="show the overview"),
     hidden("item.back", "q,escape", action="back", label="go back to the queue"),
@@ -647,6 +650,7 @@ _SHARED_ITEM_ACTIONS = (
     "item.previous",
     "item.search",
     "item.raw",
+    "item.guidelines",
     "item.copy",
     "item.back",
 )

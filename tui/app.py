@@ -145,6 +145,8 @@ class FcreviewApp(App[int]):
             self._message = f"You now review as {sanitize(session.annotator)}"
         self._apply_key_names(key_names or {})
 
+        self.uses_mouse = True
+        """Whether the app handles the mouse. Otherwise the terminal selects text with it."""
         self.last_key_time = 0.0
         """Time of the last key press, in seconds of the monotonic clock."""
         self.last_key_name = ""

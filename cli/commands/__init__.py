@@ -123,18 +123,36 @@ def _global_options(
 
 
 def add_default_command(arguments: list[str]) -> list[str]:
-    """Replace no arguments by `--help`, and insert `open` if the first argument is a path.
+    """Insert `open` if the first argument is a path, or if there are no arguments and the current
+    folder belongs to a workspace. Without a workspace or a terminal, replace no arguments by
+    `--help`.
 
     A path exists, or has a separator, so that a mistyped path is no unknown command.
     """
     if not arguments:
-        return ["--help"]
+        folder = _find_folder_to_open()
+        return ["--help"] if folder is None else ["open", str(folder)]
     first = arguments[0]
     is_command_or_option = first in COMMANDS or first.startswith("-")
     is_path = os.sep in first or Path(first).exists()
     if is_path and not is_command_or_option:
         return ["open", *arguments]
     return arguments
+
+
+def _find_folder_to_open() -> Path | None:
+    """Return the nearest folder with a workspace, from the current folder upwards. None without
+    such a folder or without a terminal.
+    """
+    from fcreview.cli.output import can_show_app
+
+    if not can_show_app():
+        return None
+    current_folder = Path.cwd()
+    for folder in (current_folder, *current_folder.parents):
+        if (folder / ".fcreview").is_dir():
+            return folder
+    return None
 
 
 def build_program(first_argument: str | None = None) -> typer.Typer:

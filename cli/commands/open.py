@@ -19,7 +19,7 @@ from fcreview.cli.config import (
 )
 from fcreview.cli.options import (
     IMPORT_OPTIONS,
-    PATHS_ARGUMENT,
+    PATHS_OR_CURRENT_FOLDER,
     BlindOption,
     OrderSeedOption,
     QueueOrDefaultOption,
@@ -30,6 +30,7 @@ from fcreview.cli.options import (
     workspace_command,
 )
 from fcreview.cli.output import can_show_app, format_cell, is_in_browser, print_message
+from fcreview.cli.recent_workspaces import record_recent_workspace
 from fcreview.cli.workspace import WorkspaceSession, find_lake_location
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
@@ -63,6 +64,8 @@ class OpenOptions:
     where: str = ""
     run: str | None = None
     blind: bool = False
+    mouse: bool = True
+    """Whether the app handles the mouse, unless the configuration turns it off."""
     overview: bool = False
     """Whether several runs open on the overview if there is no position to resume."""
 
@@ -86,7 +89,7 @@ class OpenOptions:
         )
 
 
-@workspace_command("annotator", *IMPORT_OPTIONS, path_argument=PATHS_ARGUMENT)
+@workspace_command("annotator", *IMPORT_OPTIONS, path_argument=PATHS_OR_CURRENT_FOLDER)
 def open_(
     options: WorkspaceOptions,
     item: Annotated[str | None, option("--item ID", "Open this item first.")] = None,
@@ -98,13 +101,16 @@ def open_(
     follow: Annotated[
         bool, option("--follow", "Import new and changed results while the app is open.")
     ] = False,
+    no_mouse: Annotated[
+        bool, option("--no-mouse", "Leave the mouse to the terminal, which then selects text.")
+    ] = False,
 ) -> None:
     """Browse and review runs in the terminal.
 
-    Imports new and changed results at PATH, then opens the app. Without a terminal, prints the
-    first items instead. With a queue from `fcreview queue create`, the app shows the items that are
-    assigned to you. If PATH is a lake (docs/lake.md), fcreview copies these items, or the items
-    that --where selects, to the workspace.
+    Imports new and changed results at PATH (by default the current folder), then opens the app.
+    Without a terminal, prints the first items instead. With a queue from `fcreview queue create`,
+    the app shows the items that are assigned to you. If PATH is a lake (docs/lake.md), fcreview
+    copies these items, or the items that --where selects, to the workspace.
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random --follow
     """
@@ -119,7 +125,14 @@ def open_(
     elif follow:
         print_message("fcreview: --follow needs a terminal. Only the current items are printed")
     open_options = OpenOptions(
-        item, queue=queue, seed=seed, where=where, run=run, blind=blind, overview=True
+        item,
+        queue=queue,
+        seed=seed,
+        where=where,
+        run=run,
+        blind=blind,
+        mouse=not no_mouse,
+        overview=True,
     )
     with open_workspace(options) as session:
         local = (
@@ -169,6 +182,7 @@ def show_queue(
         start=selection.first_screen,
         watcher=watcher,
         start_options=selection.item_options,
+        mouse=selection.mouse,
     )
 
 
@@ -197,6 +211,7 @@ def show_app(
     start: StartScreen = "queue",
     watcher: FileWatcher | None = None,
     start_options: str = "",
+    mouse: bool = True,
 ) -> None:
     """Run the app. If the user changes to another annotator, run it again for that annotator.
 
@@ -216,6 +231,7 @@ def show_app(
         start=start,
         watcher=watcher,
         start_options=start_options,
+        mouse=mouse,
     )
     switch = run_app(session, app)
     if start != "adjudicate":
@@ -223,7 +239,9 @@ def show_app(
     while switch is not None:
         session = create_session_for(session, switch.annotator)
         watcher = watcher.create_copy() if watcher is not None else None
-        app = make_app(session, view, blind=blind, start=start, watcher=watcher, switch=switch)
+        app = make_app(
+            session, view, blind=blind, start=start, watcher=watcher, switch=switch, mouse=mouse
+        )
         discard_pending_keys()
         switch = run_app(session, app)
 
@@ -253,10 +271,13 @@ def make_app(
     watcher: FileWatcher | None,
     start_options: str = "",
     switch: AnnotatorSwitch | None = None,
+    mouse: bool = True,
 ) -> FcreviewApp:
     """Create the app.
 
-    `switch` is the request to change to this annotator, if the app ran for another one before.
+    Args:
+        switch: Request to change to this annotator, if the app ran for another one before.
+        mouse: Whether the app handles the mouse, unless the configuration turns it off.
     """
     from fcreview.store.database import pause_garbage_collection
 
@@ -275,10 +296,11 @@ def make_app(
             # The first start is recorded only if no other annotator used the app before.
             app_session.shows_welcome = switch is None and record_first_start()
             app_session.save_theme = save_theme
+            record_recent_workspace(session.workspace.root.parent)
 
         from fcreview.tui.app import FcreviewApp
 
-        return FcreviewApp(
+        app = FcreviewApp(
             app_session,
             view,
             first_item,
@@ -287,6 +309,8 @@ def make_app(
             resume=start in ("resume", "overview") or app_session.in_browser,
             run_watcher=watcher,
         )
+        app.uses_mouse = mouse and config.mouse
+        return app
 
 
 def _create_app_session(session: WorkspaceSession, config: Config, *, blind: bool) -> Session:
@@ -346,7 +370,7 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
     """
     with sync_team_in_background(session) as team:
         app.session.team = team
-        n_reviewed = app.run()
+        n_reviewed = app.run(mouse=app.uses_mouse)
     if n_reviewed:
         items = format_count(n_reviewed, "item")
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"

@@ -63,14 +63,15 @@ def copy_text(text: str, workspace_folder: Path | None, terminal: TerminalWriter
         if sequence is None:
             return "the text is too long for the clipboard"
         terminal.write(sequence)
-        return "copied to the clipboard"
+        return "sent to the browser's clipboard"
 
     path = sanitize(shorten_path(write_copy_file(text, workspace_folder)))
     sequence = osc52_sequence(text, os.environ)
     if sequence is None or terminal is None:
         return f"the text is too long for the clipboard; it was written to {path}"
     terminal.write(sequence)
-    return f"copied to the clipboard and to {path}"
+    # No terminal confirms that it set the clipboard.
+    return f"sent to the terminal's clipboard, and written to {path}"
 
 
 def shorten_path(path: Path) -> str:

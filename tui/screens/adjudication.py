@@ -42,11 +42,12 @@ from fcreview.tui.review.answer_cards import (
 )
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.guidelines import NO_GUIDELINES, read_guidelines
 from fcreview.tui.review.key_guard import KeyGuard, make_ignored_key_message
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_key_hints
-from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
-from fcreview.tui.screens.prompts import SEARCH_PROMPT, AskScreen
+from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records, show_guidelines
+from fcreview.tui.screens.prompts import AskScreen, make_search_prompt
 from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import watch_flush
@@ -442,6 +443,13 @@ class AdjudicationScreen(GuardedScreen[None]):
                 partial(read_records, self._session, case.item, detail.item),
             )
 
+    def action_show_guidelines(self) -> None:
+        text = read_guidelines(self._session.workspace_folder)
+        if text is None:
+            self.show_message(NO_GUIDELINES)
+        else:
+            show_guidelines(self.app, self._session, text)
+
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
         self._open_pager(f"{self.text.required_cursor.detail.row.id} · {opened.title}", opened.text)
 
@@ -452,10 +460,15 @@ class AdjudicationScreen(GuardedScreen[None]):
         )
 
     def action_search(self) -> None:
-        sought = self.text.required_cursor.last_search
-        self.app.push_screen(
-            AskScreen(SEARCH_PROMPT, sought), lambda text: self.text.search(text) if text else None
-        )
+        last_search = self.text.required_cursor.last_search
+
+        def search(typed: str | None) -> None:
+            # An empty line repeats the last search. Esc searches for nothing.
+            term = typed or last_search
+            if typed is not None and term:
+                self.text.search(term)
+
+        self.app.push_screen(make_search_prompt(last_search), search)
 
     def action_copy(self) -> None:
         self.show_message(

@@ -29,6 +29,7 @@ from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_me
 from fcreview.tui.queue.header import top_progress_line
 from fcreview.tui.queue.state import ReviewProgress
 from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.guidelines import NO_GUIDELINES, read_guidelines
 from fcreview.tui.review.item_reviewer import ItemReviewer
 from fcreview.tui.review.key_guard import JUST_APPEARED, KeyGuard, make_ignored_key_message
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
@@ -40,7 +41,7 @@ from fcreview.tui.review.recorder import (
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
 from fcreview.tui.screens import pager, review_dialogs
 from fcreview.tui.screens.golden_editor import open_golden_editor
-from fcreview.tui.screens.prompts import SEARCH_PROMPT, AskScreen
+from fcreview.tui.screens.prompts import make_search_prompt
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import watch_flush
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
@@ -568,12 +569,24 @@ class ItemPane(Vertical):
     def action_show_records(self) -> None:
         pager.show_records(self, self._session)
 
+    def action_show_guidelines(self) -> None:
+        text = read_guidelines(self._session.workspace_folder)
+        if text is None:
+            self.show_message(NO_GUIDELINES)
+        else:
+            pager.show_guidelines(self.app, self._session, text)
+
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
         pager.show_text(self, self._session, opened.title, opened.text)
 
     def action_search(self) -> None:
-        prompt = AskScreen(SEARCH_PROMPT, self.cursor.last_search)
-        self.app.push_screen(prompt, lambda text: self.text.search(text) if text else None)
+        def search(typed: str | None) -> None:
+            # An empty line repeats the last search. Esc searches for nothing.
+            term = typed or self.cursor.last_search
+            if typed is not None and term:
+                self.text.search(term)
+
+        self.app.push_screen(make_search_prompt(self.cursor.last_search), search)
 
     @work(group="dialog", exclusive=True)
     async def action_show_other_runs(self) -> None:

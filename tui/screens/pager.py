@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
 from fcreview.model.item import Item
@@ -39,7 +39,7 @@ from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.other_runs import prediction_choice_table, read_predictions
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import StatusMessage
-from fcreview.tui.screens.prompts import SEARCH_PROMPT, AskScreen, PickerScreen
+from fcreview.tui.screens.prompts import PickerScreen, make_search_prompt
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import (
     DocumentLayout,
@@ -210,9 +210,13 @@ class PagerScreen(GuardedScreen[None]):
         self._show_from_top()
 
     def action_search(self) -> None:
-        self.app.push_screen(
-            AskScreen(SEARCH_PROMPT, self._find), lambda text: self._search(text) if text else None
-        )
+        def search(typed: str | None) -> None:
+            # An empty line repeats the last search. Esc searches for nothing.
+            term = typed or self._find
+            if typed is not None and term:
+                self._search(term)
+
+        self.app.push_screen(make_search_prompt(self._find), search)
 
     def action_search_again(self, step: int) -> None:
         if self._find:
@@ -381,6 +385,11 @@ def show_text(
     view.app.push_screen(
         PagerScreen(name, text, find=view.cursor.last_search, folder=session.workspace_folder)
     )
+
+
+def show_guidelines(app: App[Any], session: Session, text: str) -> None:
+    """Show the guidelines of the workspace in the pager."""
+    app.push_screen(PagerScreen("guidelines", text, folder=session.workspace_folder))
 
 
 def show_records(view: ItemView, session: Session) -> None:

@@ -14,6 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import (
     CLEAR_SCOPE_ACTION,
@@ -290,14 +291,15 @@ class AskScreen(BottomDialog[str | None]):
     AskScreen Input:focus {{ border: none; background: $background; }}
     """
 
-    def __init__(self, prompt: str, value: str = "") -> None:
+    def __init__(self, prompt: str, value: str = "", *, hint: str = "") -> None:
+        """Create the prompt. `hint`: text that the empty line shows."""
         super().__init__()
-        self._prompt, self._value = prompt, value
+        self._prompt, self._value, self._hint = prompt, value, hint
 
     def compose(self) -> ComposeResult:
         with Horizontal():
             yield Static(f" {self._prompt} ", markup=False)
-            yield SafeInput(self._value, select_on_focus=True)
+            yield SafeInput(self._value, placeholder=sanitize(self._hint), select_on_focus=True)
 
     @property
     def unsaved_input(self) -> str:
@@ -307,6 +309,12 @@ class AskScreen(BottomDialog[str | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)
+
+
+def make_search_prompt(last_search: str) -> AskScreen:
+    """Return the prompt for a search in a text. It is empty, and names the last search."""
+    hint = f"enter searches again for {last_search}" if last_search else ""
+    return AskScreen(SEARCH_PROMPT, hint=hint)
 
 
 class ConfirmScreen(BottomDialog[bool]):

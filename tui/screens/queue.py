@@ -313,7 +313,11 @@ class QueueScreen(GuardedScreen[None]):
         self.pane.filter_line.open("filter", self.state.where, hint)
 
     def action_open_search(self) -> None:
-        self.pane.filter_line.open("search", self.state.search, FilterLine.SEARCH_HINT)
+        hint = FilterLine.SEARCH_HINT
+        recent_searches = self._session.annotator_filters.list_recent_texts("search")
+        if recent_searches:
+            hint += f". Up: {sanitize(recent_searches[-1])}"
+        self.pane.filter_line.open("search", "", hint)
 
     def on_filter_line_submitted(self, submitted: FilterLine.Submitted) -> None:
         cursor, settings = self.pane.cursor_position, self.state.settings

@@ -223,7 +223,7 @@ async def test_opened_runs_are_not_part_of_the_filter(make_app, wait_for_screen)
     ) as pilot:
         lines = await wait_for_screen(pilot)
         assert "filter official:fail · " in lines[2]
-        assert "2 runs" in lines[0] and " 0 of 15 " in lines[0]
+        assert "2 runs" in lines[0] and " 0 of 8 " in lines[0]
         await pilot.press("backspace")
         lines = await wait_for_screen(pilot)
         assert "all items" in lines[2] and lines[2].rstrip("─ ").endswith("1/15")

@@ -26,7 +26,7 @@ async def test_letter_copies_its_form(workspace: Workspace, letter: str, begins:
         app.session._workspace = workspace
         await pilot.press("y", letter)
         assert (workspace.root / "copied.txt").read_text().startswith(begins)
-        assert "copied" in bar_text(app, "status")
+        assert "sent to the terminal" in bar_text(app, "status")
 
 
 async def test_json_contains_the_input_of_the_model(workspace: Workspace) -> None:

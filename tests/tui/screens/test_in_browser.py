@@ -164,7 +164,7 @@ def test_folder_becomes_a_zip_file(tmp_path: Path) -> None:
 def test_copying_writes_no_file(tmp_path: Path) -> None:
     sent: list[str] = []
     terminal = SimpleNamespace(is_web=True, write=sent.append)
-    assert copy_text("text", tmp_path, terminal) == "copied to the clipboard"
+    assert copy_text("text", tmp_path, terminal) == "sent to the browser's clipboard"
     assert copy_text("x" * 80_000, tmp_path, terminal) == "the text is too long for the clipboard"
     assert len(sent) == 1 and not list(tmp_path.iterdir())
 

@@ -139,7 +139,7 @@ async def test_copy_writes_the_calls_at_the_cursor_to_the_workspace(workspace: W
             "golden": {"get_weather": {"unit": ["C"], "city": ["Hangzhou", "杭州"]}},
             "predicted": {"get_weather": {"unit": "C", "city": "Hangzhou, CN 0"}},
         }
-        assert "copied" in bar_text(app, "status")
+        assert "sent to the terminal" in bar_text(app, "status")
 
 
 async def test_position_is_kept_on_width_changes(workspace: Workspace) -> None:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fcreview.errors import FcreviewError
 from fcreview.model.golden_fix import ACCEPTED, PROPOSED, GoldenStatus, RescoredVerdict
 from fcreview.model.sanitize import sanitize
+from fcreview.store.drafts import DraftFile
 from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.queue.state import QueuePosition, load_position, save_position
-from fcreview.tui.review.drafts import DraftFile
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run

@@ -22,9 +22,14 @@ FILES = {
     + ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
     for file in sorted(TUI.rglob("*.py"))
 }
-STORE_MODULES = ("fcreview.store.rows", "fcreview.store.queries.runs", "fcreview.store.filters")
-"""Modules of the store that screens and widgets may import: rows, lists of runs, and filter
-texts.
+STORE_MODULES = (
+    "fcreview.store.rows",
+    "fcreview.store.queries.runs",
+    "fcreview.store.filters",
+    "fcreview.store.drafts",
+)
+"""Modules of the store that screens and widgets may import: rows, lists of runs, filter texts, and
+drafts of texts.
 """
 STORE_NAMES = {"store", "reviewer"}
 

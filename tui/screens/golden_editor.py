@@ -28,6 +28,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.golden_fix import ACCEPTED, PROPOSED, GoldenStatus
 from fcreview.model.item import Item, Run
 from fcreview.model.sanitize import sanitize
+from fcreview.store.drafts import DraftSlot
 from fcreview.store.rows import ItemDetail, strip_duplicate_mark
 from fcreview.tui.actions import (
     GOLDEN_EDITOR_ACTIONS,
@@ -39,7 +40,6 @@ from fcreview.tui.item_view.blocks import Block, BlockSource
 from fcreview.tui.item_view.call_diff import format_call
 from fcreview.tui.item_view.golden_reference import build_golden_reference
 from fcreview.tui.keymap import find_action_key_names, list_key_hints, make_bindings
-from fcreview.tui.review.drafts import DraftSlot
 from fcreview.tui.review.golden_effect import (
     GoldenCorrection,
     GoldenFixEffects,
@@ -50,7 +50,12 @@ from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.other_runs import find_most_given_answer
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
-from fcreview.tui.screens.review_dialogs import DRAFT_DELAY, NoteScreen, SafeTextArea
+from fcreview.tui.screens.review_dialogs import (
+    DRAFT_DELAY,
+    NoteScreen,
+    SafeTextArea,
+    make_draft_slot,
+)
 from fcreview.tui.session import GoldenSupport, Session
 from fcreview.tui.text.lines import (
     Line,
@@ -645,7 +650,7 @@ def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject)
         view.show_message(StatusMessage("the golden editor is not available here", "warn"))
         return
 
-    draft = DraftSlot(session.drafts, "golden answer", subject)
+    draft = make_draft_slot(session, "golden answer", subject)
 
     def record_correction(correction: GoldenCorrection | None) -> None:
         if correction is None:

@@ -21,6 +21,7 @@ from textual.widget import Widget
 
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
+from fcreview.store.drafts import describe_drafts
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import LIST_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.keymap import (
@@ -39,7 +40,6 @@ from fcreview.tui.queue.state import (
     QueueState,
     describe_resumed_queue,
 )
-from fcreview.tui.review.drafts import describe_drafts
 from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
 from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.session import Session

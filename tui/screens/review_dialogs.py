@@ -22,6 +22,7 @@ from fcreview.model.address import RESPONSE, describe_address
 from fcreview.model.review import Fault
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.verdict import SCALES
+from fcreview.store.drafts import DraftKind, DraftSlot
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.actions import (
     FAULT_ACTIONS,
@@ -32,7 +33,6 @@ from fcreview.tui.actions import (
     Action,
 )
 from fcreview.tui.keymap import find_action_key_names, list_key_hints, list_keys, make_bindings
-from fcreview.tui.review.drafts import DraftSlot
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.prefetch import ItemPrefetcher
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
@@ -409,6 +409,12 @@ def ask_tags(
     )
 
 
+def make_draft_slot(session: Session, kind: DraftKind, subject: ReviewSubject) -> DraftSlot:
+    return DraftSlot(
+        session.drafts, kind, subject.detail, target=subject.target, criterion=subject.criterion
+    )
+
+
 def ask_note(view: ItemView, session: Session, subject: ReviewSubject, item_name: str = "") -> None:
     """Ask for a note. `item_name`: name to show if the item is not on screen."""
     recorder = view.item_reviewer.recorder
@@ -418,7 +424,7 @@ def ask_note(view: ItemView, session: Session, subject: ReviewSubject, item_name
         or _name_if_not_displayed(view, subject)
         or sanitize(describe_address(subject.target))
     )
-    draft = DraftSlot(session.drafts, "note", subject)
+    draft = make_draft_slot(session, "note", subject)
 
     async def record_note(latest: ReviewSubject, note: str) -> ReviewOutcome:
         outcome = await recorder.record_note(latest, note)

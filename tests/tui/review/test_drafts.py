@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from fcreview.cli.wiring import build_golden_services
-from fcreview.store.rows import View
-from fcreview.store.workspace import AnnotatorState, Workspace
-from fcreview.tui.app import FcreviewApp
-from fcreview.tui.review.drafts import (
+from fcreview.store.drafts import (
     MAX_DRAFT_CHARACTERS,
     MAX_DRAFTS,
     Draft,
     DraftFile,
     describe_drafts,
 )
+from fcreview.store.rows import View
+from fcreview.store.workspace import AnnotatorState, Workspace
+from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.golden_editor import GoldenScreen, GoldenTextArea
 from fcreview.tui.screens.review_dialogs import NoteBox
 from fcreview.tui.session import Session

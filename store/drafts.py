@@ -15,7 +15,7 @@ from fcreview.store.workspace import AnnotatorState
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
-    from fcreview.tui.review.recorder import ReviewSubject
+    from fcreview.store.rows import ItemDetail
 
 DRAFTS_FOLDER = "drafts"
 MAX_DRAFTS = 100
@@ -90,11 +90,14 @@ def _parse_draft(entry: Any) -> Draft | None:
 class DraftSlot:
     """Draft of the text that one dialog edits."""
 
-    def __init__(self, file: DraftFile, kind: DraftKind, subject: ReviewSubject) -> None:
+    def __init__(
+        self, file: DraftFile, kind: DraftKind, detail: ItemDetail, *, target: str, criterion: str
+    ) -> None:
+        """Create the slot of a text on a target and criterion of an item."""
+        parts = [_format_item_key(detail.key), target, criterion]
+        subject = SUBJECT_SEPARATOR.join(parts)
         self._file = file
-        self._empty = Draft(
-            kind, id=subject.detail.row.id, subject=_format_subject(subject), text=""
-        )
+        self._empty = Draft(kind, id=detail.row.id, subject=subject, text="")
 
     def read(self) -> str | None:
         """Return the text of the draft. None if there is no draft."""
@@ -115,12 +118,6 @@ SUBJECT_SEPARATOR = "\n"
 
 def _format_item_key(key: ItemKey) -> str:
     return SUBJECT_SEPARATOR.join(key)
-
-
-def _format_subject(subject: ReviewSubject) -> str:
-    """Return the key of the item, the target and the criterion as one text."""
-    parts = [_format_item_key(subject.detail.key), subject.target, subject.criterion]
-    return SUBJECT_SEPARATOR.join(parts)
 
 
 def describe_drafts(drafts: Sequence[Draft]) -> str:

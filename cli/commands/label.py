@@ -383,5 +383,6 @@ def _list_event_fields(event: Event) -> list[str]:
     if event.note:
         fields.append("with a note")
     if event.golden_fix:
-        fields.append(" ".join(["with a golden fix", event.golden_status or ""]).strip())
+        status = f" {event.golden_status}" if event.golden_status else ""
+        fields.append(f"with a golden fix{status}")
     return fields

@@ -570,13 +570,19 @@ def _describe_annotation(annotation: Annotation) -> str:
         parts.append(GOLDEN_WRONG_KEY.label)
     elif annotation.fault:
         parts.append(f"fault: {annotation.fault}")
-    if annotation.golden_fix:
-        parts.append("golden fix")
-    if annotation.golden_status == ACCEPTED:
-        n_changes = count_changed_predictions(annotation.golden_verdicts)
-        parts[-1] = f"golden fix accepted, {format_count(n_changes, 'verdict')} corrected"
-    elif annotation.golden_status == REJECTED:
-        parts.append("golden answer of the dataset stays")
+    golden_text = _describe_golden_decision(annotation)
+    if golden_text:
+        parts.append(golden_text)
     if annotation.note is not None:
         parts.append("note")
     return ", ".join(parts)
+
+
+def _describe_golden_decision(annotation: Annotation) -> str:
+    """Describe what a review decides about the golden answer. Empty if it decides nothing."""
+    if annotation.golden_status == ACCEPTED:
+        n_changes = count_changed_predictions(annotation.golden_verdicts)
+        return f"golden fix accepted, {format_count(n_changes, 'verdict')} corrected"
+    if annotation.golden_status == REJECTED:
+        return "golden answer of the dataset stays"
+    return "golden fix" if annotation.golden_fix else ""

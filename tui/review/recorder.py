@@ -509,7 +509,8 @@ def describe_event(event: Event) -> str:
     if event.verdict is None and event.overrules:
         parts.append("override reason")
     if event.golden_fix is not None:
-        parts.append(" ".join(["golden fix", event.golden_status or ""]).strip())
+        status = f" {event.golden_status}" if event.golden_status else ""
+        parts.append(f"golden fix{status}")
     if event.target != ITEM:
         parts.append(f"on {sanitize(describe_address(event.target))}")
     return ", ".join(parts) or "review"

@@ -83,6 +83,7 @@ def test_golden_templates_are_valid_and_keep_verdict(sample_items: list[Sample])
         "nemo_gym",
         "sessions",
         "tau",
+        "verifiers",
     }
     assert {name for name, count in known.items() if count} == {
         importer.name for importer in IMPORTERS

@@ -114,7 +114,7 @@ def test_signal_ends_the_app_and_restores_the_terminal(
         if keys:
             app.until("1 Runs")
             app.type("\x1b")
-            app.until(lambda: "1 Runs" not in app.text() and "f filter" in app.text())
+            app.until(lambda: "1 Runs" not in app.text() and "F filter" in app.text())
         for key, shows in keys.items():
             app.type(key)
             app.until(shows)

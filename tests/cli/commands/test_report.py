@@ -15,6 +15,7 @@ CHINESE = "benchmark:hammerbench language:zh"
 BENCHMARKS = {
     *("bfcl", "acebench", "hammerbench", "confetti", "complexfuncbench", "tau"),
     *("atif", "inspect", "helpdesk", "generic"),
+    *("evalscope", "nemo_gym", "verifiers", "mcp_atlas", "sessions", "canteen orders"),
 }
 
 

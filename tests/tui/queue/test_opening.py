@@ -77,7 +77,7 @@ async def test_keys_before_the_store_is_open_wait_for_the_rows(
 async def test_earlier_view_is_drawn_again(workspace, wait_for_screen):
     async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
         before = list(await wait_for_screen(pilot))
-        await pilot.press("f", *"official:pass", "enter")
+        await pilot.press("F", *"official:pass", "enter")
         assert any("simple_0" in line for line in await wait_for_screen(pilot))
         await pilot.press("escape")
         assert await wait_for_screen(pilot) == before

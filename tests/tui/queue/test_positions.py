@@ -62,7 +62,7 @@ async def test_escape_returns_to_the_previous_level(make_app: Any, wait_for_scre
     app = make_app(rows_with_three_errors())
     async with app.run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("j", "j", "f", *"official:fail", "enter")
+        await pilot.press("j", "j", "F", *"official:fail", "enter")
         await wait_for_screen(pilot)
         await pilot.press("j", "c")
         await wait_for_screen(pilot)
@@ -207,7 +207,7 @@ async def test_queue_reopens_at_saved_position(workspace: Workspace, wait_for_sc
     app = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with app.run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("j", "f", *"official:fail", "enter")
+        await pilot.press("j", "F", *"official:fail", "enter")
         await wait_for_screen(pilot)
         await pilot.press("j", "j", "ctrl+q")
         await wait_for_screen(pilot)

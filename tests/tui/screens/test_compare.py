@@ -122,7 +122,7 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
 
 async def test_comparison_is_of_all_items_whatever_the_list_shows(workspace: Workspace) -> None:
     async with open_queue(workspace, (160, 30)) as person:
-        await person.press("f", *"official:fail", "enter")
+        await person.press("F", *"official:fail", "enter")
         lines = await mark_both_runs(person)
         whole = lines[find_line(lines, "all items")]
         assert re.search(r"all items +4  25\.0  50\.0", whole), whole

@@ -62,7 +62,7 @@ def test_rest_of_the_line_is_kept() -> None:
 async def test_repeated_tab_cycles_through_completions(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
-        await pilot.press("f", *"cate", "tab")
+        await pilot.press("F", *"cate", "tab")
         lines = await wait_for_screen(pilot)
         assert lines[-3].startswith(" filter category:")
         await pilot.press("tab")

@@ -202,15 +202,14 @@ def top_progress_line(
     `n_reviewed_by_anyone`: 0 in blind mode, where this number is hidden.
     """
     name = truncate_middle(sanitize(annotator), MAX_ANNOTATOR_CELLS)
-    if progress is None:
+    if progress is None or not progress.n_items:
         return make_line(name, "people")
 
     n_reviewed, n_items = progress
     is_wide = width >= WIDE_TOP_LINE
     line = LineBuilder()
-    if n_items:
-        bar_cells = WIDE_TOP_BAR_CELLS if is_wide else NARROW_TOP_BAR_CELLS
-        line.add_line(share_bar(n_reviewed / n_items, bar_cells))
+    bar_cells = WIDE_TOP_BAR_CELLS if is_wide else NARROW_TOP_BAR_CELLS
+    line.add_line(share_bar(n_reviewed / n_items, bar_cells))
     line.add(f"  {n_reviewed:,} of {n_items:,}", "strong")
     if is_wide:
         line.add(" reviewed", "strong")

@@ -175,7 +175,16 @@ def test_confirmed_criterion_keeps_its_metric(
 
 
 OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
-WITHOUT_TAGS = ("atif", "evalscope", "generic", "inspect", "mapping", "nemo_gym", "verifiers")
+WITHOUT_TAGS = (
+    "atif",
+    "evalscope",
+    "generic",
+    "inspect",
+    "mapping",
+    "nemo_gym",
+    "sessions",
+    "verifiers",
+)
 """Importers of formats that do not name kinds of errors."""
 BENCH = (
     "acebench",

@@ -32,7 +32,7 @@ async def test_queue_clusters_and_filter_include_all_runs(
         lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, QueueScreen) and "reading" not in "\n".join(lines)
         assert lines[2].rstrip("─ ").endswith("1/300") and "error:value_error:string" in lines[2]
-        await pilot.press("F", "F", *"text:kangaroo", "enter")
+        await pilot.press("backspace", "F", *"text:kangaroo", "enter")
         assert "no item matches the filter" in "\n".join(await wait_for_screen(pilot))
 
 

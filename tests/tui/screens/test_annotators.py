@@ -68,7 +68,7 @@ def run_apps(
                 await wait_until(lambda: not app._running or app._exit)
             return app.return_value or 0
 
-        def run_app(app: FcreviewApp) -> int:
+        def run_app(app: FcreviewApp, **_: Any) -> int:
             apps.append(app)
             return asyncio.run(walk(app))
 

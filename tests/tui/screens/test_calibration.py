@@ -74,7 +74,7 @@ async def choose_line(person: AppDriver, *expected: str) -> None:
     at = next(
         at for at, line in enumerate(person.lines[3:]) if all(word in line for word in expected)
     )
-    await person.press("g", *["j"] * at, "enter")
+    await person.press("home", *["j"] * at, "enter")
 
 
 async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:

@@ -52,7 +52,7 @@ PLACES = {
     "copy": ("enter", "y"),
     "compare": ("r", "j", "equals_sign", "j", "equals_sign"),
     "help over a list": ("c", "question_mark"),
-    "golden editor": ("enter", "G", "escape"),
+    "golden editor": ("enter", "G"),
     "estimates": ("v", "M"),
     "flip": ("r", "j", "equals_sign", "j", "equals_sign", "enter"),
     "reason": ("enter", "p", "O"),

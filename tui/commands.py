@@ -172,6 +172,11 @@ _FORMS = (
         "errata issue", label="write errata issue", help="write an issue text for the benchmark"
     ),
     CommandForm(
+        "errata rescore",
+        label="rescore later runs",
+        help="apply accepted golden answers to runs that were imported later",
+    ),
+    CommandForm(
         "rules list",
         label="list rules",
         help="show the accepted equivalence rules",

@@ -43,7 +43,7 @@ class EndlessMethod:
 @pytest.mark.parametrize(
     ("open_item", "before", "method", "keys"),
     [
-        (None, "f s i m", "count_items", "enter"),
+        (None, "F s i m", "count_items", "enter"),
         (None, "j", "fetch_clusters", "c"),
         (None, "j", "read_detail", "enter"),
         ("simple_0", "", "fetch_page", NEXT),

@@ -16,6 +16,9 @@ NEEDS = {
     "extend": "the queue has no reviewed items",
     "issue": "contains no corrected golden answer",
     "serve": "users.toml: No such file",
+    "map": "results.jsonl does not exist",
+    "propose": "results.jsonl does not exist",
+    "check": "fcreview-map.toml does not exist",
 }
 """Errors of examples that need reviews or a file of the user."""
 TEAM_ERRORS = ("belongs to no team", "failed to resolve host")

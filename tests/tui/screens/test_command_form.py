@@ -17,7 +17,7 @@ from fcreview.tui.commands import FORMS, FormField, ReportServices, build_comman
 from fcreview.tui.screens.command_form import CommandFormScreen, FormInput
 from fcreview.tui.screens.pager import PagerScreen
 
-OMITTED = {"completion", "schema", "sql", "demo", "serve", "team"}
+OMITTED = {"completion", "schema", "sql", "demo", "serve", "team", "map"}
 """Commands for scripts and for the first start."""
 SCREENS = {
     "check": "queue check",

@@ -686,6 +686,15 @@ PAGER_ACTIONS = [
     hidden("pager.copy", "y", action="copy", label="copy"),
 ]
 
+ISSUE_ACTIONS = [
+    Action("issue.open", "enter", action="show_item", label="show the item"),
+    *(
+        replace(action, keys="greater_than_sign") if action.id == "pager.again" else action
+        for action in PAGER_ACTIONS
+    ),
+]
+"""Keys of a whole import issue. Enter opens its item, so that only `>` goes to the next match."""
+
 GOLDEN_EDITOR_ACTIONS = [
     Action("golden.save", "enter", action="save", label="save"),
     Action("golden.edit", "tab,i", action="edit_text", label="edit text"),
@@ -790,6 +799,7 @@ PLACES: dict[str, Sequence[Action]] = {
     "conventions": [*CONVENTION_ACTIONS, *LIST_ACTIONS],
     "adjudication": [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS],
     "long text": PAGER_ACTIONS,
+    "import issue": ISSUE_ACTIONS,
     "menu": [*PICKER_ACTIONS, *LIST_ACTIONS],
     "help": [*HELP_ACTIONS, *LIST_ACTIONS],
 }

@@ -109,7 +109,7 @@ def write_run(folder: Path, rows: list[dict[str, Any]], model: str = "maple-8b")
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Read a file of `write_run`.
 
-    `{"issue": text}` gives an issue, and `{"crash": text}` makes the reader fail.
+    `{"issue": text, "item": id}` gives an issue, and `{"crash": text}` makes the reader fail.
     """
     for path in plan.results:
         offset = 0
@@ -118,7 +118,13 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if "crash" in row:
                 raise RuntimeError(row["crash"])
             if "issue" in row:
-                yield ImportIssue(str(path), number + 1, what=row["issue"], raw=line.decode())
+                yield ImportIssue(
+                    str(path),
+                    number + 1,
+                    what=row["issue"],
+                    raw=line.decode(),
+                    item=row.get("item"),
+                )
             else:
                 place = {
                     "file": str(path),

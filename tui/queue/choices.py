@@ -49,6 +49,7 @@ from fcreview.tui.text.lines import (
     lay_out_table,
     line_width,
     make_line,
+    sanitize_and_wrap,
     truncate,
     truncate_error_type,
     truncate_middle,
@@ -73,51 +74,89 @@ def build_order_choices(state: QueueState) -> ChoiceTable[str]:
     )
 
 
-def build_issue_choices(
-    issues: Sequence[ImportIssue], missing_verdict_counts: Sequence[tuple[str, int]] = ()
-) -> ChoiceTable[str]:
-    """Return the table of import issues. The value of a row is the filter that selects its item,
-    empty for a file.
+SEVERITY_STYLES: Mapping[str, str] = {"error": "bad", "warning": "warn", "notice": "dim"}
+MIN_ISSUE_TABLE_CELLS = 100
+"""Width of the screen, in cells, from which the table of import issues has the columns item and
+where. Below it, the problem takes the width, and the lines below the table name both.
+"""
+MAX_ISSUE_ROWS = 4
+"""Number of rows, below the table, for the text of the issue under the cursor."""
+
+
+def list_import_issues(
+    issues: Sequence[ImportIssue], missing_verdict_counts: Sequence[tuple[str, int]]
+) -> list[ImportIssue]:
+    """Return the issues of the importers, then one for each reason without recomputed verdicts.
 
     `missing_verdict_counts`: (reason, number of items) pairs of items without a recomputed verdict.
     """
-    issues = [
-        *issues,
-        *(_make_missing_verdict_issue(reason, count) for reason, count in missing_verdict_counts),
-    ]
+    missing_verdicts = []
+    for reason, n_items in missing_verdict_counts:
+        what = f"no recomputed verdict for {format_count(n_items, 'item')}: {reason}"
+        missing_verdicts.append(ImportIssue("", None, what=what, severity="notice"))
+    return [*issues, *missing_verdicts]
+
+
+def build_issue_choices(issues: Sequence[ImportIssue], cells: int) -> ChoiceTable[str]:
+    """Return the table of import issues for a screen that is `cells` wide. The value of a row is
+    the filter that selects its item, empty for a file.
+    """
+    columns = [TextColumn("severity"), TextColumn("what", min_width=30)]
+    if cells >= MIN_ISSUE_TABLE_CELLS:
+        columns.append(TextColumn("item", truncate=truncate_middle, min_width=12))
+        columns.append(TextColumn("where", truncate=truncate_middle, min_width=16))
     return ChoiceTable(
         title="import issues",
         noun="issue",
-        columns=(
-            TextColumn("severity"),
-            TextColumn("what", min_width=30),
-            TextColumn("item", truncate=truncate_middle, min_width=12),
-            TextColumn("where", truncate=truncate_middle, min_width=16),
-        ),
-        rows=[_make_issue_cells(issue) for issue in issues],
-        values=[f"id:{quote_or_hash(issue.item)}" if issue.item else "" for issue in issues],
+        columns=columns,
+        rows=[_make_issue_cells(issue)[: len(columns)] for issue in issues],
+        values=[make_issue_filter(issue) for issue in issues],
         empty_message="no import issues",
     )
 
 
-def _make_missing_verdict_issue(reason: str, n_items: int) -> ImportIssue:
-    what = f"no recomputed verdict for {format_count(n_items, 'item')}: {reason}"
-    return ImportIssue("", None, what=what, severity="notice")
+def make_issue_filter(issue: ImportIssue) -> str:
+    """Return the filter that selects the item of an issue. Empty for an issue about a file."""
+    return f"id:{quote_or_hash(issue.item)}" if issue.item else ""
 
 
-SEVERITY_STYLES: Mapping[str, str] = {"error": "bad", "warning": "warn", "notice": "dim"}
+def _format_place(issue: ImportIssue) -> str:
+    return f"{issue.file}:{issue.line}" if issue.line else issue.file
 
 
 def _make_issue_cells(issue: ImportIssue) -> list[StyledText]:
-    location = sanitize(issue.file)
-    if issue.line:
-        location += f":{issue.line}"
     return [
         (issue.severity, SEVERITY_STYLES[issue.severity]),
         (sanitize(issue.what), ""),
         (sanitize(issue.item or ""), "dim"),
-        (location, "dim"),
+        (sanitize(_format_place(issue)), "dim"),
     ]
+
+
+def explain_issue(issue: ImportIssue, cells: int) -> list[Line]:
+    """Return the text of an issue, which the table may cut, then its item and its place."""
+    lines = []
+    for row in sanitize_and_wrap(issue.what, cells - 2, MAX_ISSUE_ROWS):
+        lines.append(make_line(f" {row}"))
+
+    places = {"item": issue.item or "", "where": _format_place(issue)}
+    for label, name in places.items():
+        if name:
+            room = cells - len(label) - 3  # a blank at each end, and one after the label
+            lines.append(((f" {label} ", "dim"), (truncate_middle(sanitize(name), room), "")))
+    return lines
+
+
+def format_issue_text(issue: ImportIssue) -> str:
+    """Return everything that is known of an issue as text, with the record that it is about."""
+    lines = [f"{issue.severity}: {issue.what}"]
+    if issue.item:
+        lines.append(f"item: {issue.item}")
+    if issue.file:
+        lines.append(f"where: {_format_place(issue)}")
+    if issue.raw:
+        lines += ["", issue.raw]
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ async def read_records(session: Session, item_number: int, item: Item) -> PagerT
     return PagerText(join_records(records, indented=False), join_records(records, indented=True))
 
 
-class PagerScreen(GuardedScreen[None]):
+class PagerScreen(GuardedScreen[bool]):
     """Screen that shows JSON indented and other text unchanged. A key switches to the raw text."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PAGER_ACTIONS)

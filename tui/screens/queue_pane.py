@@ -22,7 +22,6 @@ from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.keymap import find_action_key_names
 from fcreview.tui.queue import header
 from fcreview.tui.queue.choices import (
-    build_issue_choices,
     build_order_choices,
     build_suspect_reason_choices,
 )
@@ -97,7 +96,7 @@ class QueueMenus:
             "calibration": self._make_statistics_menu("calibration"),
             "conventions": self._make_statistics_menu("conventions"),
             "issues": QueueMenu(
-                lambda: PickerScreen(load=self._load_issues),
+                self._make_issues_screen,
                 apply=state.show_issue_item,
                 disabled_reason=self._make_blind_mode_reason("import issues"),
             ),
@@ -210,19 +209,12 @@ class QueueMenus:
         self._state.select_items(items)
         self._state.show_all_in_order()
 
-    async def _load_issues(self) -> ChoiceTable[str]:
+    def _make_issues_screen(self) -> ModalScreen[Any]:
+        from fcreview.tui.screens.issues import IssuesScreen
+
         runs = [row.run for row in self.runs or []]
-        issues = await self._session.query(lambda store: store.fetch_issues(runs=runs))
-        missing = await self._session.query(
-            lambda store: store.count_missing_recomputed_by_reason(runs)
-        )
-        choices = build_issue_choices(issues, missing)
-        last = self._levels.lists.selections.get("issues")
-        return (
-            replace(choices, cursor=choices.values.index(last))
-            if last in choices.values
-            else choices
-        )
+        last_filter = self._levels.lists.selections.get("issues", "")
+        return IssuesScreen(self._session, runs, last_filter)
 
     async def _load_suspect_reasons(self) -> ChoiceTable[Sequence[int]]:
         view = View(queue=SUSPECTS_QUEUE, runs=self._state.view.runs)

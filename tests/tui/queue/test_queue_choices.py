@@ -262,7 +262,7 @@ async def test_import_issues_are_listed(make_app, wait_for_screen):
         await pilot.press("i")
         lines = await wait_for_screen(pilot)
         assert "cannot be decoded" in lines[2]
-        assert lines[2].endswith("results.jsonl:13")
+        assert lines[-2].endswith("results.jsonl:13")
         await pilot.press("q")
         assert len(item_ids(await wait_for_screen(pilot))) == 12
 

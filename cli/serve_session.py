@@ -125,9 +125,9 @@ class SessionProcess(AppService):
         self._downloads = downloads
         self._transfers = receiver.transfers
         self._transfer_tasks: set[asyncio.Task[None]] = set()
-        self._is_exiting = False
-        self._is_stopping = False
-        self._starting = asyncio.Lock()
+        self._is_exiting = False  # whether the app has ended, or ends by itself
+        self._is_stopping = False  # whether the server has called `stop`
+        self._starting = asyncio.Lock()  # held while the process starts
 
     async def _close_websocket(self) -> None:
         self._is_exiting = True
@@ -260,6 +260,7 @@ class SessionProcess(AppService):
     async def stop(self) -> None:
         """Ask the process to save the position and to end. Kill it if it does not end."""
         self._is_stopping = True
+        # A process that is just being started is stopped after its start.
         async with self._starting:
             forwarding = self._task
             process = self._process
@@ -269,20 +270,32 @@ class SessionProcess(AppService):
 
         for transfer in list(self._transfer_tasks):
             transfer.cancel()
-        if not self._is_exiting:
-            with suppress(ProcessLookupError):
-                process.terminate()
+        self._ask_to_end(process)
 
-        # The forwarding ends with the process.
+        # The forwarding ends when the process has ended.
         await asyncio.wait([forwarding], timeout=END_TIMEOUT)
         if not forwarding.done():
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # also its import processes
+            _kill_with_children(process)
             await asyncio.wait([forwarding], timeout=KILL_TIMEOUT)
+
+        # After a kill that has no effect, the forwarding still waits.
         forwarding.cancel()
         await asyncio.wait([forwarding])
         if self._stdin is not None:
             self._stdin.close()
+
+    def _ask_to_end(self, process: Process) -> None:
+        """Send a signal to the process, unless the app already ends because its user left it."""
+        if self._is_exiting:
+            return
+        with suppress(ProcessLookupError):
+            process.terminate()
+
+
+def _kill_with_children(process: Process) -> None:
+    """Kill a process and those that it started, such as imports. They form a process group."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 async def _read_error_output(stream: asyncio.StreamReader) -> bytes:

@@ -374,27 +374,48 @@ def _render_graphic(graphic: Bar | Whisker | None, scale_ends: tuple[float, floa
 
 
 WHISKER_WIDTH = 200
-"""Width of the scale in a graphic of an interval."""
+"""Width of the scale in a graphic of an interval, in units of the graphic, as all sizes below."""
+WHISKER_HEIGHT = 14
+TRACK_THICKNESS = 2
+DOT_SIZE = 8
+MARK_WIDTH = 2
 
 
 def _render_whisker(whisker: Whisker, scale_ends: tuple[float, float]) -> str:
+    """Draw an interval as a line on the track of its scale, the value as a dot, and the official
+    value, if there is one, as an upright mark.
+    """
     lowest, highest = scale_ends
+    scale_length = highest - lowest or 1
 
-    def find_position(value: float) -> float:
-        return WHISKER_WIDTH * (value - lowest) / (highest - lowest or 1)
+    def find_x(value: float) -> float:
+        return WHISKER_WIDTH * (value - lowest) / scale_length
 
-    low = find_position(whisker.low)
-    high = find_position(whisker.high)
-    dot = find_position(whisker.value) - 4
+    # The dot and the mark are drawn from their left edge, and centred on their value.
+    dot_left = find_x(whisker.value) - DOT_SIZE / 2
+    dot_top = (WHISKER_HEIGHT - DOT_SIZE) // 2
+    track_top = (WHISKER_HEIGHT - TRACK_THICKNESS) // 2
+    middle = WHISKER_HEIGHT // 2
     mark = ""
     if whisker.official is not None:
-        official = find_position(whisker.official) - 1
-        mark = f'<rect class="mark" x="{official:.2f}" y="0" width="2" height="14"/>'
+        mark_left = find_x(whisker.official) - MARK_WIDTH / 2
+        mark = (
+            f'<rect class="mark" x="{mark_left:.2f}" y="0" width="{MARK_WIDTH}"'
+            f' height="{WHISKER_HEIGHT}"/>'
+        )
+
+    # A dot at an end of the scale needs room beyond it.
+    margin = DOT_SIZE // 2
+    view_width = WHISKER_WIDTH + 2 * margin
+    low = find_x(whisker.low)
+    high = find_x(whisker.high)
     return (
-        '<svg viewBox="-4 0 208 14" aria-hidden="true">'
-        f'<rect class="track" x="0" y="6" height="2" width="{WHISKER_WIDTH}"/>'
-        f'<line class="line" x1="{low:.2f}" x2="{high:.2f}" y1="7" y2="7"/>'
-        f'<rect class="dot" x="{dot:.2f}" y="3" width="8" height="8" rx="4"/>{mark}</svg>'
+        f'<svg viewBox="-{margin} 0 {view_width} {WHISKER_HEIGHT}" aria-hidden="true">'
+        f'<rect class="track" x="0" y="{track_top}" height="{TRACK_THICKNESS}"'
+        f' width="{WHISKER_WIDTH}"/>'
+        f'<line class="line" x1="{low:.2f}" x2="{high:.2f}" y1="{middle}" y2="{middle}"/>'
+        f'<rect class="dot" x="{dot_left:.2f}" y="{dot_top}" width="{DOT_SIZE}"'
+        f' height="{DOT_SIZE}" rx="{DOT_SIZE // 2}"/>{mark}</svg>'
     )
 
 

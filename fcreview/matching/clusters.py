@@ -186,11 +186,14 @@ def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[Clus
 
 
 def get_computed_grouping(grouping: Grouping) -> Grouping:
-    """Return the grouping for which clusters must be computed.
+    """Return the grouping whose clusters a grouping shows.
 
-    The first three groupings share their clusters.
+    The clusters by error type, by function and by argument are the same: failures with one error
+    type, function and argument. Only the groups around them differ.
     """
-    return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
+    if grouping in (BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT):
+        return BY_ERROR_TYPE
+    return grouping
 
 
 def select_clusters_with_subdivision(

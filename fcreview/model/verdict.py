@@ -428,14 +428,27 @@ def _compute_coverage(verdicts: Mapping[TargetCriterion, Any], metadata: Metadat
 def _find_combined_sources(
     benchmark: str, target_criterion: TargetCriterion, reviewed: Iterable[TargetCriterion]
 ) -> list[TargetCriterion]:
-    """Return the targets and criteria that determine a verdict together."""
+    """Return the targets and criteria that determine a verdict together. Empty if a benchmark has
+    no such rule for the verdict.
+    """
     if benchmark == SNAPSHOT_BENCHMARK and target_criterion == _ITEM_VERDICT:
         return list(_SNAPSHOT_CRITERIA)
-    if benchmark != _SOFT_SCORE_BENCHMARK:
-        return []
+    if benchmark == _SOFT_SCORE_BENCHMARK:
+        return _find_soft_score_sources(target_criterion, reviewed)
+    return []
+
+
+def _find_soft_score_sources(
+    target_criterion: TargetCriterion, reviewed: Iterable[TargetCriterion]
+) -> list[TargetCriterion]:
+    """Return the sources of a verdict of CONFETTI.
+
+    The soft score of an item follows from the scores of its arguments. Whether an argument is
+    hallucinated follows from the item's list of hallucinated arguments.
+    """
     target, criterion = target_criterion
     if target_criterion == _ITEM_SOFT_SCORE:
-        return [each for each in reviewed if _is_on_part(each, "soft_score")]
+        return [source for source in reviewed if _is_on_part(source, "soft_score")]
     if criterion == "hallucinated" and target not in WHOLE_TARGETS:
         return [_HALLUCINATED_ARGUMENTS]
     return []

@@ -14,12 +14,20 @@ from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.metric import Metric, MetricKey, ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT
-from fcreview.model.verdict import GOLDEN_ACTS_KEY, TRUE_MEANS_FAILURE, TargetCriterion, find_scale
+from fcreview.model.verdict import (
+    GOLDEN_ACTS_KEY,
+    TRUE_MEANS_FAILURE,
+    Scale,
+    TargetCriterion,
+    find_scale,
+)
 
 CONFIDENCE_LEVEL = 0.95
 NORMAL_QUANTILE = 1.959963984540054
 """Half-width of a normal 95 % interval, in standard deviations."""
 _BISECTION_STEPS = 60
+UNKNOWN_ARGUMENT = "·"
+"""Name of a wrong argument of which only the number matters."""
 MetricsFunction = Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 """Computes metrics from the items of each run."""
 
@@ -271,15 +279,16 @@ def _find_automatic_verdict(item: ScoredItem, target_criterion: TargetCriterion)
 def _choose_extreme_verdict(
     criterion: str, automatic: Any, metadata: Mapping[str, Any], is_best: bool
 ) -> Any:
-    """Return the best or worst verdict on a criterion's scale, or the automatic verdict if the
-    scale has no bounds.
+    """Return the best or worst verdict on a criterion, or the automatic verdict if the scale has
+    no bounds.
+
+    A criterion has labels, wrong arguments, numbers in a range, a few scores, or true and false.
     """
     if criterion == "dialog_act":
-        golden_acts = metadata.get(GOLDEN_ACTS_KEY)
-        return golden_acts if is_best and isinstance(golden_acts, list) else []
+        return _choose_extreme_labels(metadata, is_best)
+    # An automatic verdict that is a list has the names of the wrong arguments.
     if isinstance(automatic, list):
-        # The list contains the names of wrong arguments.
-        return [] if is_best else automatic or ["·"]
+        return _choose_extreme_wrong_arguments(automatic, is_best)
 
     scale = find_scale(criterion, [automatic])
     if scale is not None and scale.numbers is not None:
@@ -288,11 +297,37 @@ def _choose_extreme_verdict(
             return automatic
         return highest if is_best else lowest
 
-    scores = []
-    if scale is not None:
-        scores = [verdict for verdict in scale.words.values() if is_definite(verdict)]
-    if scores and not isinstance(scores[0], bool):
+    scores = _list_scores_of_words(scale)
+    if scores:
         return max(scores) if is_best else min(scores)
     # The verdict is true or false. On some criteria, true is the worse one.
-    is_true_worse = criterion in TRUE_MEANS_FAILURE
-    return not is_best if is_true_worse else is_best
+    is_true_best = criterion not in TRUE_MEANS_FAILURE
+    return is_best == is_true_best
+
+
+def _choose_extreme_labels(metadata: Mapping[str, Any], is_best: bool) -> list[Any]:
+    """Return the best labels of a response, which are the golden ones, or the worst: none."""
+    golden_acts = metadata.get(GOLDEN_ACTS_KEY)
+    if is_best and isinstance(golden_acts, list):
+        return golden_acts
+    return []
+
+
+def _choose_extreme_wrong_arguments(automatic: list[Any], is_best: bool) -> list[Any]:
+    """Return the best list of wrong arguments, which is empty, or the worst: the automatic one.
+
+    If the automatic list is empty, the worst one contains an argument without a known name.
+    """
+    if is_best:
+        return []
+    if automatic:
+        return automatic
+    return [UNKNOWN_ARGUMENT]
+
+
+def _list_scores_of_words(scale: Scale | None) -> list[Any]:
+    """Return the scores that the words of a scale mean. Empty if its words mean true and false."""
+    if scale is None:
+        return []
+    verdicts = [verdict for verdict in scale.words.values() if is_definite(verdict)]
+    return [verdict for verdict in verdicts if not isinstance(verdict, bool)]

@@ -1090,16 +1090,29 @@ def _build_matrix_item(item: AlignedItem, rate_by_run: Mapping[int, float]) -> M
 
 
 def compute_upset_score(passing_rates: Sequence[float], failing_rates: Sequence[float]) -> float:
-    """Compute how much stronger an item's failing runs are than its passing runs, whose rates must
-    be sorted: the Mann-Whitney U statistic as a standard score (1947), without correction for ties;
-    0 if all runs agree.
+    """Compute how much stronger the runs that fail an item are than the runs that pass it.
+
+    The score is the Mann-Whitney U statistic as a standard score (Mann and Whitney 1947), without
+    correction for ties. It is 0 if all runs agree.
+
+    Args:
+        passing_rates: Pass rates of the runs that pass the item, in ascending order.
+        failing_rates: Pass rates of the runs that fail it.
     """
-    n = len(passing_rates)
-    m = len(failing_rates)
-    if not n or not m:
+    n_passing = len(passing_rates)
+    n_failing = len(failing_rates)
+    if n_passing == 0 or n_failing == 0:
         return 0.0
-    u = sum(
-        (bisect_left(passing_rates, each) + bisect_right(passing_rates, each)) / 2
-        for each in failing_rates
-    )
-    return (u - n * m / 2) / sqrt(n * m * (n + m + 1) / 12)
+
+    # U: number of pairs in which the failing run is stronger. Equally strong runs count half.
+    u = 0.0
+    for rate in failing_rates:
+        n_weaker = bisect_left(passing_rates, rate)
+        n_weaker_or_equal = bisect_right(passing_rates, rate)
+        u += (n_weaker + n_weaker_or_equal) / 2
+
+    # The mean and variance of U if passing does not depend on the strength of a run
+    n_pairs = n_passing * n_failing
+    mean = n_pairs / 2
+    variance = n_pairs * (n_passing + n_failing + 1) / 12
+    return (u - mean) / sqrt(variance)

@@ -136,16 +136,19 @@ def _pair_equal_messages(
 
 
 def _find_partner_text(content: str, process_texts: Sequence[str]) -> str:
-    """Return the text in the result record that a message of the history contains, else the
-    message itself.
+    """Return the message of the result record that is equal to a message of the history, or
+    else the first that it contains. Without either, return the message of the history.
+
+    A message of the history can contain more than the result record, such as a thought before the
+    call. `process_texts` are the messages of the result record. White space does not count.
     """
-    compact = _normalise(content)
-    if compact in process_texts:
-        return compact
-    for text in process_texts:
-        if text and text in compact:
-            return text
-    return compact
+    history_text = _normalise(content)
+    if history_text in process_texts:
+        return history_text
+    for process_text in process_texts:
+        if process_text and process_text in history_text:
+            return process_text
+    return history_text
 
 
 def _is_same_message(process_text: str, content: str) -> bool:

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fcreview.importers.acebench.filenames import CATEGORIES
 from fcreview.model.address import ITEM
@@ -43,7 +43,7 @@ SPECIAL_CATEGORIES = ("special_incomplete", "special_error_param", "special_irre
 AGENT_CATEGORIES = ("agent_multi_turn", "agent_multi_step")
 LANGUAGES = {"en", "zh"}
 
-SUMMARY_COLUMNS: dict[str, Any] = {
+SUMMARY_COLUMNS: dict[str, str | tuple[str, ...]] = {
     "atom": ATOM_CATEGORIES,
     "single_turn_singal_function": "normal_single_turn_single_function",
     "single_turn_parallel_function": "normal_single_turn_parallel_function",
@@ -64,9 +64,10 @@ SUMMARY_COLUMNS: dict[str, Any] = {
     "agent_multi_step_process": "agent_multi_step_process",
     "agent_summary": AGENT_CATEGORIES,
 }
-"""Column of `result.xlsx` -> its category, or the categories whose mean it contains.
+"""Column of `result.xlsx` -> its category, or a tuple of the categories whose mean it contains.
 
-`compute_summary_row` computes the other columns.
+`CATEGORY_process` stands for the process accuracy of a category. `compute_summary_row` computes
+the other columns.
 """
 PROGRAM_WEIGHTS = (0.578, 0.2676, 0.1545)
 """The program's weights of the normal, special and agent categories. They sum to 1.0001."""
@@ -400,24 +401,28 @@ def compute_summary_row(
     """Compute the row of `result.xlsx` by column name.
 
     A category that was not run counts as 0, also in means. If the accuracy of a category is
-    unknown, the columns that depend on it are None. `weights` are the weights of the normal,
-    special and agent means in the column `Summary`. With `swap_object_columns`, object_short and
-    object_deep are swapped, as in the official program.
+    unknown, the columns that depend on it are None.
+
+    Args:
+        accuracies: Accuracy of each category.
+        process_accuracies: Process accuracy of each agent and multi-turn category.
+        weights: Weights of the normal, special and agent means in the column `Summary`.
+        swap_object_columns: Whether the columns object_short and object_deep get the accuracy of
+            each other, as in the official program.
     """
     row = {name: accuracies.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
     if swap_object_columns:
-        short = row["object_short"]
-        row["object_short"] = row["object_deep"]
-        row["object_deep"] = short
+        row["object_short"] = accuracies.get("normal_atom_object_deep", 0.0)
+        row["object_deep"] = accuracies.get("normal_atom_object_short", 0.0)
 
     values = dict(accuracies)
     for category, value in process_accuracies.items():
         values[f"{category}_process"] = value
-    for column, category in SUMMARY_COLUMNS.items():
-        if isinstance(category, str):
-            row[column] = values.get(category, 0.0)
+    for column, source in SUMMARY_COLUMNS.items():
+        if isinstance(source, tuple):
+            row[column] = _mean_accuracy(accuracies, categories=source)
         else:
-            row[column] = _mean_accuracy(accuracies, category)
+            row[column] = values.get(source, 0.0)
 
     row["Summary"] = _compute_summary(row, weights)
     return row

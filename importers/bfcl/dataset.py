@@ -13,7 +13,7 @@ import re
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -663,6 +663,7 @@ class AnswerRecords:
 
 
 def _read_answer_file(path: Path | None) -> AnswerRecords:
+    """Read the records of an answer file, and note which of them belong to each id."""
     answers = AnswerRecords()
     if path is None:
         return answers
@@ -670,12 +671,17 @@ def _read_answer_file(path: Path | None) -> AnswerRecords:
         if isinstance(record, ImportIssue):
             answers.issues.append(record)
             continue
+
+        index = len(answers.records)
         record_id = record.value.get("id")
         if isinstance(record_id, str):
-            earlier = answers.indexes_by_id.get(record_id, ())
-            answers.indexes_by_id[record_id] = (*earlier, len(answers.records))
-        if len(answers.records) >= MAX_LOADED_ITEMS:
-            record.value = None
+            earlier_indexes = answers.indexes_by_id.get(record_id, ())
+            answers.indexes_by_id[record_id] = (*earlier_indexes, index)
+
+        # The values of a very large file do not fit in memory. The position in the record is
+        # enough to read such a value again when its item is used.
+        if index >= MAX_LOADED_ITEMS:
+            record = replace(record, value=None)
         answers.records.append(record)
     return answers
 

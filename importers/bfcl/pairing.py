@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from pathlib import Path
 from typing import Literal
 
@@ -463,9 +464,39 @@ def _find_common_path(files: Sequence[ClassifiedFile]) -> Path:
     return Path(os.path.commonpath([file.path for file in files]))
 
 
+class _FolderRank(IntEnum):
+    """How likely a folder contains the score files of result files, or the reverse. The highest
+    rank is the most likely.
+    """
+
+    SIBLING = 1
+    """The model's folder in a folder beside the output folder, whose name does not say what it
+    contains.
+    """
+    FOLDER_OF_RUN = 2
+    """The folder around the output folder."""
+    OF_KIND = 3
+    """A folder whose name says that it contains files of the kind."""
+    COUNTERPART = 4
+    """A folder whose name differs only in the kind, such as `score-BFCL` for `result-BFCL`, or an
+    output folder inside the model's folder.
+    """
+    SAME_FOLDER = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """Folder that may contain the score files of result files, or the reverse."""
+
+    rank: _FolderRank
+    folder: Path
+
+
 @dataclass(frozen=True, slots=True)
 class _Match:
-    rank: int
+    """Folder with files of the searched kind, for at least one of the model's categories."""
+
+    rank: _FolderRank
     n_shared_categories: int
     folder: Path
     files: Files
@@ -498,13 +529,18 @@ def _find_counterpart_files(
 def _find_matches(folder: Path, version: str, kind: FileKind, categories: Set[str]) -> list[_Match]:
     """Return the folders near a model folder with files of the same categories."""
     matches: list[_Match] = []
-    for rank, candidate in _rank_candidate_folders(folder, kind):
-        candidate_files = find_files_of_kind(candidate, version, kind)
+    for candidate in _rank_candidate_folders(folder, kind):
+        candidate_files = find_files_of_kind(candidate.folder, version, kind)
         n_shared = len(categories & {file.category for file in candidate_files})
-        if n_shared:
-            matches.append(
-                _Match(rank, n_shared_categories=n_shared, folder=candidate, files=candidate_files)
-            )
+        if n_shared == 0:
+            continue
+        match = _Match(
+            candidate.rank,
+            n_shared_categories=n_shared,
+            folder=candidate.folder,
+            files=candidate_files,
+        )
+        matches.append(match)
     return matches
 
 
@@ -522,35 +558,43 @@ def _list_best_matches(matches: Sequence[_Match]) -> list[_Match]:
     return list(best.values())
 
 
-def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
-    """Yield (rank, folder) for folders that may contain a model's files of one kind.
+def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[_Candidate]:
+    """Yield the folders that may contain a model's files of one kind, such as its scores.
 
-    The highest rank is the best.
+    `folder` contains the model's files of the other kind.
     """
-    yield 5, folder
+    yield _Candidate(_FolderRank.SAME_FOLDER, folder)
     if filenames.is_result_or_score_folder(folder):
         yield from _rank_sibling_output_folders(folder, kind)
+
+    # MODEL/score and MODEL/score/MODEL for MODEL
     for inner in list_subfolders(folder):
         if _is_output_folder_of_kind(inner, kind):
-            yield 4, inner
-            yield 4, inner / folder.name
+            yield _Candidate(_FolderRank.COUNTERPART, inner)
+            yield _Candidate(_FolderRank.COUNTERPART, inner / folder.name)
+
+    # RUN for RUN/score/MODEL, if RUN contains the result files themselves
     outer = folder.parent
     if filenames.is_result_or_score_folder(outer) and kind not in outer.name.lower():
-        yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
+        yield _Candidate(_FolderRank.FOLDER_OF_RUN, outer.parent)
+
     yield from _rank_same_paths_in_siblings(folder, kind)
 
 
-def _rank_sibling_output_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
-    """Yield the output folders beside an output folder without model folders."""
+def _rank_sibling_output_folders(folder: Path, kind: FileKind) -> Iterator[_Candidate]:
+    """Yield the output folders of a kind beside an output folder without model folders."""
     for sibling in list_subfolders(folder.parent):
         if sibling == folder or not _is_output_folder_of_kind(sibling, kind):
             continue
-        if filenames.can_belong_to_same_run(folder, sibling):
-            is_counterpart = _is_counterpart_name(folder.name, sibling.name, kind)
-            yield 4 if is_counterpart else 3, sibling
+        if not filenames.can_belong_to_same_run(folder, sibling):
+            continue
+        if _is_counterpart_name(folder.name, sibling.name, kind):
+            yield _Candidate(_FolderRank.COUNTERPART, sibling)
+        else:
+            yield _Candidate(_FolderRank.OF_KIND, sibling)
 
 
-def _rank_same_paths_in_siblings(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
+def _rank_same_paths_in_siblings(folder: Path, kind: FileKind) -> Iterator[_Candidate]:
     """Yield the same path in other output folders: `result/MODEL` and `score/MODEL`, or
     `result/MODEL/run1` and `score/MODEL/run1`.
     """
@@ -562,11 +606,11 @@ def _rank_same_paths_in_siblings(folder: Path, kind: FileKind) -> Iterator[tuple
         if not filenames.can_belong_to_same_run(output_folder, sibling):
             continue
         if _is_counterpart_name(output_folder.name, sibling.name, kind):
-            yield 4, sibling / inside
+            yield _Candidate(_FolderRank.COUNTERPART, sibling / inside)
         elif kind in sibling.name.lower():
-            yield 3, sibling / inside
+            yield _Candidate(_FolderRank.OF_KIND, sibling / inside)
         else:
-            yield 1, sibling / inside
+            yield _Candidate(_FolderRank.SIBLING, sibling / inside)
 
 
 def _is_output_folder_of_kind(folder: Path, kind: FileKind) -> bool:

@@ -22,6 +22,10 @@ MAX_INCIDENT_TEXT = 4_000
 The rest is cut off; the raw record contains all.
 """
 MAX_EXPLANATION_EXCERPT = 200
+MAX_EXPLANATION_INPUT = 4 * MAX_EXPLANATION_EXCERPT
+"""Number of characters from which an excerpt is made. Tracebacks have much white space, which the
+excerpt leaves out.
+"""
 JUDGE_FAILED: ItemFlag = "judge_failed"
 
 KIND_OF_FINISH_REASON: dict[str, IncidentKind] = {
@@ -138,7 +142,8 @@ def explain_incident(incident: Incident) -> str:
     failure.
     """
     explanation = describe_incident(incident.kind, incident.certainty)
-    text = " ".join(incident.text[: 4 * MAX_EXPLANATION_EXCERPT].split())
+    # Each group of white space becomes one blank.
+    text = " ".join(incident.text[:MAX_EXPLANATION_INPUT].split())
     if not text:
         return explanation
     return f"{explanation} ({make_excerpt(text, MAX_EXPLANATION_EXCERPT)})"

@@ -540,24 +540,39 @@ def _derive_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetri
 
 
 def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMetrics) -> Any:
-    """Return the value of a score that is no object, or of a key, that follows from the item's
-    verdict, or MISSING.
+    """Return the value that a score has by the verdict on the item, or MISSING.
+
+    The score is not an object: it is a whole score, or one key of an object score. `recorded` is
+    its value in the log.
     """
     scale = log_metrics.get_scale(name)
-    override = item.overrides.get(ITEM_CORRECT)
-    verdict = override if isinstance(override, bool) else None
-    if verdict is None and not log_metrics.is_judged:
-        verdict = item.valid
-    expected = scale.to_verdict(recorded)
-    if verdict is None and expected is not None and not log_metrics.is_judged:
-        return MISSING
-    if (
-        verdict is not None
-        and verdict is not expected
-        and (expected is not None or override is not None)
-    ):
+    recorded_verdict = scale.to_verdict(recorded)
+    verdict = _find_score_verdict(item, is_judged=log_metrics.is_judged)
+    if verdict is None:
+        # The log has a verdict that no longer counts, because no judge gave it and the item has
+        # none.
+        if recorded_verdict is not None and not log_metrics.is_judged:
+            return MISSING
+        return _apply_override_to_value(item, name, recorded, scale)
+
+    # Only a review replaces a value that means neither pass nor fail.
+    is_reviewed = item.overrides.get(ITEM_CORRECT) is not None
+    is_replaceable = recorded_verdict is not None or is_reviewed
+    if is_replaceable and verdict is not recorded_verdict:
         return _convert_verdict(recorded, verdict, scale)
     return _apply_override_to_value(item, name, recorded, scale)
+
+
+def _find_score_verdict(item: ScoredItem, *, is_judged: bool) -> bool | None:
+    """Return the verdict on the item that determines its primary score, or None.
+
+    A review always does. Without one, the automatic verdict does, except in a log whose primary
+    score a judge gave: that score is itself the verdict.
+    """
+    override = item.overrides.get(ITEM_CORRECT)
+    if isinstance(override, bool):
+        return override
+    return None if is_judged else item.valid
 
 
 def _convert_verdict(recorded: Any, verdict: bool, scale: Scale) -> Any:

@@ -7,7 +7,7 @@ the last table leaves them out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fcreview.importers.common.records import as_list, is_number
@@ -77,44 +77,91 @@ def _compute_split(split: str, items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _compute_without_judge_failures(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the mean coverage without requests that failed and claims whose judge failed.
+    """Compute the mean coverage and the pass rate without requests that failed and claims whose
+    judge failed.
 
-    Returns no metric if there are none.
+    Returns no metric if nothing failed.
     """
-    table = "coverage without failed requests and judges"
     coverages: list[float] = []
-    n_failed_claims = n_failed_requests = 0
+    n_failed_claims = 0
+    n_failed_requests = 0
     for item in items:
+        # A task without claims has no coverage.
         if get_effective_coverage(item) is None:
             continue
-        scores = as_list(item.metadata.get(CLAIM_SCORES_KEY))
-        judged = [float(score) for score in scores if is_number(score)]
-        n_failed_claims += len(scores) - len(judged)
+        n_failed_claims += _ClaimScores.read(item).n_failed
         if _has_no_answer(item):
             n_failed_requests += 1
             continue
-        coverage = _compute_mean(judged) if len(judged) < len(scores) else None
-        if coverage is None:
-            coverage = get_effective_coverage(item)
-        if coverage is not None and (judged or not scores):
+        coverage = _compute_coverage_of_judged_claims(item)
+        if coverage is not None:
             coverages.append(coverage)
-    if not n_failed_claims and not n_failed_requests:
-        return []
 
-    mean = _compute_mean(coverages)
-    passes = _compute_mean([float(coverage >= PASSING_COVERAGE) for coverage in coverages])
+    if n_failed_claims == 0 and n_failed_requests == 0:
+        return []
     requests = format_count(n_failed_requests, "request")
     claims = format_count(n_failed_claims, "claim")
     note = f"without {requests} and {claims}"
+    return _make_metrics_without_failures(coverages, n_tasks=len(items), note=note)
+
+
+@dataclass(frozen=True, slots=True)
+class _ClaimScores:
+    """The scores of a task's claims."""
+
+    judged: Sequence[float]
+    """Scores of the claims whose judge did not fail."""
+    n_claims: int
+
+    @property
+    def n_failed(self) -> int:
+        """Number of claims whose judge failed."""
+        return self.n_claims - len(self.judged)
+
+    @classmethod
+    def read(cls, item: ScoredItem) -> _ClaimScores:
+        scores = as_list(item.metadata.get(CLAIM_SCORES_KEY))
+        # A claim whose judge failed has no number as its score.
+        judged = [float(score) for score in scores if is_number(score)]
+        return cls(judged, n_claims=len(scores))
+
+
+def _compute_coverage_of_judged_claims(item: ScoredItem) -> float | None:
+    """Return the coverage of a task without the claims whose judge failed. None if the judge
+    failed on all claims.
+    """
+    scores = _ClaimScores.read(item)
+    if scores.n_failed > 0:
+        return _compute_mean(scores.judged)
+    return get_effective_coverage(item)
+
+
+def _make_metrics_without_failures(
+    coverages: Sequence[float], n_tasks: int, note: str
+) -> list[Metric]:
+    """Return the mean coverage and the pass rate of the tasks that have a coverage.
+
+    `n_tasks` also counts the tasks without one.
+    """
+    table = "coverage without failed requests and judges"
+    n_passed = sum(coverage >= PASSING_COVERAGE for coverage in coverages)
+    pass_rate = n_passed / len(coverages) if coverages else None
     counts: dict[str, Any] = {
         "n": len(coverages),
-        "total": len(items),
+        "total": n_tasks,
         "counted_noun": "tasks",
         "note": note,
     }
     return [
-        Metric(table, "mean coverage", value=mean, unit="score", digits=4, **counts),
-        Metric(table, "pass rate", value=passes, **counts),
+        Metric(
+            table,
+            "mean coverage",
+            value=_compute_mean(coverages),
+            unit="score",
+            digits=4,
+            **counts,
+        ),
+        Metric(table, "pass rate", value=pass_rate, **counts),
     ]
 
 

@@ -42,10 +42,12 @@ BY_PROGRAM = "program"
 NO_GOLDEN_ANSWER = "sessions have no golden answer"
 MAX_SHOWN_RAW_BYTES = 4 << 20
 """Size of the largest file that is shown as the raw record of its item."""
-_PLACE = re.compile(r"^(?:messages|contents|input|output)(?:\[(\d+)\])?(.*)$", re.DOTALL)
-"""Matches the path of an issue: the position of the message, and the place in it."""
-_BLOCK = re.compile(r"^\.(?:content|parts)\[(\d+)\]")
-_EXIT_CODE = re.compile(r'(?:Process exited with code |"exit_code": ?)(-?\d{1,10})')
+_PATH = re.compile(
+    r"^(?:messages|contents|input|output)"
+    r"(?:\[(?P<message>\d+)\](?:\.(?:content|parts)\[(?P<block>\d+)\])?)?"
+)
+"""Matches the beginning of the path of a reading, such as `messages[3].content[1].input`."""
+_EXIT_CODE = re.compile(r'(?:Process exited with code |"exit_code": ?)(?P<code>-?\d{1,10})')
 MAX_SEARCHED_CHARACTERS = 10_000
 
 
@@ -182,15 +184,28 @@ def _report_older_messages(session: Session, dialect: str) -> None:
     _add_issues(session, problems, older)
 
 
-def _find_position(path: str) -> int | None:
-    """Return the position of the message in the path of a reading, or None for the last one."""
-    match = _PLACE.match(path)
-    return int(match[1]) if match is not None and match[1] is not None else None
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a reading is in the messages of a session."""
+
+    message: int | None
+    """Index of the message. None for the last one."""
+    block: int | None = None
+    """Index of the content block in the message. None if the reading is not in a block."""
+
+
+def _parse_path(path: str) -> _Place:
+    """Return the place in a path such as `messages[3].content[1].input`."""
+    match = _PATH.match(path)
+    if match is None or match["message"] is None:
+        return _Place(None)
+    block = match["block"]
+    return _Place(int(match["message"]), block=None if block is None else int(block))
 
 
 def _adapt_message(message: ParsedMessage, written: Sequence[WrittenMessage]) -> ParsedMessage:
     """Turn a message by the program into a system message, which begins no turn."""
-    position = _find_position(message.path)
+    position = _parse_path(message.path).message
     is_of_user = message.role in ("user", "system")
     if position is None or not is_of_user or not written[position].is_by_program:
         return message
@@ -202,7 +217,7 @@ def _mark_failed_commands(messages: Sequence[ParsedMessage]) -> None:
     for message in messages:
         for result in message.results:
             match = _EXIT_CODE.search(result.text[:MAX_SEARCHED_CHARACTERS])
-            if match is not None and int(match[1]) != 0:
+            if match is not None and int(match["code"]) != 0:
                 result.is_error = True
 
 
@@ -210,7 +225,7 @@ def _insert_notes(session: Session, messages: Sequence[ParsedMessage]) -> Iterat
     """Yield the messages, with each note before the first message that follows it."""
     notes = deque(_locate_notes(session))
     for message in messages:
-        position = _find_position(message.path)
+        position = _parse_path(message.path).message
         while notes and (position is None or notes[0].position <= position):
             yield notes.popleft().message
         yield message
@@ -238,22 +253,26 @@ def _locate_notes(session: Session) -> Iterator[_LocatedNote]:
 def _add_issues(
     session: Session, problems: Sequence[MessageIssue], written: Sequence[WrittenMessage]
 ) -> None:
-    """Add issues with their lines. Of many with one text, the first ones are listed."""
+    """Add issues with their lines. Of many with one text, the first ones are listed, and one more
+    issue counts the rest.
+    """
     lines_by_text: dict[str, list[int | None]] = {}
     for problem in problems:
-        place = _PLACE.match(problem.path)
-        position = _find_position(problem.path)
-        rest = place[2] if place is not None else ""
-        block = _BLOCK.match(rest)
-        line = None
-        if position is not None:
-            line = written[position].find_line(int(block[1]) if block is not None else None)
+        line = _find_line(_parse_path(problem.path), written)
         lines = lines_by_text.setdefault(problem.what, [])
         lines.append(line)
         if len(lines) <= MAX_ISSUES_WITH_ONE_TEXT:
             session.add_issue(problem.what, line, severity=problem.severity)
+
     for what, lines in lines_by_text.items():
-        n_more = len(lines) - MAX_ISSUES_WITH_ONE_TEXT
-        if n_more > 0:
-            line = lines[MAX_ISSUES_WITH_ONE_TEXT]
-            session.add_issue(f"{what} ({n_more:,} more in this session)", line)
+        unlisted_lines = lines[MAX_ISSUES_WITH_ONE_TEXT:]
+        if unlisted_lines:
+            text = f"{what} ({len(unlisted_lines):,} more in this session)"
+            session.add_issue(text, unlisted_lines[0])
+
+
+def _find_line(place: _Place, written: Sequence[WrittenMessage]) -> int | None:
+    """Return the number of the line that contains a place. None if the place has no message."""
+    if place.message is None:
+        return None
+    return written[place.message].find_line(place.block)

@@ -485,13 +485,13 @@ def _list_distinct_parts(damaged: Iterable[DamagedFile]) -> list[LakeRun | LakeI
 def _describe_wrong_column(
     found_types: Mapping[str, str], expected_types: Mapping[str, str]
 ) -> str:
-    for name, kind in expected_types.items():
-        if found_types.get(name) != kind:
-            return (
-                f"is damaged (column {name}: {found_types.get(name, 'missing')} instead of {kind})"[
-                    :MAX_PROBLEM
-                ]
-            )
+    """Describe the first column that is missing or has another type. Empty if there is none."""
+    for name, expected_type in expected_types.items():
+        found_type = found_types.get(name, "missing")
+        if found_type != expected_type:
+            problem = f"is damaged (column {name}: {found_type} instead of {expected_type})"
+            # A type in a damaged file can be very long.
+            return problem[:MAX_PROBLEM]
     return ""
 
 

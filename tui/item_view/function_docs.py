@@ -588,6 +588,10 @@ class _AvailableFunction:
     def name(self) -> str:
         return str(self.docs.get("name"))
 
+    @property
+    def is_called(self) -> bool:
+        return self.call_state is not None
+
 
 def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     """Return the signatures of the available functions, and their docs if the reader chose to see
@@ -608,12 +612,13 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     is_long = len(functions) > MAX_LISTED_FUNCTIONS and not shows_docs
     are_others_folded = is_long and options.is_folded(OTHER_FUNCTIONS_KEY, True)
     shown_functions = functions
+    hidden_names: list[str] = []
     if are_others_folded:
-        shown_functions = [function for function in functions if function.call_state is not None]
+        shown_functions = [function for function in functions if function.is_called]
+        hidden_names = [function.name for function in functions if not function.is_called]
 
     blocks = _function_blocks(indexed, shown_functions, options, shows_docs=shows_docs)
     if is_long:
-        hidden_names = [function.name for function in functions[len(shown_functions) :]]
         blocks.append(_other_functions_block(hidden_names, options, folded=are_others_folded))
     if options.frames:
         set_parent_block(blocks, FUNCTIONS_KEY)

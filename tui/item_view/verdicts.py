@@ -773,6 +773,8 @@ def _incident_lines(item: Item, cells: int) -> list[Line]:
 HIDDEN_REASONS = "  verdicts and reasons: hidden until you submit"
 SUSPICION_ROWS = 3
 SOURCE_LABEL_CELLS = 12
+REASON_STYLE = "differs"
+"""Style of the reason for a failure, which is the same as that of a difference between calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -911,14 +913,17 @@ def _common_reason_lines(main: Reason, other: Reason, cells: int, max_rows: int)
     """Render the reason of verdicts that do not differ and, if the other source has another
     reason, this reason.
     """
-    sentence = paragraph_lines("", main.sentence, cells, style="differs", max_rows=max_rows)
+    sentence = paragraph_lines("", main.sentence, cells, style=REASON_STYLE, max_rows=max_rows)
     lines = _append_error_type(sentence, main.code, cells)
     if not other.sentence or other.sentence == main.sentence:
         return lines
-    if other.code == main.code:
-        other = replace(other, code="")
+
+    # An error type that both sources have is shown once, after the main reason.
+    other_error_type = "" if other.code == main.code else other.code
+    shown_other = replace(other, code=other_error_type)
+    # The other reason gets one row less than the main one.
     other_rows = max(max_rows - 1, 1)
-    return lines + _labelled_reason_lines(other, cells, other_rows, with_verdict=False)
+    return lines + _labelled_reason_lines(shown_other, cells, other_rows, with_verdict=False)
 
 
 def _choose_verdicts_title(item: Item, *, fails: bool, differ: bool) -> str:

@@ -38,6 +38,9 @@ from fcreview.tui.queue.state import QueueState, list_available_orders
 from fcreview.tui.text.graphics import share_bar
 from fcreview.tui.text.lines import (
     BLANK_LINE,
+    CHOICE_HEADING_PREFIX,
+    CHOICE_MARGIN,
+    CHOICE_ROW_PREFIX,
     ChoiceTable,
     FixedColumn,
     Line,
@@ -385,11 +388,12 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
 
     def lines(self, cells: int) -> TableLines:
         prefix_cells = line_width(self.prefix_heading)
-        table = lay_out_table(self.columns, self.rows, cells - 3 - prefix_cells)
+        table = lay_out_table(self.columns, self.rows, cells - CHOICE_MARGIN - prefix_cells)
+        heading = (*CHOICE_HEADING_PREFIX, *self.prefix_heading, *table.heading)
         rows: list[Line] = []
         for prefix, row in zip(self.prefixes, table.rows, strict=True):
-            rows.append(((" ", ""), *prefix, *row))
-        return TableLines((("  ", ""), *self.prefix_heading, *table.heading), rows)
+            rows.append((*CHOICE_ROW_PREFIX, *prefix, *row))
+        return TableLines(heading, rows)
 
 
 def build_cluster_table(

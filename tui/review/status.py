@@ -519,15 +519,24 @@ class OverrideReasons:
         return f"reasons: {', '.join(numbered)}"
 
     def key_hints(self, *, has_scores: bool) -> list[tuple[str, str]]:
-        """Return (key, label) pairs of the keys that select a reason. On a `has_scores` item,
-        digits set scores, so that a key opens the list of reasons.
+        """Return (key, label) pairs of the keys that select the reason for the last override.
+        Empty if there is no override without a reason.
+
+        If no digit can select a reason, the only key is the one that opens the list of reasons.
+        `has_scores`: whether digits set scores on the item, and thus select no reasons.
         """
         if self.override is None or self.is_answered:
             return []
+        open_list_hint = (self._key("item.why"), "reasons")
+        if has_scores:
+            return [open_list_hint]
+
         hints = []
-        if not has_scores:
-            for action, reason in zip(REASON_ACTIONS, self._reasons, strict=False):
-                key = self._key(action)
-                if key:
-                    hints.append((key, self.override.format_reason_label(reason)))
-        return hints or [(self._key("item.why"), "reasons")]
+        for action, reason in zip(REASON_ACTIONS, self._reasons, strict=False):
+            key = self._key(action)
+            if key:
+                hints.append((key, self.override.format_reason_label(reason)))
+        # The user may have removed the keys of all reasons, or configured no reason.
+        if not hints:
+            return [open_list_hint]
+        return hints

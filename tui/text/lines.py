@@ -567,6 +567,10 @@ def _lay_out_row(
 T = TypeVar("T")
 
 
+CHOICE_ROW_PREFIX: Line = ((" ", ""),)
+"""Blank before a row of a table of choices. The list draws the mark of its cursor before it."""
+CHOICE_HEADING_PREFIX: Line = (("  ", ""),)
+"""Blanks above the mark of the cursor and the blank before each row."""
 CHOICE_MARGIN = 3
 """Width, in cells, of the cursor mark and of the blanks on both sides of a table of choices."""
 
@@ -596,14 +600,12 @@ class ChoiceTable(Generic[T]):
     def lines(self, cells: int) -> TableLines:
         """Return the lines of the table for a list that is `cells` wide.
 
-        The list draws the mark of its cursor before each line, and a blank stands on both sides.
+        The rows leave out the mark of the cursor, which the list draws before each of them.
         """
         table = lay_out_table(self.columns, self.rows, cells - CHOICE_MARGIN)
-        heading = (("  ", ""), *table.heading)
-        lines: list[Line] = []
-        for row in table.rows:
-            lines.append(((" ", ""), *row))
-        return TableLines(heading, lines)
+        heading = CHOICE_HEADING_PREFIX + table.heading
+        rows = [CHOICE_ROW_PREFIX + row for row in table.rows]
+        return TableLines(heading, rows)
 
 
 R = TypeVar("R")

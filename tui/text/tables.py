@@ -11,6 +11,9 @@ from fcreview.model.wording import COLUMN_GAP, compute_column_widths
 from fcreview.tables.table import ALWAYS_SHOWN, SEPARATOR, Cell, Column, Cut, Row, Table, Whisker
 from fcreview.tui.text.graphics import interval_bar
 from fcreview.tui.text.lines import (
+    CHOICE_HEADING_PREFIX,
+    CHOICE_MARGIN,
+    CHOICE_ROW_PREFIX,
     ChoiceTable,
     Line,
     StyledText,
@@ -175,9 +178,10 @@ class FigureTable(ChoiceTable[T]):
     figure: Table = field(kw_only=True)
 
     def lines(self, cells: int) -> TableLines:
-        laid_out = lay_out_figure(self.figure, cells - 3)
-        rows: list[Line] = [((" ", ""), *line) for line in laid_out.rows]
-        return TableLines((("  ", ""), *laid_out.heading), rows)
+        table = lay_out_figure(self.figure, cells - CHOICE_MARGIN)
+        heading = CHOICE_HEADING_PREFIX + table.heading
+        rows = [CHOICE_ROW_PREFIX + row for row in table.rows]
+        return TableLines(heading, rows)
 
 
 def make_figure_table(

@@ -15,8 +15,8 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 STATISTICS = "coverage_stats_"
 SPLITS = ("all", "public", "private", "combined")
 _MODEL_NAMES = (
-    re.compile(r"(?:scored|merged)_(.+)"),
-    re.compile(r"mcp_eval_(.+?)_\d+tasks_.*"),
+    re.compile(r"(?:scored|merged)_(?P<model>.+)"),
+    re.compile(r"mcp_eval_(?P<model>.+?)_\d+tasks_.*"),
 )
 MAX_COMPARED_RECORDS = 10_000
 """Number of records of a scored file that are compared with a file of outputs."""
@@ -49,15 +49,14 @@ def find_runs(
     search: SearchOptions,  # noqa: ARG001 - scored files contain the scores
 ) -> DiscoveredRuns:
     found = _sort_files(files)
-    named_tasks = _sort_files(
-        [path for folder in dataset_folders for path in sorted(folder.glob("*.csv"))]
-    ).tasks
+    known_files = set(files)
+    named_tasks = _find_task_files(dataset_folders)
     runs = DiscoveredRuns()
     runs.claimed.update(found.scored, found.diagnoses, found.outputs, found.tasks)
-    known_files = set(files)
 
     for path in found.scored:
         runs.plans.append(_plan_scored_file(path, found, named_tasks, known_files))
+    # A diagnosis repeats the columns of the scored file, so it is a run if that file is missing.
     used_diagnoses = {plan.importer_data.diagnosis for plan in runs.plans}
     for path in found.diagnoses:
         if path not in used_diagnoses:
@@ -67,10 +66,20 @@ def find_runs(
         if not _has_scored_copy(path, scored):
             runs.plans.append(_plan_outputs(path, found, named_tasks))
 
+    # Figures of splits belong to a run, although not all of them are read.
+    scored_folders = {path.parent for path in scored}
     for path in known_files:
-        if path.name.startswith(STATISTICS) and any(path.parent == each.parent for each in scored):
+        if path.name.startswith(STATISTICS) and path.parent in scored_folders:
             runs.claimed.add(path)
     return runs
+
+
+def _find_task_files(dataset_folders: Sequence[Path]) -> list[Path]:
+    """Return the task files in the folders of --data."""
+    paths: list[Path] = []
+    for folder in dataset_folders:
+        paths += sorted(folder.glob("*.csv"))
+    return _sort_files(paths).tasks
 
 
 def _sort_files(files: Sequence[Path]) -> _FoundFiles:
@@ -142,10 +151,8 @@ def _find_model_name(path: Path) -> str:
     for pattern in _MODEL_NAMES:
         match = pattern.fullmatch(path.stem)
         if match is not None:
-            return match[1]
-    if path.stem.startswith("diagnosis_"):
-        return path.stem.removeprefix("diagnosis_")
-    return path.stem
+            return match["model"]
+    return path.stem.removeprefix("diagnosis_")
 
 
 def _is_diagnosis_of(path: Path, model: str) -> bool:
@@ -191,10 +198,11 @@ def _read_first_record(path: Path) -> CsvRecord | None:
 
 
 def _contains_conversation(scored: Path, output: CsvRecord) -> bool:
-    wanted_id = get_task_id(output.cells)
+    """Whether a scored file has the conversation of an output under the same task id."""
+    task_id = get_task_id(output.cells)
     for number, record in enumerate(read_csv_records(scored)):
         if number >= MAX_COMPARED_RECORDS:
             break
-        if isinstance(record, CsvRecord) and get_task_id(record.cells) == wanted_id:
+        if isinstance(record, CsvRecord) and get_task_id(record.cells) == task_id:
             return record.cells.get(CONVERSATION) == output.cells.get(CONVERSATION)
     return False

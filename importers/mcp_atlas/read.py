@@ -61,6 +61,13 @@ DIAGNOSIS_JUDGE = "MCP-Atlas diagnosis"
 FAILURE_MODE = "failure_mode"
 NO_FAILURE_MODE = "analysis_error"
 """Mode of a task that was not diagnosed."""
+DIAGNOSIS_METADATA = (
+    "diagnosis_category",
+    "diagnosis_summary",
+    "diagnosis_confidence",
+    "diagnosis_primary_category",
+)
+"""Columns of a diagnosis with a text that is shown as metadata."""
 ERROR_PREFIX = "ERROR:"
 FINAL_RESPONSE = "final response"
 """Name of the message with the answer, if the conversation does not end with it."""
@@ -93,6 +100,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
     if files.diagnosis is not None:
         context.diagnoses = _read_diagnoses(files.diagnosis, issues)
     tasks = _read_tasks(files.tasks, issues) if files.tasks else {}
+    # The scorer copies the columns of the tasks, so only other results lack them.
     if not files.is_scored:
         context.tasks = tasks
     yield from issues
@@ -168,27 +176,20 @@ def _report_not_run(
 
 def _make_item(record: CsvRecord, context: _RunContext) -> Item:
     task_id = columns.get_task_id(record.cells)
-    cells = dict(record.cells)
     task = context.tasks.get(task_id)
-    if task is not None:
-        cells = task.cells | cells
-    item_id = task_id if task_id not in context.known_ids else f"{task_id}#{record.line}"
-    item = Item(item_id, _get_category(cells), file=str(context.files.results))
-    item.line = record.line
-    item.offset = record.offset
-    item.length = record.length
-    if item_id != task_id:
-        add_issue(item, f"{task_id} occurs more than once")
-    context.known_ids.add(item_id)
+    task_cells = {} if task is None else task.cells
+    cells = {**task_cells, **record.cells}
+
+    item = _start_item(record, task_id, _get_category(cells), context)
     if context.tasks and task is None:
         add_issue(item, f"{task_id} is not in the task file")
-
     response_column = columns.find_response_column(cells, context.files.model)
-    response = cells.get(response_column or "", "")
     if response_column is None:
         add_issue(item, "there is no column with the answer of the model")
-    item.prediction_hash = answer_hash([cells.get(columns.CONVERSATION), response])
+    response = cells.get(response_column or "", "")
     claims = parse_claims(cells.get(columns.CLAIMS, ""))
+
+    item.prediction_hash = answer_hash([cells.get(columns.CONVERSATION), response])
     item.golden_hash = answer_hash([claims, cells.get(columns.ANSWER)])
     item.rule_note = "only claims about the answer are judged"
 
@@ -202,6 +203,23 @@ def _make_item(record: CsvRecord, context: _RunContext) -> Item:
     fill_safely(item, partial(_add_diagnosis, item, diagnosis))
     fill_safely(item, partial(_add_metadata, item, cells, response_column))
     fill_safely(item, partial(_apply_incident, item, response))
+    return item
+
+
+def _start_item(record: CsvRecord, task_id: str, category: str, context: _RunContext) -> Item:
+    """Return an item with its id and its place in the file. The id of a task that occurs again
+    ends with the line.
+    """
+    is_repeated = task_id in context.known_ids
+    item_id = f"{task_id}#{record.line}" if is_repeated else task_id
+    context.known_ids.add(item_id)
+
+    item = Item(item_id, category, file=str(context.files.results))
+    item.line = record.line
+    item.offset = record.offset
+    item.length = record.length
+    if is_repeated:
+        add_issue(item, f"{task_id} occurs more than once")
     return item
 
 
@@ -222,10 +240,10 @@ def _parse_cell(item: Item, cells: dict[str, str], column: str) -> Any:
 
 
 def _fill_conversation(item: Item, cells: dict[str, str], response: str) -> None:
+    """Fill the messages, the calls in them and the function docs."""
     messages = _read_written_messages(item, cells)
     prompt = cells.get(columns.PROMPT, "")
-    has_prompt = any(message.get("role") == "user" for message in list_objects(messages[:2]))
-    if prompt and not has_prompt:
+    if prompt and not _begins_with_prompt(messages):
         messages = [{"role": "user", "content": prompt}, *messages]
 
     conversation = ParsedConversation("openai_chat")
@@ -236,10 +254,16 @@ def _fill_conversation(item: Item, cells: dict[str, str], response: str) -> None
             conversation.issues.append(reading)
         else:
             conversation.functions.append(reading)
+
     fill_conversation(item, conversation)
     item.functions = conversation.functions
     item.question = shorten_question(prompt) or first_question(item.messages)
     _add_final_response(item, response)
+
+
+def _begins_with_prompt(messages: list[Any]) -> bool:
+    """Whether the first message is of the user, or the second one after a system message."""
+    return any(message.get("role") == "user" for message in list_objects(messages[:2]))
 
 
 def _read_written_messages(item: Item, cells: dict[str, str]) -> list[Any]:
@@ -260,22 +284,28 @@ def _read_written_messages(item: Item, cells: dict[str, str]) -> list[Any]:
 
 
 def _convert_old_trajectory(item: Item, turns: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the calls and results of a trajectory as messages of OpenAI's chat format."""
+    """Yield the calls and results of a trajectory as messages of OpenAI's chat format.
+
+    A turn of the trajectory is a call with its result, an answer, or both.
+    """
     for index, turn in enumerate(turns):
         fields = as_object(turn)
-        if fields.get("name") is None and fields.get("final_answer") is None:
+        has_call = fields.get("name") is not None
+        final_answer = fields.get("final_answer")
+        if not has_call and final_answer is None:
             add_issue(item, f"{columns.OLD_TRAJECTORY}[{index}] has no call and no answer")
-        if fields.get("name") is not None:
-            function = {"name": fields["name"], "arguments": fields.get("parameters")}
-            call_id = f"turn_{index}"
-            yield {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
-            yield {
-                "role": "tool",
-                "tool_call_id": call_id,
-                "content": str(fields.get("error_message") or fields.get("output_summary") or ""),
-            }
-        if isinstance(fields.get("final_answer"), str):
-            yield {"role": "assistant", "content": fields["final_answer"]}
+        if has_call:
+            yield from _convert_old_call(fields, call_id=f"turn_{index}")
+        if isinstance(final_answer, str):
+            yield {"role": "assistant", "content": final_answer}
+
+
+def _convert_old_call(fields: dict[str, Any], call_id: str) -> Iterator[dict[str, Any]]:
+    """Yield a call and its result, which is an error message or a summary of the output."""
+    function = {"name": fields["name"], "arguments": fields.get("parameters")}
+    result = fields.get("error_message") or fields.get("output_summary") or ""
+    yield {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
+    yield {"role": "tool", "tool_call_id": call_id, "content": str(result)}
 
 
 def _read_messages(messages: list[Any], column: str) -> ParsedConversation:
@@ -307,11 +337,16 @@ def _add_final_response(item: Item, response: str) -> None:
     if not response.strip():
         return
     item.extra.final_answer = response
-    last = item.messages[-1] if item.messages else None
-    if last is not None and last.role == "assistant" and last.content == response:
-        return
-    turn = last.turn if last is not None else 0
-    step = max(last.step, 0) if last is not None else 0
+
+    turn = 0
+    step = 0
+    if item.messages:
+        last = item.messages[-1]
+        if last.role == "assistant" and last.content == response:
+            return
+        turn = last.turn
+        # A message before the first reply has the step -1.
+        step = max(last.step, 0)
     message = Message(turn, step, role="assistant", content=response, name=FINAL_RESPONSE)
     item.messages.append(message)
 
@@ -382,24 +417,38 @@ def _add_task(item: Item, cells: dict[str, str], claims: Sequence[str]) -> None:
 def _add_scores(item: Item, cells: dict[str, str], claims: Sequence[str], judge: str) -> None:
     """Add the coverage, the verdict that follows, and the judge's verdict on each claim."""
     coverage = _read_coverage(item, cells)
-    details = _parse_cell(item, cells, columns.DETAILS)
-    if columns.DETAILS not in cells or (details is not None and not isinstance(details, dict)):
-        add_issue(item, f"{columns.DETAILS} is missing or not an object")
-    per_claim = as_object(details).get("per_claim")
-    if not isinstance(per_claim, list) and (per_claim is not None or coverage is not None):
-        add_issue(item, f"{columns.DETAILS}.per_claim is not a list, so claims have no verdicts")
-    judgements = list(read_judgements(details))
+    judgements = _read_claim_judgements(item, cells, has_coverage=coverage is not None)
     if coverage is not None:
         item.official = coverage >= PASSING_COVERAGE
         item.verdicts.append(Verdict("official", item.official, by=SCORER))
         item.verdicts.append(Verdict("official", coverage, criterion=COVERAGE, by=SCORER))
 
+    # The judge may have changed the text of a claim. The text of the task is shown if it is
+    # certain which claim is judged.
+    are_paired = len(claims) == len(judgements)
     for index, judgement in enumerate(judgements):
-        claim = claims[index] if len(claims) == len(judgements) else judgement.claim
+        claim = claims[index] if are_paired else judgement.claim
         _add_claim_verdict(item, judgement, index, claim=claim, judge=judge)
     item.extra.metadata[CLAIM_SCORES_KEY] = [_get_judged_score(each) for each in judgements]
+
     _check_counts(item, cells, claims, judgements)
     _check_coverage(item, coverage, judgements)
+
+
+def _read_claim_judgements(
+    item: Item, cells: dict[str, str], *, has_coverage: bool
+) -> list[Judgement]:
+    """Return the judgement of each claim. A task with a coverage must have judgements."""
+    details = _parse_cell(item, cells, columns.DETAILS)
+    is_other_value = details is not None and not isinstance(details, dict)
+    if columns.DETAILS not in cells or is_other_value:
+        add_issue(item, f"{columns.DETAILS} is missing or not an object")
+
+    per_claim = as_object(details).get("per_claim")
+    is_needed = per_claim is not None or has_coverage
+    if is_needed and not isinstance(per_claim, list):
+        add_issue(item, f"{columns.DETAILS}.per_claim is not a list, so claims have no verdicts")
+    return list(read_judgements(details))
 
 
 def _read_coverage(item: Item, cells: dict[str, str]) -> float | None:
@@ -423,6 +472,7 @@ def _read_coverage(item: Item, cells: dict[str, str]) -> float | None:
 def _add_claim_verdict(
     item: Item, judgement: Judgement, index: int, *, claim: str, judge: str
 ) -> None:
+    """Add the verdict on the claim with this index. `judge`: name of the judge."""
     criterion = f"{CLAIM_PREFIX}{index + 1}"
     if judgement.problem is not None:
         add_issue(item, f"{columns.DETAILS}.per_claim[{index}]: {judgement.problem}")
@@ -438,16 +488,15 @@ def _add_claim_verdict(
         return
     if judgement.verdict is None:
         return
+
+    rationale = judgement.reason
+    if claim:
+        rationale = f"{judgement.reason}\nclaim: {claim}"
+    verdict = Verdict("judge", judgement.verdict, target=RESPONSE, criterion=criterion, by=judge)
+    verdict.rationale = rationale
     # The scorer fails the claims of an empty answer or an error without asking the judge.
-    is_by_scorer = judgement.is_skipped
-    verdict = Verdict(
-        "official" if is_by_scorer else "judge",
-        judgement.verdict,
-        target=RESPONSE,
-        criterion=criterion,
-        by=SCORER if is_by_scorer else judge,
-    )
-    verdict.rationale = f"{judgement.reason}\nclaim: {claim}" if claim else judgement.reason
+    if judgement.is_skipped:
+        verdict = replace(verdict, source="official", by=SCORER)
     item.verdicts.append(verdict)
 
 
@@ -459,16 +508,21 @@ def _get_judged_score(judgement: Judgement) -> float | None:
 def _check_counts(
     item: Item, cells: dict[str, str], claims: Sequence[str], judgements: Sequence[Judgement]
 ) -> None:
-    if judgements and claims and len(claims) != len(judgements):
+    """Add an issue if the numbers of claims and judgements contradict each other."""
+    n_judgements = len(judgements)
+    if n_judgements == 0:
+        return
+    if claims and len(claims) != n_judgements:
         add_issue(
             item,
-            f"{len(claims)} claims in {columns.CLAIMS}, but {len(judgements)} judgements. The"
+            f"{len(claims)} claims in {columns.CLAIMS}, but {n_judgements} judgements. The"
             " texts of the judge are shown as the claims",
         )
     stated = cells.get(columns.TOTAL, "")
-    if judgements and stated and stated not in (str(len(judgements)), f"{len(judgements)}.0"):
+    # pandas writes 5.0 for 5 in a column with empty cells.
+    if stated and stated not in (str(n_judgements), f"{n_judgements}.0"):
         add_issue(
-            item, f"{columns.TOTAL} is {stated[:60]}, but there are {len(judgements)} judgements"
+            item, f"{columns.TOTAL} is {stated[:60]}, but there are {n_judgements} judgements"
         )
 
 
@@ -496,23 +550,23 @@ def _add_diagnosis(item: Item, cells: dict[str, str]) -> None:
             item, "judge", failure=explanation or mode, by=DIAGNOSIS_JUDGE, criterion=FAILURE_MODE
         )
         return
+
     verdict = Verdict("judge", [mode], criterion=FAILURE_MODE, by=DIAGNOSIS_JUDGE)
     verdict.rationale = explanation or None
     verdict.error_type = mode
     item.verdicts.append(verdict)
     if item.official is False:
         item.error_type = mode
-    for name in ("category", "summary", "confidence"):
-        _copy_text(item, cells, f"{columns.DIAGNOSIS_PREFIX}{name}")
-    _copy_text(item, cells, "diagnosis_primary_category")
+    _add_diagnosis_metadata(item, cells)
+
+
+def _add_diagnosis_metadata(item: Item, cells: dict[str, str]) -> None:
+    for name in DIAGNOSIS_METADATA:
+        if cells.get(name):
+            item.extra.metadata[name] = cells[name]
     failures = _parse_cell(item, cells, "diagnosis_all_failures")
     if failures:
         item.extra.metadata["diagnosis_all_failures"] = failures
-
-
-def _copy_text(item: Item, cells: dict[str, str], name: str) -> None:
-    if cells.get(name):
-        item.extra.metadata[name] = cells[name]
 
 
 def _add_metadata(item: Item, cells: dict[str, str], response_column: str | None) -> None:
@@ -535,12 +589,15 @@ def _parse_if_json(text: str) -> Any:
 
 
 def _describe_errors(errors: Any) -> str | None:
-    """Return the first error of a run: `max_tool_calls_reached`."""
-    first = as_list(errors)[0] if as_list(errors) else None
-    if isinstance(first, str):
-        return first
-    message = as_object(first).get("message")
-    return message if isinstance(message, str) else None
+    """Return the first error of a run: `max_tool_calls_reached`. None without an error that is a
+    text, or an object with a message.
+    """
+    listed_errors = as_list(errors)
+    if not listed_errors:
+        return None
+    first = listed_errors[0]
+    text = first if isinstance(first, str) else as_object(first).get("message")
+    return text if isinstance(text, str) else None
 
 
 def _apply_incident(item: Item, response: str) -> None:

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 JsonObject = dict[str, Any]
+FULL_SCORE = 1.0
+PARTIAL_SCORE = 0.5
+"""Score from which a claim is partially covered."""
 
 
 def rewrite_scores(
@@ -39,21 +43,42 @@ def rewrite_scores(
     if not files.is_scored:
         return
 
-    raw = read_file(files.results)
-    parts: list[bytes] = []
-    position = 0
-    for item in sorted(items, key=lambda item: _get_offset(records, item)):
+    changes = list(_list_changes(records, items))
+    if changes:
+        raw = _replace_records(read_file(files.results), changes)
+        yield RewrittenFile(files.results, raw)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    record: CsvRecord
+    cells: dict[str, str]
+    """New cells of the record."""
+
+
+def _list_changes(records: dict[str, CsvRecord], items: Sequence[ScoredItem]) -> Iterator[_Change]:
+    """Yield the records of items with overridden claims. `records` are by item id."""
+    for item in items:
         record = records.get(item.id)
         if record is None or not record.is_regular:
             continue
-        new_record = _apply_reviews(record, item)
-        if new_record is None:
-            continue
-        old_bytes = raw[record.offset : record.offset + record.length]
-        parts += [raw[position : record.offset], _encode(new_record, old_bytes)]
-        position = record.offset + record.length
-    if parts:
-        yield RewrittenFile(files.results, b"".join([*parts, raw[position:]]))
+        cells = _apply_reviews(record, item)
+        if cells is not None:
+            yield _Change(record, cells)
+
+
+def _replace_records(raw: bytes, changes: Sequence[_Change]) -> bytes:
+    """Return the content of a file with changed records. All bytes between them stay."""
+    parts: list[bytes] = []
+    position = 0
+    for change in sorted(changes, key=lambda change: change.record.offset):
+        start = change.record.offset
+        end = start + change.record.length
+        parts.append(raw[position:start])
+        parts.append(_encode(change.cells, old_record=raw[start:end]))
+        position = end
+    parts.append(raw[position:])
+    return b"".join(parts)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
@@ -73,11 +98,6 @@ def _list_records(path: Path) -> dict[str, CsvRecord]:
         item_id = task_id if task_id not in records else f"{task_id}#{record.line}"
         records[item_id] = record
     return records
-
-
-def _get_offset(records: dict[str, CsvRecord], item: ScoredItem) -> int:
-    record = records.get(item.id)
-    return -1 if record is None else record.offset
 
 
 def _is_representable(record: CsvRecord | None, key: CriterionKey) -> bool:
@@ -128,27 +148,29 @@ def _apply_reviews(record: CsvRecord, item: ScoredItem) -> dict[str, str] | None
 
 def _describe_covered(score: float) -> bool | str:
     """Return `covered` of a claim with this score, as the scorer writes it."""
-    if score >= 1:
+    if score >= FULL_SCORE:
         return True
-    return "partial" if score >= 0.5 else False
+    return "partial" if score >= PARTIAL_SCORE else False
 
 
 def _replace_scores(record: CsvRecord, details: JsonObject) -> dict[str, str]:
+    """Return the cells of a record with the scores of `details`, and the coverage and the counts
+    that follow from them.
+
+    As in `score_claims.py`, a claim without a number counts as 0, and one below 1 as partial from
+    0.5.
+    """
     scores = [claim.get("score") for claim in details["per_claim"] if isinstance(claim, dict)]
     numbers = [float(score) if is_number(score) else 0.0 for score in scores]
     coverage = round(sum(numbers) / len(numbers), COVERAGE_DECIMALS)
-    n_full = sum(number >= 1 for number in numbers)
-    n_partial = sum(0.5 <= number < 1 for number in numbers)
-    details |= {
-        columns.COVERAGE: coverage,
-        columns.FULLY: n_full,
-        columns.PARTIALLY: n_partial,
-    }
+    n_full = sum(number >= FULL_SCORE for number in numbers)
+    n_partial = sum(PARTIAL_SCORE <= number < FULL_SCORE for number in numbers)
+
+    figures = {columns.COVERAGE: coverage, columns.FULLY: n_full, columns.PARTIALLY: n_partial}
     cells = dict(record.cells)
-    cells[columns.COVERAGE] = str(coverage)
-    cells[columns.FULLY] = str(n_full)
-    cells[columns.PARTIALLY] = str(n_partial)
-    cells[columns.DETAILS] = json.dumps(details)
+    for column, figure in figures.items():
+        cells[column] = str(figure)
+    cells[columns.DETAILS] = json.dumps(details | figures)
     return cells
 
 

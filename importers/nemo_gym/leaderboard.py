@@ -10,7 +10,8 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from fcreview.importers.common.records import as_object, is_number
@@ -137,40 +138,51 @@ STATISTICS: Mapping[str, Callable[[Scores], float]] = {
 
 
 def _compute_pass_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute pass@k, the mean of the first k rollouts and, if the rollouts have answers,
+    majority@k, for each k up to the number of rollouts of a task.
+    """
     tasks = _group_by_task(items)
-    rewards = [[reward for _, reward in rollouts] for rollouts in tasks]
-    answers = [[_get_answer(item) for item, _ in rollouts] for rollouts in tasks]
-    has_answers = any(answer is not None for task in answers for answer in task)
-    max_k = min(max((len(task) for task in rewards), default=0), MAX_K)
+    max_rollouts = max((len(rollouts) for rollouts in tasks), default=0)
+    has_answers = any(rollout.answer is not None for rollout in chain.from_iterable(tasks))
+    rewards_by_task = [[rollout.reward for rollout in rollouts] for rollouts in tasks]
 
     metrics: list[Metric] = []
-    for k in range(1, max_k + 1):
-        passes = [_estimate_pass_at_k(task, k) for task in rewards if len(task) >= k]
-        averages = [_compute_mean(task[:k]) for task in rewards]
-        metrics.append(_make_percentage(f"pass@{k}/accuracy", passes, len(rewards)))
-        metrics.append(_make_percentage(f"pass@1[avg-of-{k}]/accuracy", averages, len(rewards)))
+    for k in range(1, min(max_rollouts, MAX_K) + 1):
+        # pass@k needs k rollouts. The other figures use those that a task has.
+        passes = [_estimate_pass_at_k(task, k) for task in rewards_by_task if len(task) >= k]
+        averages = [_compute_mean(task[:k]) for task in rewards_by_task]
+        metrics.append(_make_percentage(f"pass@{k}/accuracy", passes, len(tasks)))
+        metrics.append(_make_percentage(f"pass@1[avg-of-{k}]/accuracy", averages, len(tasks)))
         if has_answers:
-            majorities = [
-                _score_majority(task_answers[:k], task_rewards[:k])
-                for task_answers, task_rewards in zip(answers, rewards, strict=True)
-            ]
-            metrics.append(_make_percentage(f"majority@{k}/accuracy", majorities, len(rewards)))
-        metrics += _compute_spread_across_runs(rewards, k)
+            majorities = [_score_majority(rollouts[:k]) for rollouts in tasks]
+            metrics.append(_make_percentage(f"majority@{k}/accuracy", majorities, len(tasks)))
+        metrics += _compute_spread_across_runs(rewards_by_task, k)
     return metrics
 
 
-def _group_by_task(items: Sequence[ScoredItem]) -> list[list[tuple[ScoredItem, float]]]:
+@dataclass(frozen=True, slots=True)
+class _Rollout:
+    """Rollout with a reward."""
+
+    index: float
+    """Number of the rollout in its task."""
+    reward: float
+    answer: str | None
+
+
+def _group_by_task(items: Sequence[ScoredItem]) -> list[list[_Rollout]]:
     """Return the rollouts with a reward of each task, in the order of their rollout indexes."""
-    tasks: defaultdict[str, list[tuple[ScoredItem, float]]] = defaultdict(list)
+    tasks: defaultdict[str, list[_Rollout]] = defaultdict(list)
     for item in items:
         reward = get_effective_reward(item)
         if reward is not None:
-            tasks[item.group or item.id].append((item, reward))
-    return [sorted(rollouts, key=_get_rollout_index) for rollouts in tasks.values()]
+            rollout = _Rollout(_get_rollout_index(item), reward=reward, answer=_get_answer(item))
+            tasks[item.group or item.id].append(rollout)
+    return [sorted(rollouts, key=lambda rollout: rollout.index) for rollouts in tasks.values()]
 
 
-def _get_rollout_index(rollout: tuple[ScoredItem, float]) -> float:
-    index = rollout[0].metadata.get(ROLLOUT_KEY)
+def _get_rollout_index(item: ScoredItem) -> float:
+    index: Any = item.metadata.get(ROLLOUT_KEY)
     return index if is_number(index) else 0
 
 
@@ -189,29 +201,31 @@ def _estimate_pass_at_k(rewards: Scores, k: int) -> float:
     return 1.0 - math.comb(n_failed, k) / math.comb(len(rewards), k)
 
 
-def _score_majority(answers: Sequence[str | None], rewards: Scores) -> float:
-    """Return the mean reward of the most frequent answers; 0 without an answer."""
+def _score_majority(rollouts: Sequence[_Rollout]) -> float:
+    """Return the mean reward of the most frequent answers; 0 without an answer.
+
+    As in NeMo Gym, one answer with two rewards counts as two answers.
+    """
     counts = Counter(
-        (answer, reward)
-        for answer, reward in zip(answers, rewards, strict=True)
-        if answer is not None
+        (rollout.answer, rollout.reward) for rollout in rollouts if rollout.answer is not None
     )
     if not counts:
         return 0.0
     highest = max(counts.values())
-    tied = [reward for (_, reward), count in counts.items() if count == highest]
-    return _compute_mean(tied)
+    rewards = [reward for (_, reward), count in counts.items() if count == highest]
+    return _compute_mean(rewards)
 
 
-def _compute_spread_across_runs(rewards: Sequence[Scores], k: int) -> list[Metric]:
+def _compute_spread_across_runs(rewards_by_task: Sequence[Scores], k: int) -> list[Metric]:
     """Compute the spread of the means of the first, the second ... rollout of all tasks."""
     means: list[float] = []
     for index in range(k):
-        of_run = [task[index] for task in rewards if index < len(task)]
-        if of_run:
-            means.append(100 * _compute_mean(of_run))
+        rewards_of_run = [rewards[index] for rewards in rewards_by_task if index < len(rewards)]
+        if rewards_of_run:
+            means.append(100 * _compute_mean(rewards_of_run))
     if len(means) < 2:
         return []
+
     deviation = _compute_standard_deviation(means)
     spreads = {"std_dev": deviation, "std_err": deviation / math.sqrt(len(means))}
     return [

@@ -197,6 +197,7 @@ def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunC
     item.line = record.line
     item.offset = record.offset
     item.length = record.length
+    # The id of a rollout that occurs again ends with `#` and its line.
     if "#" in name.item_id:
         add_issue(item, "several rollouts have the same task and rollout index")
 
@@ -204,7 +205,8 @@ def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunC
     response = as_object(rollout.get(RESPONSE))
     item.prediction_hash = answer_hash(response.get("output"))
     golden = _find_golden(rollout, context.inputs)
-    if golden is None and context.inputs.has_files and not context.inputs.is_joined(rollout):
+    should_have_input = golden is None and context.inputs.has_files
+    if should_have_input and not context.inputs.is_joined(rollout):
         context.n_without_input += 1
 
     # A failure in one part must not lose the others, such as the reward.
@@ -236,25 +238,31 @@ def _fill_conversation(item: Item, rollout: JsonObject) -> None:
 
 def _read_request(item: Item, request: JsonObject) -> ParsedConversation:
     """Read what the model was asked. Its calls are those of earlier turns."""
-    written = request.get("input")
-    if isinstance(written, str):
-        written = [{"role": "user", "content": written}]
-    if not isinstance(written, list):
-        add_issue(item, f"{REQUEST}.input is neither a text nor a list, so the question is unknown")
-        written = []
+    messages = _list_request_messages(item, request)
     for name in request:
         if name not in REQUEST_FIELDS and request[name] is not None:
             add_issue(item, f"field {REQUEST}.{name} is not read", severity="notice")
 
-    parts: JsonObject = {"messages": written}
+    parts: JsonObject = {"messages": messages}
     if request.get("instructions") is not None:
         parts["instructions"] = request["instructions"]
-    is_chat = any(message.keys() & set(CHAT_FIELDS) for message in list_objects(written))
-    conversation = _read_parts(
-        parts, dialect=None if is_chat else RESPONSES_DIALECT, place=f"{REQUEST}.input"
-    )
+    # Some environments write chat messages, whose dialect the messages show.
+    is_chat = any(message.keys() & set(CHAT_FIELDS) for message in list_objects(messages))
+    dialect = None if is_chat else RESPONSES_DIALECT
+    conversation = _read_parts(parts, dialect, place=f"{REQUEST}.input")
     quote_calls(conversation)
     return conversation
+
+
+def _list_request_messages(item: Item, request: JsonObject) -> list[Any]:
+    """Return the messages of a request. A text is a message of the user."""
+    written = request.get("input")
+    if isinstance(written, str):
+        return [{"role": "user", "content": written}]
+    if not isinstance(written, list):
+        add_issue(item, f"{REQUEST}.input is neither a text nor a list, so the question is unknown")
+        return []
+    return written
 
 
 def _read_response(item: Item, response: JsonObject) -> ParsedConversation:
@@ -310,23 +318,24 @@ def _add_functions(
 
 
 def _add_metadata(item: Item, rollout: JsonObject) -> None:
+    """Add the fields of a rollout that have no other place, and its indexes."""
     metadata = item.extra.metadata
     for name, value in rollout.items():
         if name not in READ_FIELDS and value is not None:
             metadata[name] = value
     if rollout.get(AGENT) is not None and not get_agent_name(rollout):
         add_issue(item, f"{AGENT} has no name, so the rollout is of no agent")
-    for key, index in (
-        (TASK_KEY, get_task_index(rollout)),
-        (ROLLOUT_KEY, get_rollout_index(rollout)),
-    ):
-        if index is not None:
-            metadata[key] = index
+
+    task_index = get_task_index(rollout)
+    if task_index is not None:
+        metadata[TASK_KEY] = task_index
+    rollout_index = get_rollout_index(rollout)
+    if rollout_index is not None:
+        metadata[ROLLOUT_KEY] = rollout_index
     for name in (TASK_INDEX, ROLLOUT_INDEX):
         if rollout.get(name) is not None and not is_integer(rollout[name]):
             add_issue(item, f"{name} is not a whole number")
-    response = as_object(rollout.get(RESPONSE))
-    item.ended = _describe_ending(response)
+    item.ended = _describe_ending(as_object(rollout.get(RESPONSE)))
 
 
 def _describe_ending(response: JsonObject) -> str | None:
@@ -472,44 +481,66 @@ class _FailedRollout:
     """Attempts of a rollout, of which only the place of the last one is kept in memory."""
 
     last: JsonRecord
+    """Place of the last attempt, without its value."""
     names: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Failed rollouts in the order of their first attempts, and the issues of their file."""
+
+    rollouts: dict[RolloutKey | int, _FailedRollout] = field(default_factory=dict)
+    """The key of an attempt without indexes is its line."""
+    issues: list[ImportIssue] = field(default_factory=list)
+
+    def add_attempt(self, record: JsonRecord, key: RolloutKey) -> None:
+        """Add an attempt to its rollout."""
+        place = replace(record, value=None)
+        # Without indexes, it is unknown which attempts are of one rollout.
+        rollout_key = record.line if None in key else key
+        rollout = self.rollouts.setdefault(rollout_key, _FailedRollout(place))
+        rollout.last = place
+        rollout.names.append(_name_failure(record.value))
 
 
 def _read_failures(
     path: Path, agent: str | None, context: _RunContext
 ) -> Iterator[Item | ImportIssue]:
     """Yield an item for each rollout that is not in the main file: its last failed attempt."""
-    failed: dict[RolloutKey | int, _FailedRollout] = {}
+    failures = _group_attempts(path, agent, context)
+    yield from failures.issues
+    for rollout in failures.rollouts.values():
+        value = as_object(reread_value(path, rollout.last))
+        record = replace(rollout.last, value=value)
+        item = _make_item(record, context.namer.name(record), path, context)
+        *earlier_names, last_name = rollout.names
+        item.extra.metadata[FAILED_KEY] = last_name
+        if earlier_names:
+            item.extra.metadata[EARLIER_KEY] = earlier_names
+        fill_safely(item, partial(incidents.apply_failure, item, value))
+        yield item
+
+
+def _group_attempts(path: Path, agent: str | None, context: _RunContext) -> _Failures:
+    """Return the rollouts of a file of failures that are not in the main file."""
+    failures = _Failures()
     is_empty = True
     for record in read_rollouts(path, agent):
         is_empty = False
         if isinstance(record, ImportIssue):
-            yield record
+            failures.issues.append(record)
             continue
         if not isinstance(record.value.get(REQUEST), dict):
-            yield _make_not_a_rollout_issue(path, record)
+            failures.issues.append(_make_not_a_rollout_issue(path, record))
             continue
         key = (get_task_index(record.value), get_rollout_index(record.value))
-        if key in context.finished:
-            continue
-        place = replace(record, value=None)
-        # Without indexes, it is unknown which attempts are of one rollout.
-        rollout = failed.setdefault(record.line if None in key else key, _FailedRollout(place))
-        rollout.last = place
-        rollout.names.append(_name_failure(record.value))
+        if key not in context.finished:
+            failures.add_attempt(record, key)
 
     if is_empty and agent is None:
-        yield ImportIssue(str(path), None, what="the file contains no records")
-
-    for rollout in failed.values():
-        value = as_object(reread_value(path, rollout.last))
-        record = replace(rollout.last, value=value)
-        item = _make_item(record, context.namer.name(record), path, context)
-        item.extra.metadata[FAILED_KEY] = rollout.names[-1]
-        if len(rollout.names) > 1:
-            item.extra.metadata[EARLIER_KEY] = rollout.names[:-1]
-        fill_safely(item, partial(incidents.apply_failure, item, value))
-        yield item
+        what = "the file contains no records"
+        failures.issues.append(ImportIssue(str(path), None, what=what))
+    return failures
 
 
 def _name_failure(failure: JsonObject) -> str:
@@ -550,29 +581,29 @@ def _compare_official_metrics(
     issues: list[ImportIssue] = []
     entries = list_objects(read_json(files.aggregate, issues, list))
     yield from issues
-    recorded = _find_agent_metrics(entries, plan.run.generation)
-    if not recorded:
+    metrics = _find_agent_metrics(entries, plan.run.generation)
+    if not metrics:
         return
-    plan.run.official_metrics = {"rollouts": recorded}
-    stated = read_reward(recorded.get("mean/reward"))
-    if stated is None or not context.rewards:
+    plan.run.official_metrics = {"rollouts": metrics}
+
+    stated_mean = read_reward(metrics.get("mean/reward"))
+    if stated_mean is None or not context.rewards:
         return
     mean = sum(context.rewards) / len(context.rewards)
-    if abs(stated - mean) > REWARD_TOLERANCE:
+    if abs(stated_mean - mean) > REWARD_TOLERANCE:
         what = (
-            f"mean/reward is {stated:g} in {files.aggregate.name}, but the mean of the rollouts is"
-            f" {mean:g}"
+            f"mean/reward is {stated_mean:g} in {files.aggregate.name}, but the mean of the"
+            f" rollouts is {mean:g}"
         )
         yield ImportIssue(str(files.aggregate), None, what=what, severity="notice")
 
 
 def _find_agent_metrics(entries: list[JsonObject], agent: str) -> JsonObject:
+    """Return the metrics of an agent that are numbers. A single entry needs no name."""
     for entry in entries:
-        if as_object(entry.get(AGENT)).get("name") == agent or len(entries) == 1:
-            metrics = entry.get("agent_metrics")
-            return {
-                name: value
-                for name, value in as_object(metrics).items()
-                if read_reward(value) is not None
-            }
+        is_of_agent = as_object(entry.get(AGENT)).get("name") == agent
+        if not is_of_agent and len(entries) > 1:
+            continue
+        metrics = as_object(entry.get("agent_metrics"))
+        return {name: value for name, value in metrics.items() if read_reward(value) is not None}
     return {}

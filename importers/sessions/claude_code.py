@@ -246,22 +246,36 @@ def _choose_conversation(lines: Sequence[_Line]) -> set[int]:
     """
     if not lines:
         return set()
-    path = _find_path(lines)
-    message_ids = {lines[position].message_id for position in path} - {None}
-    for position, line in enumerate(lines):
-        if line.message_id in message_ids:
-            path.add(position)
+    chosen = _find_path(lines)
+    chosen |= _find_lines_of_replies(lines, chosen)
+    chosen |= _find_missing_results(lines, chosen)
+    return chosen
+
+
+def _find_lines_of_replies(lines: Sequence[_Line], chosen: set[int]) -> set[int]:
+    """Return the positions of all lines of the replies to which chosen lines belong."""
+    message_ids = {lines[position].message_id for position in chosen} - {None}
+    return {position for position, line in enumerate(lines) if line.message_id in message_ids}
+
+
+def _find_missing_results(lines: Sequence[_Line], chosen: set[int]) -> set[int]:
+    """Return the positions of the results of chosen calls that no chosen line answers.
+
+    If several lines answer a call, the first one counts.
+    """
     called: set[str] = set()
     answered: set[str] = set()
-    for position in path:
+    for position in chosen:
         called |= lines[position].called_ids
         answered |= lines[position].answered_ids
+
+    results: set[int] = set()
     for position, line in enumerate(lines):
-        is_missing_result = bool(line.answered_ids & called - answered)
-        if is_missing_result and position not in path:
-            path.add(position)
+        newly_answered = line.answered_ids & (called - answered)
+        if newly_answered and position not in chosen:
+            results.add(position)
             answered |= line.answered_ids
-    return path
+    return results
 
 
 def _find_path(lines: Sequence[_Line]) -> set[int]:
@@ -276,8 +290,11 @@ def _find_path(lines: Sequence[_Line]) -> set[int]:
     while position >= 0 and position not in path:
         path.add(position)
         parent = positions.get(lines[position].parent or "")
-        is_known = parent is not None and parent < position
-        position = parent if is_known and parent is not None else position - 1
+        # A parent after its child cannot be right, and could lead in a circle.
+        if parent is None or parent >= position:
+            position -= 1
+        else:
+            position = parent
     return path
 
 
@@ -307,7 +324,11 @@ def _add_entries(
 
 
 def _add_line(session: Session, line: _Line, replies: dict[str, WrittenMessage]) -> None:
-    """Add the message of a line. The lines of one reply become one message."""
+    """Add the message of a line. The lines of one reply become one message.
+
+    `replies` contains the messages of earlier replies by their ids. A new one is added to it.
+    """
+    # The program writes an interruption as a message of the user, without results of calls.
     if line.kind == "user" and line.text.startswith(INTERRUPTION) and not line.answered_ids:
         session.entries.append(SessionNote(INTERRUPTED, line.text, line.line))
         session.is_interrupted = True
@@ -317,21 +338,28 @@ def _add_line(session: Session, line: _Line, replies: dict[str, WrittenMessage])
         session.entries.append(SessionNote(API_ERROR, line.text, line.line))
         session.older_messages.append(_write_message(line))
         return
+
     _report_text_blocks(session, line)
-    earlier = replies.get(line.message_id or "")
-    if earlier is None:
-        written = _write_message(line)
-        written.is_by_program = line.kind == "user" and not _is_prompt(line)
-        session.entries.append(written)
-        if line.message_id is not None:
-            replies[line.message_id] = written
+    begun_reply = replies.get(line.message_id or "")
+    if begun_reply is not None:
+        _continue_reply(begun_reply, line)
         return
-    blocks = [*_list_blocks(earlier.value), *_list_blocks(line.message)]
-    earlier.value["content"] = blocks
-    earlier.lines.extend(_list_block_lines(line))
+    message = _write_message(line)
+    message.is_by_program = line.kind == "user" and not _is_prompt(line)
+    session.entries.append(message)
+    if line.message_id is not None:
+        replies[line.message_id] = message
+
+
+def _continue_reply(reply: WrittenMessage, line: _Line) -> None:
+    """Add the blocks of a further line to a reply. The reason of its end and its usage are those
+    of the last line that has them.
+    """
+    reply.value["content"] = [*_list_blocks(reply.value), *_list_blocks(line.message)]
+    reply.lines.extend(_list_block_lines(line))
     for name in ("stop_reason", "usage"):
         if line.message.get(name) is not None:
-            earlier.value[name] = line.message[name]
+            reply.value[name] = line.message[name]
 
 
 def _write_message(line: _Line) -> WrittenMessage:
@@ -357,7 +385,8 @@ def _list_block_lines(line: _Line) -> list[int]:
 def _is_prompt(line: _Line) -> bool:
     """Whether a user line is a prompt of the user, and not a result or a text of the program."""
     if line.answered_ids:
-        return not line.is_meta  # results begin no turn anyway; a text beside them is the user's
+        # Results begin no turn anyway. A text beside them is the user's.
+        return not line.is_meta
     if line.is_meta or line.is_summary:
         return False
     text = line.text.strip()
@@ -434,24 +463,27 @@ def _report_results_without_call(
 
 
 def _count_replies(session: Session, lines: Sequence[_Line]) -> None:
-    """Count models and tokens. The usage is repeated on each line of a reply; the last counts."""
+    """Count models and tokens. Both are repeated on each line of a reply; the last ones count."""
     usage_by_reply: dict[str, dict[str, Any]] = {}
-    models: dict[str, str] = {}
+    model_by_reply: dict[str, str] = {}
     for line in lines:
         if line.kind != "assistant":
             continue
         reply = line.message_id or f"line {line.line}"
         model = line.message.get("model")
+        # The program names no real model in the messages that it writes itself.
         if isinstance(model, str) and model != SYNTHETIC_MODEL:
-            models[reply] = model
-        if isinstance(line.message.get("usage"), dict) and not line.is_api_error:
-            usage_by_reply[reply] = line.message["usage"]
-    session.models.update(models.values())
+            model_by_reply[reply] = model
+        usage = line.message.get("usage")
+        if isinstance(usage, dict) and not line.is_api_error:
+            usage_by_reply[reply] = usage
+
+    session.models.update(model_by_reply.values())
     for usage in usage_by_reply.values():
-        cached = [usage.get("cache_creation_input_tokens"), usage.get("cache_read_input_tokens")]
         session.add_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
-        for number in cached:
-            session.add_tokens(number, None)
+        # `input_tokens` does not contain the tokens that were written to a cache or read from it.
+        session.add_tokens(usage.get("cache_creation_input_tokens"), None)
+        session.add_tokens(usage.get("cache_read_input_tokens"), None)
 
 
 def _find_api_errors(session: Session, lines: Sequence[_Line], chosen: set[int]) -> None:
@@ -497,20 +529,25 @@ def _add_subagents(
     subagent_files: Sequence[Path],
 ) -> None:
     """Add a note with the conversation of each subagent, after the result of its call."""
+    subagents = _group_side_lines(side_lines)
+    subagents += _read_files(session, subagent_files)
+    if not subagents:
+        return
+
     callers = _Callers.find(main_lines)
-    described: list[dict[str, Any]] = []
     notes_by_call: dict[str | None, list[SessionNote]] = {}
-    for subagent in [*_group_side_lines(side_lines), *_read_files(session, subagent_files)]:
+    descriptions: list[dict[str, Any]] = []
+    for subagent in subagents:
         first_line = subagent.lines[0].line
         call_id = callers.find_call(subagent)
-        note = SessionNote(f"{SUBAGENT} {subagent.name}", format_lines(subagent.lines), first_line)
-        notes_by_call.setdefault(call_id, []).append(note)
         if call_id is None:
             session.add_issue(f"subagent {subagent.name} belongs to no call", first_line)
-        described.append(subagent.describe(call_id))
-    if described:
-        session.metadata["subagents"] = described
-        session.entries = list(_insert_after_results(session, notes_by_call))
+        text = format_lines(subagent.lines)
+        note = SessionNote(f"{SUBAGENT} {subagent.name}", text, first_line)
+        notes_by_call.setdefault(call_id, []).append(note)
+        descriptions.append(subagent.describe(call_id))
+    session.metadata["subagents"] = descriptions
+    session.entries = list(_insert_after_results(session, notes_by_call))
 
 
 @dataclass(frozen=True, slots=True)

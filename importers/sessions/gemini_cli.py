@@ -251,27 +251,38 @@ def _add_message(session: Session, message: _Message) -> None:
         session.add_issue(what, message.line, severity="error")
         return
     session.note_time(fields.get("timestamp"))
+    _report_message_fields(session, fields, message.line)
+    _add_by_type(session, fields, message.line)
+
+
+def _report_message_fields(session: Session, fields: dict[str, Any], line: int) -> None:
+    """Report the fields of a message that are not read, and a missing content."""
     for name, value in fields.items():
         if name not in MESSAGE_FIELDS and value not in (None, "", [], {}):
-            session.add_unread_line(f"field {name[:60]} of a message", message.line)
+            session.add_unread_line(f"field {name[:60]} of a message", line)
     if fields.get("content") is None:
-        session.add_issue("content of a message is missing", message.line)
+        session.add_issue("content of a message is missing", line)
+
+
+def _add_by_type(session: Session, fields: dict[str, Any], line: int) -> None:
+    """Add a message of the user or the model, an error of the API, or a notice of the program."""
     kind = get_type(fields)
     if kind == "user":
         parts = list(_list_parts(fields.get("content")))
-        _add(session, {"role": "user", "parts": parts}, message.line)
+        _add(session, {"role": "user", "parts": parts}, line)
         session.is_interrupted = False
     elif kind == "gemini":
-        _add_reply(session, fields, message.line)
+        _add_reply(session, fields, line)
     elif kind == "error":
+        # It is the last error until a reply follows.
         text = _format_content(fields.get("content"))
-        session.api_errors.append(ApiError(text, message.line, is_last=True))
-        session.entries.append(SessionNote(API_ERROR, text, message.line))
+        session.api_errors.append(ApiError(text, line, is_last=True))
+        session.entries.append(SessionNote(API_ERROR, text, line))
     elif kind in NOTICES:
         text = _format_content(fields.get("content"))
-        session.entries.append(SessionNote(str(kind), text, message.line))
+        session.entries.append(SessionNote(str(kind), text, line))
     else:
-        session.add_unread_line(f"a message {label_type(kind)}", message.line)
+        session.add_unread_line(f"a message {label_type(kind)}", line)
 
 
 def _add(session: Session, content: dict[str, Any], line: int) -> None:
@@ -296,6 +307,25 @@ def _add_reply(session: Session, fields: dict[str, Any], line: int) -> None:
 
     The text of a reply with calls was said before them.
     """
+    _count_reply(session, fields)
+    parts = list(_list_thoughts(session, fields.get("thoughts"), line))
+    calls = list(_list_calls(session, fields.get("toolCalls"), line))
+    parts += [part for part in _list_parts(fields.get("content")) if part != {"text": ""}]
+    parts += [_make_call_part(call) for call in calls]
+    reply = {"role": "model", "parts": parts}
+    if not parts:
+        reply["finishReason"] = "no content"
+    _add(session, reply, line)
+
+    results = list(_list_results(session, calls, line))
+    if results:
+        _add(session, {"role": "user", "parts": results}, line)
+
+
+def _count_reply(session: Session, fields: dict[str, Any]) -> None:
+    """Count the model and the tokens of a reply. Errors before it are not the last thing that
+    happened.
+    """
     if isinstance(fields.get("model"), str):
         session.models[fields["model"]] += 1
     tokens = as_object(fields.get("tokens"))
@@ -303,40 +333,30 @@ def _add_reply(session: Session, fields: dict[str, Any], line: int) -> None:
     for error in session.api_errors:
         error.is_last = False
 
-    parts = [*_list_thoughts(session, fields.get("thoughts"), line)]
-    parts += [part for part in _list_parts(fields.get("content")) if part != {"text": ""}]
-    written_calls = fields.get("toolCalls")
-    if written_calls is not None and not isinstance(written_calls, list):
-        session.add_issue("toolCalls is not a list", line)
-    calls = list(_list_calls(session, as_list(written_calls), line))
-    parts += [_make_call_part(call) for call in calls]
-    reply = {"role": "model", "parts": parts}
-    if not parts:
-        reply["finishReason"] = "no content"
-    _add(session, reply, line)
-    results = list(_list_results(session, calls, line))
-    if results:
-        _add(session, {"role": "user", "parts": results}, line)
-
 
 def _list_thoughts(session: Session, thoughts: Any, line: int) -> Iterator[dict[str, Any]]:
-    """Yield one part with all thoughts."""
+    """Yield one part with all thoughts. Each thought is a line `subject: description`."""
     if thoughts is not None and not isinstance(thoughts, list):
         session.add_issue("thoughts is not a list", line)
-    texts: list[str] = []
+    lines: list[str] = []
     for thought in as_list(thoughts):
         fields = as_object(thought)
-        known = [fields[name] for name in THOUGHT_TEXTS if isinstance(fields.get(name), str)]
-        if known:
-            texts.append(": ".join(known))
-        if len(known) < len(THOUGHT_TEXTS) or not fields.keys() <= THOUGHT_FIELDS:
+        texts = [fields[name] for name in THOUGHT_TEXTS if isinstance(fields.get(name), str)]
+        if texts:
+            lines.append(": ".join(texts))
+        lacks_text = len(texts) < len(THOUGHT_TEXTS)
+        has_other_fields = not fields.keys() <= THOUGHT_FIELDS
+        if lacks_text or has_other_fields:
             session.add_issue("a thought has other fields than subject and description", line)
-    if texts:
-        yield {"text": "\n".join(texts), "thought": True}
+    if lines:
+        yield {"text": "\n".join(lines), "thought": True}
 
 
-def _list_calls(session: Session, calls: Sequence[Any], line: int) -> Iterator[dict[str, Any]]:
-    for call in calls:
+def _list_calls(session: Session, calls: Any, line: int) -> Iterator[dict[str, Any]]:
+    """Yield the calls that are objects, and report what is wrong with each call."""
+    if calls is not None and not isinstance(calls, list):
+        session.add_issue("toolCalls is not a list", line)
+    for call in as_list(calls):
         if not isinstance(call, dict):
             session.add_issue("a call is not an object", line)
             continue

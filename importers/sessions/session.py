@@ -13,6 +13,7 @@ from fcreview.importers.common.json_text import (
     JsonRecord,
     escape_and_cut_strings,
 )
+from fcreview.importers.common.records import is_integer
 from fcreview.model.item import ImportIssue
 from fcreview.model.wording import format_count
 
@@ -126,9 +127,11 @@ class Session:
         self.last_time = max(self.last_time or time, time)
 
     def add_tokens(self, n_in: Any, n_out: Any) -> None:
-        for number, name in ((n_in, "tokens_in"), (n_out, "tokens_out")):
-            if isinstance(number, int) and not isinstance(number, bool):
-                setattr(self, name, (getattr(self, name) or 0) + number)
+        """Add numbers of tokens. A value that is no whole number counts as unknown."""
+        if is_integer(n_in):
+            self.tokens_in = (self.tokens_in or 0) + n_in
+        if is_integer(n_out):
+            self.tokens_out = (self.tokens_out or 0) + n_out
 
     def keep(self, value: Any, length: int) -> Any:
         """Return a value of a line, with its texts cut if the session has too much text.

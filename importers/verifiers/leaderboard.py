@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import Any
 
 from fcreview.importers.common.records import as_object, is_integer, is_number
 from fcreview.importers.verifiers.read import (
@@ -56,32 +58,42 @@ def _has_error(item: ScoredItem) -> bool:
 
 
 def _compute_mean_rewards(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the mean rewards, also of each reward function, and the share of errors."""
     rewards = [get_effective_reward(item) for item in items]
-    if not any(reward is not None for reward in rewards):
+    if all(reward is None for reward in rewards):
         return []
-    without_errors = [
-        reward
-        for item, reward in zip(items, rewards, strict=True)
-        if reward is not None and not _has_error(item)
-    ]
-    with_errors = [
-        0.0 if reward is None else reward
-        for item, reward in zip(items, rewards, strict=True)
-        if reward is not None or _has_error(item)
-    ]
-    metrics = [
+
+    without_errors: list[float] = []
+    with_errors: list[float] = []
+    for item, reward in zip(items, rewards, strict=True):
+        if _has_error(item):
+            # A rollout with an error counts as 0 if it has no reward.
+            with_errors.append(0.0 if reward is None else reward)
+        elif reward is not None:
+            with_errors.append(reward)
+            without_errors.append(reward)
+
+    n_errors = sum(_has_error(item) for item in items)
+    share_of_errors = n_errors / len(items)
+    return [
         _make_mean("reward", "mean of rollouts without error", without_errors, len(items)),
         _make_mean("reward", "mean", with_errors, len(items)),
+        *_compute_mean_of_reward_functions(items),
+        Metric("errors", "share of rollouts with an error", value=share_of_errors),
     ]
-    names = [name for item in items for name in item.values if name.startswith(REWARD_PREFIX)]
-    for name in list(dict.fromkeys(names))[:MAX_NAMES]:
-        values = [item.values.get(name) for item in items]
-        scores = [float(value) for value in values if is_number(value)]
-        metrics.append(_make_mean("reward", name, scores, len(items)))
-    n_errors = sum(_has_error(item) for item in items)
-    share = n_errors / len(items)
-    metrics.append(Metric("errors", "share of rollouts with an error", value=share))
-    return metrics
+
+
+def _compute_mean_of_reward_functions(items: Sequence[ScoredItem]) -> Iterator[Metric]:
+    scores_by_name: dict[str, list[float]] = {}
+    for item in items:
+        for name, value in item.values.items():
+            if not name.startswith(REWARD_PREFIX):
+                continue
+            scores = scores_by_name.setdefault(name, [])
+            if is_number(value):
+                scores.append(float(value))
+    for name, scores in islice(scores_by_name.items(), MAX_NAMES):
+        yield _make_mean("reward", name, scores, len(items))
 
 
 def _make_mean(table: str, name: str, values: Sequence[float], n_items: int) -> Metric:
@@ -110,33 +122,62 @@ def _compute_mean_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _compute_pass_at_k(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute pass@k and pass^k over the examples that have all their rollouts."""
-    passes_by_example: defaultdict[str, list[bool]] = defaultdict(list)
-    expected = 0
-    for item in items:
-        passes_by_example[item.group or item.id].append(item.valid is True)
-        stated = item.metadata.get(PER_EXAMPLE_KEY)
-        if is_integer(stated):
-            expected = stated
-    if expected < 1 or not any(item.valid is not None for item in items):
+    """Compute pass@k and pass^k over the examples that have all their rollouts. `k` is 1, 2, 4 and
+    so on, as in verifiers.
+    """
+    n_rollouts = _find_rollouts_per_example(items)
+    if n_rollouts < 1 or all(item.valid is None for item in items):
         return []
 
-    complete = [passes for passes in passes_by_example.values() if len(passes) == expected]
+    passes_by_example: defaultdict[str, list[bool]] = defaultdict(list)
+    for item in items:
+        passes_by_example[item.group or item.id].append(item.valid is True)
+    n_passed_by_example = [
+        sum(passes) for passes in passes_by_example.values() if len(passes) == n_rollouts
+    ]
+
     metrics: list[Metric] = []
     k = 1
-    while k <= expected:
-        any_pass = [_estimate_pass_at_k(sum(passes), expected, k) for passes in complete]
-        all_pass = [math.comb(sum(passes), k) / math.comb(expected, k) for passes in complete]
-        for name, shares in ((f"pass@{k}", any_pass), (f"pass^{k}", all_pass)):
-            metric = Metric("pass@k", name, value=None, digits=2)
-            metric.value = sum(shares) / len(shares) if shares else None
-            metric.n = len(shares)
-            metric.total = len(passes_by_example)
-            metric.counted_noun = "examples"
-            metrics.append(metric)
+    while k <= n_rollouts:
+        any_pass = [_estimate_pass_at_k(n, n_rollouts, k) for n in n_passed_by_example]
+        all_pass = [_estimate_pass_all_k(n, n_rollouts, k) for n in n_passed_by_example]
+        n_examples = len(passes_by_example)
+        metrics.append(_make_pass_metric(f"pass@{k}", any_pass, n_examples))
+        metrics.append(_make_pass_metric(f"pass^{k}", all_pass, n_examples))
         k *= 2
     return metrics
 
 
+def _find_rollouts_per_example(items: Sequence[ScoredItem]) -> int:
+    """Return the number that the metadata of the run states. The importer copies it to each item.
+    0 without one.
+    """
+    for item in reversed(items):
+        stated: Any = item.metadata.get(PER_EXAMPLE_KEY)
+        if is_integer(stated):
+            return int(stated)
+    return 0
+
+
+def _make_pass_metric(name: str, shares: Sequence[float], n_examples: int) -> Metric:
+    return Metric(
+        "pass@k",
+        name,
+        value=sum(shares) / len(shares) if shares else None,
+        n=len(shares),
+        total=n_examples,
+        counted_noun="examples",
+        digits=2,
+    )
+
+
 def _estimate_pass_at_k(n_passed: int, n_rollouts: int, k: int) -> float:
+    """Return the probability that at least one of `k` rollouts passes, if they are drawn from
+    those of an example.
+    """
     return 1.0 - math.comb(n_rollouts - n_passed, k) / math.comb(n_rollouts, k)
+
+
+def _estimate_pass_all_k(n_passed: int, n_rollouts: int, k: int) -> float:
+    """Return the probability that all of `k` drawn rollouts pass."""
+    return math.comb(n_passed, k) / math.comb(n_rollouts, k)

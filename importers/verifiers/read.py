@@ -45,6 +45,7 @@ from fcreview.importers.verifiers.messages import (
 from fcreview.importers.verifiers.rollouts import (
     CORRECT_REWARD,
     JsonObject,
+    Reward,
     RolloutName,
     RolloutNamer,
     RunFiles,
@@ -74,8 +75,21 @@ ERROR_KEY = "has error"
 """Metadata key of rollouts that ended with an error, which the figures leave out."""
 PER_EXAMPLE_KEY = "rollouts per example"
 METRICS_KEY = "metrics"
+MAX_COUNT = 2**62
+"""Number of tokens from which a value is an error. The store holds only smaller ones."""
 TRACE_METADATA = ("stop_condition", "is_completed", "is_timeout", "ok", "root_reply", "errors")
 LEGACY_METADATA = ("info", "is_completed", "is_truncated", "stop_condition", "error", "timing")
+LEGACY_READ_FIELDS = (
+    "example_id",
+    "prompt",
+    "completion",
+    "answer",
+    "reward",
+    METRICS_KEY,
+    "tool_defs",
+    "token_usage",
+)
+"""Fields of a legacy rollout that do not become metadata, because an item has a place for them."""
 TRACE_FIELDS = frozenset(
     {
         *TRACE_METADATA,
@@ -123,10 +137,13 @@ class _Survey:
         or 1 in all rollouts.
         """
         names = list(self.scores_by_name)
-        candidate = (
-            CORRECT_REWARD if CORRECT_REWARD in names else names[0] if len(names) == 1 else ""
-        )
-        scores = self.scores_by_name.get(candidate, set())
+        if CORRECT_REWARD in names:
+            candidate = CORRECT_REWARD
+        elif len(names) == 1:
+            candidate = names[0]
+        else:
+            return None
+        scores = self.scores_by_name[candidate]
         return candidate if scores and scores <= {0.0, 1.0} else None
 
     def list_thresholds(self) -> list[str]:
@@ -159,7 +176,9 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
     if files.is_legacy:
         yield from _read_legacy_run(plan, files, survey, category)
         return
-    deciding = None if parse_threshold(chosen) is not None else survey.find_deciding_reward()
+    # A threshold that the user chose replaces the reward that is the verdict.
+    is_threshold_chosen = parse_threshold(chosen) is not None
+    deciding = None if is_threshold_chosen else survey.find_deciding_reward()
     rule = choose_pass_rule(chosen, survey.list_thresholds(), are_verdicts=False)
     if deciding is not None:
         yield RunFact("verdict_from", deciding, "the reward is 0 or 1 in all rollouts")
@@ -295,21 +314,13 @@ def _add_task(item: Item, task: JsonObject) -> None:
 
 
 def _add_rewards(item: Item, trace: JsonObject, rule: PassRule, deciding: str | None) -> None:
-    """Add each reward as a score, their weighted sum, and the verdict that follows."""
-    written = trace.get("rewards")
-    if trace and not isinstance(written, dict):
-        add_issue(item, "traces.rewards is missing or not an object, so there are no rewards")
+    """Add each reward as a score, their weighted sum, and the verdict that follows.
+
+    `deciding`: name of the reward that is the verdict. Without one, `rule` turns the sum into the
+    verdict.
+    """
     rewards = read_rewards(trace)
-    for name, value in as_object(written).items():
-        if value is None:  # the scoring did not run
-            continue
-        if name not in rewards:
-            add_issue(item, f"the reward {name[:60]} has no score and weight that are numbers")
-        elif value.keys() != {"score", "weight"}:
-            fields = ", ".join(value)[:60]
-            add_issue(
-                item, f"the reward {name[:60]} has the fields {fields} instead of score, weight"
-            )
+    _report_unread_rewards(item, trace, rewards)
     for name, reward in rewards.items():
         criterion = f"{REWARD_PREFIX}{name}"
         item.verdicts.append(Verdict("official", reward.score, criterion=criterion, by=SCORING))
@@ -326,31 +337,48 @@ def _add_rewards(item: Item, trace: JsonObject, rule: PassRule, deciding: str | 
         item.verdicts.append(Verdict("official", item.official, by=SCORING))
 
 
+def _report_unread_rewards(item: Item, trace: JsonObject, rewards: Mapping[str, Reward]) -> None:
+    """Add an issue for each reward of a trace that is not in `rewards`, or not read completely."""
+    written = trace.get("rewards")
+    if trace and not isinstance(written, dict):
+        add_issue(item, "traces.rewards is missing or not an object, so there are no rewards")
+    for name, value in as_object(written).items():
+        shown_name = name[:60]
+        # A reward is null if the scoring did not run.
+        if value is None:
+            continue
+        if name not in rewards:
+            add_issue(item, f"the reward {shown_name} has no score and weight that are numbers")
+        elif value.keys() != {"score", "weight"}:
+            fields = ", ".join(value)[:60]
+            add_issue(
+                item, f"the reward {shown_name} has the fields {fields} instead of score, weight"
+            )
+
+
 def _add_judge_calls(item: Item, trace: JsonObject) -> None:
-    """Add the verdict of each judge, with its reply as the explanation."""
-    info = as_object(trace.get("info"))
-    written = info.get("judge_calls")
+    """Add the verdict of each judge. That of the first judge is on the item itself."""
+    written = as_object(trace.get("info")).get("judge_calls")
     if written is not None and not isinstance(written, list):
         add_issue(item, "traces.info.judge_calls is not a list, so there are no judge verdicts")
     for index, call in enumerate(as_list(written)):
         fields = as_object(call)
+        criterion = CORRECT if index == 0 else f"judge {fields.get('name')}"
         place = f"traces.info.judge_calls[{index}]"
-        response = as_object(fields.get("response"))
-        text = as_object(response.get("message")).get("content")
-        if not isinstance(text, str):
-            add_issue(item, f"{place}.response.message.content is not a text")
-        answer = response.get("parsed")
-        if answer is None or isinstance(answer, (list, dict)):
-            add_issue(item, f"{place}.response.parsed is no verdict")
-        name = fields.get("name")
-        criterion = CORRECT if index == 0 else f"judge {name}"
-        add_judge_verdict(
-            item,
-            answer,
-            text if isinstance(text, str) else None,
-            criterion=criterion,
-            by=_name_judge(fields),
-        )
+        _add_judge_call(item, fields, criterion=criterion, place=place)
+
+
+def _add_judge_call(item: Item, call: JsonObject, *, criterion: str, place: str) -> None:
+    """Add the verdict of a judge, with its reply as the explanation. `place`: path of the call."""
+    response = as_object(call.get("response"))
+    reply = as_object(response.get("message")).get("content")
+    if not isinstance(reply, str):
+        add_issue(item, f"{place}.response.message.content is not a text")
+        reply = None
+    answer = response.get("parsed")
+    if answer is None or isinstance(answer, (list, dict)):
+        add_issue(item, f"{place}.response.parsed is no verdict")
+    add_judge_verdict(item, answer, reply, criterion=criterion, by=_name_judge(call))
 
 
 def _name_judge(call: JsonObject) -> str | None:
@@ -368,53 +396,78 @@ def _add_other_traces(item: Item, episode: JsonObject, main: JsonObject) -> None
             continue
         if trace is main:
             continue
-        if not get_agent_name(trace):
+        agent = get_agent_name(trace)
+        if not agent:
             add_issue(item, f"{place}.agent has no name")
-        name = get_agent_name(trace) or f"agent {index + 1}"
-        tree = read_tree(trace.get("nodes"), place=f"{place}.nodes")
-        described = describe_nodes(tree.nodes)
-        item.issues.extend(make_issues(item, [*tree.issues, *described.issues]))
-        text = described.text[:MAX_LOG_LENGTH]
-        turn = item.n_turns - 1
-        log = Message(turn, max(item.n_steps - 1, 0), role="log", content=text, name=name)
-        item.messages.append(log)
-        for reward_name, reward in read_rewards(trace).items():
-            criterion = f"{REWARD_PREFIX}{name}/{reward_name}"
-            item.verdicts.append(Verdict("official", reward.score, criterion=criterion, by=SCORING))
+            agent = f"agent {index + 1}"
+        _add_other_trace(item, trace, agent, place=place)
+
+
+def _add_other_trace(item: Item, trace: JsonObject, agent: str, *, place: str) -> None:
+    """Add the messages of an agent as a log in the last step, and its rewards as scores."""
+    tree = read_tree(trace.get("nodes"), place=f"{place}.nodes")
+    described = describe_nodes(tree.nodes)
+    item.issues.extend(make_issues(item, [*tree.issues, *described.issues]))
+
+    last_step = max(item.n_steps - 1, 0)
+    text = described.text[:MAX_LOG_LENGTH]
+    log = Message(item.n_turns - 1, last_step, role="log", content=text, name=agent)
+    item.messages.append(log)
+    for name, reward in read_rewards(trace).items():
+        criterion = f"{REWARD_PREFIX}{agent}/{name}"
+        item.verdicts.append(Verdict("official", reward.score, criterion=criterion, by=SCORING))
 
 
 def _add_episode_metadata(item: Item, episode: JsonObject, trace: JsonObject) -> None:
+    """Add the fields of an episode and its main trace that have no other place."""
     metadata = item.extra.metadata
     metadata["episode id"] = episode.get("id")
     for name in TRACE_METADATA:
         if trace.get(name) not in (None, [], ""):
             metadata[name] = trace[name]
-    for name, value in trace.items():
-        if name not in TRACE_FIELDS and value is not None:
-            add_issue(item, f"field traces.{name} is not read", severity="notice")
+    _report_unread_fields(item, trace)
+
     if episode.get("errors"):
         metadata["episode errors"] = episode["errors"]
     metadata[METRICS_KEY] = as_object(trace.get("metrics"))
     agent = get_agent_name(trace)
     if agent:
         metadata["agent"] = agent
-    info = as_object(trace.get("info"))
-    own_info = {name: value for name, value in info.items() if name != "judge_calls"}
-    if own_info:
-        metadata["info"] = own_info
-    for error in [*as_list(episode.get("errors")), *as_list(trace.get("errors"))]:
-        texts = [as_object(error).get("type"), as_object(error).get("message")]
-        if not all(isinstance(text, str) for text in texts):
-            add_issue(item, "an error has no type and message that are texts")
+    # The calls of judges are verdicts.
+    info = dict(as_object(trace.get("info")))
+    info.pop("judge_calls", None)
+    if info:
+        metadata["info"] = info
+    metadata[ERROR_KEY] = bool(episode.get("errors") or trace.get("errors"))
+    _report_errors_without_text(item, episode, trace)
+
     stop = trace.get("stop_condition")
     item.ended = stop if isinstance(stop, str) else None
-    metadata[ERROR_KEY] = bool(episode.get("errors") or trace.get("errors"))
     item.tokens_in = _read_count(trace.get("num_input_tokens"))
     item.tokens_out = _read_count(trace.get("num_output_tokens"))
 
 
+def _report_unread_fields(item: Item, trace: JsonObject) -> None:
+    for name, value in trace.items():
+        if name not in TRACE_FIELDS and value is not None:
+            add_issue(item, f"field traces.{name} is not read", severity="notice")
+
+
+def _report_errors_without_text(item: Item, episode: JsonObject, trace: JsonObject) -> None:
+    for error in [*as_list(episode.get("errors")), *as_list(trace.get("errors"))]:
+        fields = as_object(error)
+        has_type = isinstance(fields.get("type"), str)
+        has_message = isinstance(fields.get("message"), str)
+        if not has_type or not has_message:
+            add_issue(item, "an error has no type and message that are texts")
+
+
 def _read_count(value: Any) -> int | None:
-    return int(value) if is_number(value) and 0 <= value < 2**62 else None
+    """Return a number of tokens, or None for a value that is none or that the store cannot
+    hold.
+    """
+    is_count = is_number(value) and 0 <= value < MAX_COUNT
+    return int(value) if is_count else None
 
 
 # -- legacy runs
@@ -516,18 +569,20 @@ def _add_legacy_reward(item: Item, rollout: JsonObject, rule: PassRule) -> None:
 
 
 def _add_legacy_metadata(item: Item, rollout: JsonObject) -> None:
+    """Add the fields of a rollout that have no other place."""
     metadata = item.extra.metadata
     for name in LEGACY_METADATA:
         if rollout.get(name) is not None:
             metadata[name] = rollout[name]
     metrics = as_object(rollout.get("metrics"))
     metadata[METRICS_KEY] = metrics
-    known = {"example_id", "prompt", "completion", "answer", "reward", METRICS_KEY, "tool_defs"}
-    known |= {*LEGACY_METADATA, "token_usage", *metrics}
+    # Each metric is also a field of the rollout.
+    read_fields = {*LEGACY_READ_FIELDS, *LEGACY_METADATA, *metrics}
     for name, value in rollout.items():
-        if name not in known and value is not None:
+        if name not in read_fields and value is not None:
             metadata[name] = value
     metadata[ERROR_KEY] = bool(rollout.get("error"))
+
     stop = rollout.get("stop_condition")
     item.ended = stop if isinstance(stop, str) else None
     usage = as_object(rollout.get("token_usage"))

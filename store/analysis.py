@@ -97,6 +97,10 @@ class UnblindedAnalysis:
             )
         )
 
+    def fetch_ranking_marks(self, runs: Sequence[int]) -> dict[int, scored_items.RankingMarks]:
+        """Return the incidents and the verdicts of corrected golden answers, by item number."""
+        return self._run_query(lambda: scored_items.fetch_ranking_marks(self._connection, runs))
+
     def fetch_combined_scored_items(
         self, runs: Sequence[int], runs_needing_part_verdicts: Collection[int] = ()
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:

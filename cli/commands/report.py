@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fcreview.cli.options import (
     ForceOption,
     JsonOption,
-    RunOption,
     WorkspaceOptions,
     option,
     workspace_command,
@@ -57,7 +57,14 @@ MAX_LISTED_CONTRADICTIONS = 3
 @workspace_command("annotator", "policy")
 def report(
     options: WorkspaceOptions,
-    run: RunOption = None,
+    run: Annotated[
+        list[str] | None,
+        option(
+            "--run RUN",
+            "Select one run by its number, name or model in `fcreview runs`. You can repeat the"
+            " option with --ranking.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     html: Annotated[
         Path | None, option("--html FILE", "Write the full report as one HTML file.")
@@ -77,35 +84,78 @@ def report(
             "--conventions", "Compare how the official programs count errors and repeated trials."
         ),
     ] = False,
+    ranking: Annotated[
+        bool,
+        option(
+            "--ranking",
+            "Rank two or more runs of one benchmark, with the 95 % interval of each rank.",
+        ),
+    ] = False,
 ) -> None:
     """Print the benchmark's metrics for each run.
 
     Each metric has an official, a recomputed and a corrected value. If a random sample was
     reviewed, an estimated accuracy with a 95 % confidence interval follows. The last tables combine
     several runs of one model, such as both languages of ACEBench. --html and --markdown add failure
-    causes, suspect golden answers, calibration, agreement, review progress and sampling.
+    causes, suspect golden answers, calibration, agreement, review progress and sampling. --ranking
+    ranks runs by official verdicts, without incidents, with errata and by each counting convention:
+    `fcreview report result/ --ranking --run 1 --run 2`.
 
     Example: fcreview report runs/gpt4o --html report.html
     """
     _check_formats(
         as_json=as_json, html=html, markdown=markdown, sign=sign, conventions=conventions
     )
+    if ranking:
+        _check_ranking_formats(html=html, markdown=markdown, has_other_table=sign or conventions)
+        _print_rankings(options, run or [], as_json=as_json)
+        return
+    only_run = _get_only_run(run or [])
 
     if html is not None or markdown:
         from fcreview.store.database import pause_garbage_collection
 
         with open_workspace(options) as session, pause_garbage_collection():
-            _write_or_print_full_report(session, run, html, force=force)
+            _write_or_print_full_report(session, only_run, html, force=force)
         return
 
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         if sign:
-            _print_signing_sheets(session, run)
+            _print_signing_sheets(session, only_run)
         elif conventions:
-            _print_conventions(session, run, as_json=as_json)
+            _print_conventions(session, only_run, as_json=as_json)
         else:
-            _print_metrics(session, run, as_json=as_json)
+            _print_metrics(session, only_run, as_json=as_json)
+
+
+def _check_ranking_formats(*, html: Path | None, markdown: bool, has_other_table: bool) -> None:
+    """Raise UsageError if an option excludes --ranking."""
+    if html is not None or markdown or has_other_table:
+        raise UsageError(
+            "--ranking prints a table or JSON. Omit --html, --markdown, --sign and --conventions"
+        )
+
+
+def _get_only_run(runs: Sequence[str]) -> str | None:
+    """Return the run to report, None for all runs. Raises UsageError for several runs."""
+    if len(runs) > 1:
+        raise UsageError("several runs need --ranking. Pass --run once, or omit it for all runs")
+    return runs[0] if runs else None
+
+
+def _print_rankings(options: WorkspaceOptions, runs: Sequence[str], *, as_json: bool) -> None:
+    """Print the rankings of the named runs, or of all runs. A run that is named twice counts
+    once.
+    """
+    # imports NumPy, which is slow to load
+    from fcreview.cli.run_ranking import print_rankings
+
+    with open_workspace(options) as session:
+        session.print_policy(as_json=as_json)
+        numbers = {session.find_run_number(name) for name in runs}
+        rows = [row for row in session.runs if not runs or row.run in numbers]
+        print_rankings(session.store.analysis, rows, as_json=as_json)
 
 
 def _check_formats(

@@ -180,11 +180,7 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
     """Compute accuracy, pass^k and pass@k by each convention. The first row of each figure shows
     the convention of the run's own tool. Conventions with the same value share a row.
     """
-    names = [table.own]
-    for name, convention in CONVENTIONS.items():
-        if name != table.own and _is_applicable(convention, table):
-            names.append(name)
-
+    names = list_conventions(table)
     all_names = ", ".join(names)
     rows = []
     for row in _compute_distinct_rows(table, names):
@@ -194,6 +190,61 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
         else:
             rows.append(row)
     return sorted(rows, key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own))
+
+
+def list_conventions(table: TrialTable) -> list[str]:
+    """Return the names of the conventions that apply to a run, that of its own tool first."""
+    names = [table.own]
+    for name, convention in CONVENTIONS.items():
+        if name != table.own and _is_applicable(convention, table):
+            names.append(name)
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTerm:
+    """What a task adds to a figure: the figure is the sum of all points, divided by the sum of all
+    weights.
+    """
+
+    points: float
+    weight: float
+
+
+TaskTerms = dict[str, TaskTerm]
+
+
+def compute_task_terms(table: TrialTable, convention: Convention) -> dict[str, TaskTerms]:
+    """Return figure -> task -> term of the task, for each figure that the convention defines. Tasks
+    without a counted trial have no term.
+    """
+    tasks = _collect_counted_tasks(table, convention)
+    terms_by_figure: dict[str, TaskTerms] = {}
+    for figure in _compute_figures(table, tasks, convention):
+        if figure.value is None:
+            continue
+        terms = {}
+        for task, passes in tasks.items():
+            terms[task] = _compute_task_term(figure, passes, convention)
+        terms_by_figure[figure.name] = terms
+    return terms_by_figure
+
+
+def _compute_task_term(figure: _Figure, passes: Sequence[bool], convention: Convention) -> TaskTerm:
+    n_trials = figure.trials_per_task or len(passes)
+    if figure.name == "accuracy" and not convention.by_task:
+        return TaskTerm(points=sum(passes), weight=n_trials)
+    if figure.name == "accuracy":
+        return TaskTerm(points=sum(passes) / len(passes), weight=1)
+
+    # pass^k and pass@k are the means of the values of single tasks.
+    single_task = {"": list(passes)}
+    k = int(figure.name.removeprefix("pass^").removeprefix("pass@"))
+    if figure.name.startswith("pass^"):
+        value = _compute_pass_hat_k(single_task, k, n_trials)
+    else:
+        value = _compute_pass_at_k(single_task, k, n_trials)
+    return TaskTerm(points=value or 0, weight=1)
 
 
 def _compute_distinct_rows(table: TrialTable, names: Iterable[str]) -> Iterable[ConventionRow]:
@@ -305,13 +356,17 @@ def find_spreads(rows: Iterable[ConventionRow]) -> list[Spread]:
 
 def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[ConventionRow]:
     """Yield the row of each figure by one convention."""
+    tasks = _collect_counted_tasks(table, convention)
+    for figure in _compute_figures(table, tasks, convention):
+        yield _build_row(table, tasks, convention=convention, figure=figure)
+
+
+def _collect_counted_tasks(table: TrialTable, convention: Convention) -> Tasks:
     tasks: Tasks = {}
     for trial in table.trials:
         if _is_counted(trial, convention):
             tasks.setdefault(trial.task, []).append(trial.passed)
-
-    for figure in _compute_figures(table, tasks, convention):
-        yield _build_row(table, tasks, convention=convention, figure=figure)
+    return tasks
 
 
 def _compute_figures(table: TrialTable, tasks: Tasks, convention: Convention) -> Iterator[_Figure]:

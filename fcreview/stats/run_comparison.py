@@ -970,7 +970,7 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
     """Match the items of all runs, and rank the runs and the items."""
     aligned = align_runs(runs)
     kept, n_wrong_golden = leave_out_wrong_golden_answers(aligned.items)
-    shared = [item for item in kept if _has_all_verdicts(item)]
+    shared = [item for item in kept if has_all_verdicts(item)]
     ranking = rank_runs(shared or kept, len(runs))
 
     # `_build_matrix_item` needs the order of the ranking.
@@ -991,7 +991,7 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
     )
 
 
-def _has_all_verdicts(item: AlignedItem) -> bool:
+def has_all_verdicts(item: AlignedItem) -> bool:
     """Whether each run has a verdict on an item."""
     return all(outcome is not None and outcome.verdict is not None for outcome in item.outcomes)
 

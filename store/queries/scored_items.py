@@ -236,6 +236,45 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){
 """
 
 
+@dataclass(frozen=True, slots=True)
+class RankingMarks:
+    """What changes the verdict of an item in a ranking of runs."""
+
+    is_incident: bool
+    golden_verdict: bool | None
+    """Recomputed verdict with a corrected golden answer: one that annotators accepted, else one of
+    the errata file with which the run was imported. None without a correction of the item.
+    """
+    verdict_before: bool | None
+    """Recomputed verdict with the golden answer of the dataset, if an errata file corrects it."""
+
+
+_RANKING_MARKS = f"""
+SELECT i.item, {HAS_INCIDENT}, h.golden_verdict, i.rule, i.extra->'$.without_errata'
+{FROM_ITEMS}
+WHERE i.run IN (SELECT unnest(?::INTEGER[]))
+      AND ({HAS_INCIDENT} OR h.golden_verdict IS NOT NULL
+           OR (i.extra->'$.without_errata') IS NOT NULL)
+"""
+
+
+def fetch_ranking_marks(connection: Connection, runs: Sequence[int]) -> dict[int, RankingMarks]:
+    """Return the marks of the items that have one, by item number."""
+    marks = {}
+    rows = connection.execute(_RANKING_MARKS, [list(runs)]).fetchall()
+    for item, is_incident, accepted_verdict, recomputed, without_errata_json in rows:
+        without_errata = parse_json(without_errata_json)
+        golden_verdict = accepted_verdict
+        if golden_verdict is None and without_errata:
+            golden_verdict = recomputed
+        marks[item] = RankingMarks(
+            is_incident=bool(is_incident),
+            golden_verdict=golden_verdict,
+            verdict_before=without_errata["valid"] if without_errata else None,
+        )
+    return marks
+
+
 def find_overridden_verdicts(
     connection: Connection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:

@@ -1,0 +1,250 @@
+"""Rank the runs of one benchmark, for `fcreview report --ranking`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fcreview.cli.output import emit, emit_json, print_figure
+from fcreview.errors import UsageError
+from fcreview.model.sanitize import sanitize
+from fcreview.stats.ranking import (
+    DRAWS,
+    SEED,
+    NamedRanking,
+    RunRank,
+    RunTrials,
+    rank_by_conventions,
+    rank_by_verdicts,
+)
+from fcreview.stats.run_comparison import (
+    AlignedRuns,
+    ItemOutcome,
+    VerdictSource,
+    align_runs,
+    choose_verdict_source,
+)
+from fcreview.store.rows import View
+from fcreview.tables.conventions import NO_CONVENTIONS
+from fcreview.tables.ranking import RunTitle, build_rank_table, format_group
+
+if TYPE_CHECKING:
+    from fcreview.store.analysis import UnblindedAnalysis
+    from fcreview.store.queries.scored_items import RankingMarks
+    from fcreview.store.rows import RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSource:
+    """A run to rank, and the source of its verdicts."""
+
+    row: RunRow
+    source: VerdictSource
+
+
+def print_rankings(analysis: UnblindedAnalysis, rows: Sequence[RunRow], *, as_json: bool) -> None:
+    """Print the rankings of runs of one benchmark.
+
+    Raises UsageError for less than two runs, for runs of different benchmarks, and for a run with
+    neither official nor recomputed verdicts.
+    """
+    _check_runs(rows)
+    sources = [_choose_source(row) for row in rows]
+    rankings = compute_rankings(analysis, sources)
+    if as_json:
+        _print_json(rankings, sources)
+    else:
+        _print_text(rankings, sources)
+
+
+def _check_runs(rows: Sequence[RunRow]) -> None:
+    if len(rows) < 2:
+        raise UsageError("--ranking needs two or more runs. Repeat --run, or omit it for all runs")
+
+    benchmarks = sorted({row.info.benchmark for row in rows})
+    if len(benchmarks) > 1:
+        listed = sanitize(", ".join(benchmarks))
+        raise UsageError(
+            f"--ranking needs runs of one benchmark, not of {listed}. Choose runs with --run"
+        )
+
+
+def _choose_source(row: RunRow) -> RankedSource:
+    source = choose_verdict_source(row.official_known, row.rule_known)
+    if source == "effective":
+        raise UsageError(
+            f"run {row.run} has no official and no recomputed verdicts to rank it by. Choose other"
+            " runs with --run"
+        )
+    return RankedSource(row, source)
+
+
+def compute_rankings(
+    analysis: UnblindedAnalysis, sources: Sequence[RankedSource]
+) -> list[NamedRanking]:
+    """Rank runs by official verdicts, without incidents, with errata and by each convention."""
+    runs = [source.row.run for source in sources]
+    marks = analysis.fetch_ranking_marks(runs)
+    official = []
+    for source in sources:
+        outcomes = _fetch_outcomes(analysis, source)
+        official.append(_undo_errata(outcomes, source, marks))
+
+    aligned = align_runs(official)
+    without_incidents = [_omit_incidents(outcomes, marks) for outcomes in official]
+    with_errata = [_apply_errata(outcomes, marks) for outcomes in official]
+
+    n_runs = len(sources)
+    rankings = [
+        rank_by_verdicts("official", aligned.items, n_runs),
+        rank_by_verdicts("without incidents", align_runs(without_incidents).items, n_runs),
+        _rank_with_errata(official, with_errata),
+    ]
+    rankings += _rank_by_conventions(analysis, sources, official, aligned)
+    return rankings
+
+
+def _fetch_outcomes(analysis: UnblindedAnalysis, source: RankedSource) -> list[ItemOutcome]:
+    run = source.row.run
+    view = View(queue="dataset")
+    return analysis.fetch_outcomes_without_details(view, [run], source.source)[run]
+
+
+def _undo_errata(
+    outcomes: Sequence[ItemOutcome], source: RankedSource, marks: Mapping[int, RankingMarks]
+) -> list[ItemOutcome]:
+    """Return outcomes by the golden answers of the dataset.
+
+    The recomputed verdicts of a run that was imported with an errata file are by its answers.
+    """
+    if source.source == "official":
+        return list(outcomes)
+
+    original = []
+    for outcome in outcomes:
+        mark = marks.get(outcome.item)
+        if mark is not None and mark.verdict_before is not None:
+            original.append(outcome._replace(verdict=mark.verdict_before))
+        else:
+            original.append(outcome)
+    return original
+
+
+def _omit_incidents(
+    outcomes: Sequence[ItemOutcome], marks: Mapping[int, RankingMarks]
+) -> list[ItemOutcome]:
+    """Return outcomes in which incidents have no verdict."""
+    answered = []
+    for outcome in outcomes:
+        mark = marks.get(outcome.item)
+        if mark is not None and mark.is_incident:
+            answered.append(outcome._replace(verdict=None))
+        else:
+            answered.append(outcome)
+    return answered
+
+
+def _apply_errata(
+    outcomes: Sequence[ItemOutcome], marks: Mapping[int, RankingMarks]
+) -> list[ItemOutcome]:
+    """Return outcomes with the verdicts that corrected golden answers change."""
+    corrected = []
+    for outcome in outcomes:
+        mark = marks.get(outcome.item)
+        if mark is not None and mark.golden_verdict is not None:
+            corrected.append(outcome._replace(verdict=mark.golden_verdict))
+        else:
+            corrected.append(outcome)
+    return corrected
+
+
+def _rank_with_errata(
+    official: Sequence[Sequence[ItemOutcome]], with_errata: Sequence[Sequence[ItemOutcome]]
+) -> NamedRanking:
+    n_changed = 0
+    for outcomes, corrected in zip(official, with_errata, strict=True):
+        for outcome, corrected_outcome in zip(outcomes, corrected, strict=True):
+            if outcome.verdict is not corrected_outcome.verdict:
+                n_changed += 1
+    ranking = rank_by_verdicts("with errata", align_runs(with_errata).items, len(official))
+    return replace(ranking, n_changed=n_changed)
+
+
+def _rank_by_conventions(
+    analysis: UnblindedAnalysis,
+    sources: Sequence[RankedSource],
+    outcomes_by_run: Sequence[Sequence[ItemOutcome]],
+    aligned: AlignedRuns,
+) -> list[NamedRanking]:
+    """Rank runs by each convention. Empty if fcreview knows none for the benchmark."""
+    from fcreview.importers.registry import list_trials
+
+    runs = []
+    for source, outcomes in zip(sources, outcomes_by_run, strict=True):
+        row = source.row
+        scored_items = analysis.fetch_scored_items(row.run)
+        if source.source == "official":
+            table = list_trials(scored_items["official"], row.info)
+        else:
+            table = list_trials(scored_items["rule"], row.info)
+        if table is None:
+            return []
+        # Both lists have all items of the run, in dataset order.
+        runs.append(RunTrials(table, [outcome.item for outcome in outcomes]))
+    return rank_by_conventions(aligned.items, runs)
+
+
+def _print_text(rankings: Sequence[NamedRanking], sources: Sequence[RankedSource]) -> None:
+    recomputed = [str(source.row.run) for source in sources if source.source == "rule"]
+    if recomputed:
+        listed = ", ".join(recomputed)
+        emit(f"recomputed verdicts for the runs without official verdicts: {listed}")
+    has_shared_items = rankings[0].n_questions > 0
+    if not has_shared_items:
+        emit("no item has a verdict in every run. Choose fewer runs with --run")
+
+    titles = [RunTitle(source.row.run, source.row.run_name) for source in sources]
+    print_figure(build_rank_table(rankings, titles), max_width=70)
+
+    has_conventions = any(ranking.kind == "convention" for ranking in rankings)
+    if has_shared_items and not has_conventions:
+        emit(NO_CONVENTIONS)
+
+
+def _print_json(rankings: Sequence[NamedRanking], sources: Sequence[RankedSource]) -> None:
+    """Print a line for each run of each ranking, best first."""
+    for ranking in rankings:
+        for run_rank in ranking.ranking.ranks:
+            emit_json(_build_json(ranking, run_rank, sources))
+
+
+def _build_json(
+    ranking: NamedRanking, run_rank: RunRank, sources: Sequence[RankedSource]
+) -> dict[str, Any]:
+    source = sources[run_rank.run]
+    info = source.row.info
+    return {
+        "ranking": ranking.kind,
+        "figure": ranking.figure,
+        "convention": ranking.convention or None,
+        "run": source.row.run,
+        "run_name": source.row.run_name,
+        "benchmark": info.benchmark,
+        "generation": info.generation,
+        "language": info.language,
+        "model": info.model,
+        "source": source.source,
+        "rank": run_rank.rank,
+        "rank_low": run_rank.low,
+        "rank_high": run_rank.high,
+        "value": run_rank.value,
+        "groups": [format_group(group) for group in run_rank.groups],
+        "not_told_apart": [sources[run].row.run for run in run_rank.not_told_apart],
+        "questions": ranking.n_questions,
+        "left_out": ranking.n_left_out,
+        "changed": ranking.n_changed,
+        "clusters": ranking.ranking.n_clusters,
+        "draws": DRAWS,
+        "seed": SEED,
+    }

@@ -528,7 +528,7 @@ ITEM_ACTIONS = [
             str(at),
             action=f"score({at})",
             label=f"give score {at}",
-            help=f"give score {at}, or override reason {at} if there are no scores",
+            help=f"give answer or score {at}, or override reason {at} if there are none",
         )
         for at in (1, 2)
     ),
@@ -537,7 +537,7 @@ ITEM_ACTIONS = [
         "3",
         action="score(3)",
         label="give override reason 3",
-        help="give override reason 3 if there are no scores",
+        help="give override reason 3 if there are no answers and no scores",
     ),
     hidden(
         "item.decisive_step",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.sanitize import sanitize
+from fcreview.model.verdict import TargetCriterion
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
@@ -25,6 +26,7 @@ from fcreview.tui.review.recorder import (
     ReviewOutcome,
     ReviewRecorder,
     ReviewSubject,
+    describe_automatic_answer,
     find_score_criteria,
 )
 from fcreview.tui.review.status import (
@@ -457,23 +459,46 @@ class ItemReviewer:
         """Return the question for the status line: the targets of the verdict keys and of the
         score keys.
         """
-        next_score = self.recorder.find_next_score(subject)
+        next_score = self._find_score_of_digits(subject)
         if next_score is None:
             return replace(subject.question, score_question="")
         target, criterion = next_score
-        if needs_cursor_move(target, self._view.cursor):
-            return replace(subject.question, score_question="")
         score_question = f"{describe_address(target)} {criterion}"
         return replace(subject.question, score_question=score_question)
 
-    @property
-    def override_hints(self) -> list[tuple[str, str]]:
-        """Return (key, label) pairs of the reasons for the last override, for the key line."""
-        if not self.has_item:
-            return []
-        return self.override_reasons.key_hints(
-            has_scores=bool(find_score_criteria(self.displayed.detail))
-        )
+    def describe_automatic_answer(self, subject: ReviewSubject) -> str:
+        """Return the automatic answer, on the target and criterion that the next digit or verdict
+        key answers, in the words of its scale. Empty for the criterion `correct`.
+        """
+        question = (subject.target, subject.question.criterion)
+        target, criterion = self._find_score_of_digits(subject) or question
+        return describe_automatic_answer(subject.detail.item, target, criterion)
+
+    def _find_score_of_digits(self, subject: ReviewSubject) -> TargetCriterion | None:
+        """Return the target and criterion of the score that a digit records now. None if digits
+        answer the question of the subject, or if the cursor must first move to the score.
+        """
+        if subject.question.digit_answers:
+            return None
+        next_score = self.recorder.find_next_score(subject)
+        if next_score is None:
+            return None
+        target, _ = next_score
+        return None if needs_cursor_move(target, self._view.cursor) else next_score
+
+    def list_priority_hints(self, subject: ReviewSubject) -> list[tuple[str, str]]:
+        """Return (key, label) pairs for the beginning of the key line: the answers of a criterion
+        with words of its own, then the reasons for the last override.
+        """
+        answers = subject.question.digit_answers
+        has_scores = bool(find_score_criteria(subject.detail))
+        hints = []
+        for digit, answer in enumerate(answers, 1):
+            hints.append((self._key(f"item.score_{digit}"), answer.label))
+        if isinstance(subject.question.automatic, list):
+            hints.append((self._key("item.labels"), "choose labels"))
+        hints += self.override_reasons.key_hints(digits_are_answers=has_scores or bool(answers))
+        return [(key, label) for key, label in hints if key]
 
     @queued_action
     async def prompt_about_last_override(

@@ -9,7 +9,7 @@ cases, pass and fail mean correct and incorrect. A review is on disk before its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation, Event, Faul
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import (
     DECISIVE_STEP,
+    EQUIVALENT,
     JUDGE_NOTE_CRITERIA,
     PASS_FAIL_CRITERIA,
     TRUE_MEANS_FAILURE,
@@ -29,7 +30,12 @@ from fcreview.model.verdict import (
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.review.verdict_keys import GOLDEN_WRONG_KEY, VERDICT_KEY_BY_NAME
+from fcreview.tui.review.verdict_keys import (
+    FAIL_KEY,
+    GOLDEN_WRONG_KEY,
+    PASS_KEY,
+    VERDICT_KEY_BY_NAME,
+)
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
@@ -45,6 +51,30 @@ GOLDEN_WRONG_PREFIX = "golden wrong, so "
 
 
 @dataclass(frozen=True, slots=True)
+class DigitAnswer:
+    """Answer, in the words of its criterion, that a digit gives."""
+
+    label: str
+    verdict_key: str
+    """Name of the verdict key with the same effect (`verdict_keys.VERDICT_KEY_BY_NAME`)."""
+
+
+DIGIT_ANSWERS: Mapping[str, Sequence[DigitAnswer]] = {
+    "hallucinated": (
+        DigitAnswer("hallucinated", FAIL_KEY.name),
+        DigitAnswer("not hallucinated", PASS_KEY.name),
+    ),
+    EQUIVALENT: (
+        DigitAnswer("equivalent", PASS_KEY.name),
+        DigitAnswer("not equivalent", FAIL_KEY.name),
+    ),
+}
+"""Answers of the criteria that have words of their own. The first is given by the key 1, and it is
+the meaning of true.
+"""
+
+
+@dataclass(frozen=True, slots=True)
 class PendingQuestion:
     """Target and criterion of the verdict that the next verdict key records."""
 
@@ -55,6 +85,11 @@ class PendingQuestion:
     """Target and criterion of the score that the next score key records, such as `response
     completeness`. Empty if the item has no scores.
     """
+
+    @property
+    def digit_answers(self) -> Sequence[DigitAnswer]:
+        """Answers that the digits from 1 give. Empty for a criterion that has no own words."""
+        return DIGIT_ANSWERS.get(self.criterion, ())
 
     def value_to_store(self, verdict: Any) -> Any:
         """Convert pass (True), fail (False) or unsure to the value to store. None if the annotator
@@ -89,6 +124,28 @@ def find_pending_question(item: Item, target: str, criterion: str = "") -> Pendi
             if verdict.source == source:
                 return PendingQuestion(target, verdict.criterion, automatic=verdict.value)
     return PendingQuestion(target)
+
+
+def describe_automatic_answer(item: Item, target: str, criterion: str) -> str:
+    """Return the automatic answer that a review would confirm or override, in the words of its
+    scale: `judge: not hallucinated`, `judge: completeness 2`. Empty if there is none, or if the
+    criterion is `correct`, whose verdict the header has as a badge.
+    """
+    if criterion == CORRECT:
+        return ""
+    for source in SOURCE_PRIORITY:
+        for verdict in item.verdicts:
+            if (verdict.source, verdict.target, verdict.criterion) == (source, target, criterion):
+                return f"{source}: {_format_answer(verdict.value, criterion)}"
+    return ""
+
+
+def _format_answer(value: Any, criterion: str) -> str:
+    answers = DIGIT_ANSWERS.get(criterion)
+    if answers is None or not isinstance(value, bool):
+        return format_verdict_with_criterion(value, criterion)
+    true_answer, false_answer = answers
+    return true_answer.label if value else false_answer.label
 
 
 def is_answered_by_pass_fail(verdict: Verdict) -> bool:

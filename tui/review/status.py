@@ -518,17 +518,17 @@ class OverrideReasons:
         ]
         return f"reasons: {', '.join(numbered)}"
 
-    def key_hints(self, *, has_scores: bool) -> list[tuple[str, str]]:
+    def key_hints(self, *, digits_are_answers: bool) -> list[tuple[str, str]]:
         """Return (key, label) pairs of the keys that select the reason for the last override.
         Empty if there is no override without a reason.
 
         If no digit can select a reason, the only key is the one that opens the list of reasons.
-        `has_scores`: whether digits set scores on the item, and thus select no reasons.
+        `digits_are_answers`: whether digits give answers or scores, and thus select no reasons.
         """
         if self.override is None or self.is_answered:
             return []
         open_list_hint = (self._key("item.why"), "reasons")
-        if has_scores:
+        if digits_are_answers:
             return [open_list_hint]
 
         hints = []

@@ -34,6 +34,7 @@ from fcreview.tui.review.item_reviewer import ItemReviewer
 from fcreview.tui.review.key_guard import JUST_APPEARED, KeyGuard, make_ignored_key_message
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
+    DigitAnswer,
     ReviewSubject,
     find_score_criteria,
     find_unanswered_judge_verdicts,
@@ -44,7 +45,15 @@ from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.screens.prompts import make_search_prompt
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import watch_flush
-from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
+from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    TWO_PANES_MIN_WIDTH,
+    Line,
+    fit_line,
+    justify_line,
+    line_width,
+    make_line,
+)
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, run_while_open, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
@@ -401,7 +410,7 @@ class ItemPane(Vertical):
             self._draw_header()
             self._key_guard.drawn = self._current_subject()
             status = self._status_line()
-            self._draw_override_hints()
+            self._draw_priority_hints()
         else:
             status = make_line(f" {self._message.text}", self._message.style)
         self.query_one("#item-status", LineBar).show(status)
@@ -409,16 +418,30 @@ class ItemPane(Vertical):
 
     def _draw_header(self) -> None:
         displayed = self.item_reviewer.displayed
+        answer = self._automatic_answer_part()
+        # At least one blank stands between the header and the answer.
+        header_cells = self.size.width - line_width(answer) - 1 if answer else self.size.width
         header = header_line(
             displayed.detail,
             displayed.navigator.position,
             displayed.navigator.count,
-            self.size.width,
+            header_cells,
             hide_verdicts=self.cursor.hides_verdicts,
             show_id=not self.is_named_above,
             is_focused=self._is_marked_as_focused,
         )
-        self.query_one("#item-header", LineBar).show(header)
+        self.query_one("#item-header", LineBar).show(
+            justify_line(header, answer, self.size.width) if answer else header
+        )
+
+    def _automatic_answer_part(self) -> Line:
+        """Return ` judge: hallucinated `, the automatic answer on the target of the verdict keys if
+        its scale has other words than pass and fail. Empty in blind mode.
+        """
+        if self.cursor.hides_verdicts:
+            return BLANK_LINE
+        answer = self.item_reviewer.describe_automatic_answer(self._current_subject())
+        return make_line(f" {answer} ", "strong") if answer else BLANK_LINE
 
     def _status_line(self) -> Line:
         keys = find_action_key_names(self.app)
@@ -439,9 +462,13 @@ class ItemPane(Vertical):
             self.item_reviewer.pace.summary,
         )
 
-    def _draw_override_hints(self) -> None:
-        """Show the keys of the reasons for an override, unless the keys act on the list."""
-        hints = [] if self.follows_list else self.item_reviewer.override_hints
+    def _draw_priority_hints(self) -> None:
+        """Show the answers of the target and the reasons for an override, unless the keys act on
+        the list.
+        """
+        hints: list[tuple[str, str]] = []
+        if not self.follows_list:
+            hints = self.item_reviewer.list_priority_hints(self._current_subject())
         for line in self.screen.query(KeyLine):
             line.set_priority_hints(hints)
 
@@ -480,12 +507,24 @@ class ItemPane(Vertical):
             self.item_reviewer.record_verdict(subject, verdict_key)
 
     def action_score(self, value: int) -> None:
+        """Give the answer of the target, the score or the override reason with this number."""
         subject = self._subject_at_key_press()
+        if subject is not None and subject.question.digit_answers:
+            self._give_digit_answer(subject.question.digit_answers, value)
+            return
         # Without scores, a digit gives the reason for the last override, whatever item is shown.
         if subject is not None and find_score_criteria(subject.detail):
             subject = self._subject_on_screen_for_a_while()
         if subject is not None:
             self.item_reviewer.record_score_or_move_cursor(subject, value)
+
+    def _give_digit_answer(self, answers: Sequence[DigitAnswer], number: int) -> None:
+        """Record the answer with this number, from 1."""
+        if 1 <= number <= len(answers):
+            self.action_verdict(answers[number - 1].verdict_key)
+            return
+        choices = [f"{digit} {answer.label}" for digit, answer in enumerate(answers, 1)]
+        self.show_message(StatusMessage(f"answers: {', '.join(choices)}", "warn"))
 
     def action_mark_decisive_step(self) -> None:
         message = self.cursor.block.message_number

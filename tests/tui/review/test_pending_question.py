@@ -18,7 +18,11 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.review.recorder import PendingQuestion, find_pending_question
+from fcreview.tui.review.recorder import (
+    PendingQuestion,
+    describe_automatic_answer,
+    find_pending_question,
+)
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 
@@ -98,6 +102,55 @@ def recorded_reviews(workspace: Workspace) -> list[tuple[Any, ...]]:
         (e["key"]["id"], e["target"], e["criterion"], e["verdict"], bool(e.get("overrules")))
         for e in lines
     ]
+
+
+def test_automatic_answers_have_the_words_of_their_scale() -> None:
+    item = make_item(0, verdicts=[Verdict("official", False), *JUDGED])
+    assert describe_automatic_answer(item, CALL, "equivalent") == "judge: equivalent"
+    assert describe_automatic_answer(item, ARGUMENT, "hallucinated") == "judge: hallucinated"
+    assert describe_automatic_answer(item, "response", "completeness") == "judge: completeness 2"
+    assert describe_automatic_answer(item, "item", CORRECT) == ""
+    assert describe_automatic_answer(item, "item", "equivalent") == ""
+    clean = make_item(0, verdicts=[Verdict("judge", False, target=CALL, criterion="hallucinated")])
+    assert describe_automatic_answer(clean, CALL, "hallucinated") == "judge: not hallucinated"
+
+
+async def test_digits_give_the_answers_that_the_key_line_names(
+    app: FcreviewApp, workspace: Workspace, wait_for_screen: Any
+) -> None:
+    async with app.run_test(size=(80, 30)) as pilot:
+        lines = await wait_for_screen(pilot)
+        assert "1 equivalent" in lines[-1] and "2 not equivalent" in lines[-1]
+        assert lines[1].rstrip().endswith("judge: equivalent")
+        await pilot.press("2")
+        lines = await wait_for_screen(pilot)
+        assert "1 hallucinated" in lines[-1] and "2 not hallucinated" in lines[-1]
+        assert lines[1].rstrip().endswith("judge: hallucinated")
+        assert "O reasons" in lines[-1], "digits are answers, so that a key opens the reasons"
+        await pilot.press("3")
+        assert "answers: 1 hallucinated" in (await wait_for_screen(pilot))[-2]
+        await pilot.press("1")
+        lines = await wait_for_screen(pilot)
+        assert "0 1 2 on: response completeness" in lines[-2]
+        assert lines[1].rstrip().endswith("judge: completeness 2")
+    assert recorded_reviews(workspace) == [
+        ("simple_0", CALL, "equivalent", False, True),
+        ("simple_0", ARGUMENT, "hallucinated", True, False),
+    ]
+
+
+async def test_blind_review_names_no_answer_of_the_judge(
+    workspace: Workspace, wait_for_screen: Any
+) -> None:
+    with Store.open(workspace, "alice", blind=True) as store:
+        session = Session(workspace, "alice", store, blind=True)
+        app = FcreviewApp(session, View(), "simple_0")
+        async with app.run_test(size=(120, 30)) as pilot:
+            await wait_for_screen(pilot)
+            await pilot.press("full_stop", "T")
+            lines = await wait_for_screen(pilot)
+            assert "verdict on: turn 1 call 1" in lines[-2]
+            assert "judge" not in lines[1] and "equivalent" not in lines[1] + lines[-2] + lines[-1]
 
 
 @pytest.mark.sweep

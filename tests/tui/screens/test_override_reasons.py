@@ -121,7 +121,13 @@ def test_question_names_verdicts_and_part_and_shortens_a_long_id() -> None:
     reasons = OverrideReasons(DEFAULT_REASONS, lambda name: name[-1])
     reasons.override = failed
     line = key_hints_line(
-        [("p f g u", ""), *reasons.key_hints(has_scores=False), (":", "palette"), ("?", "help")], 80
+        [
+            ("p f g u", ""),
+            *reasons.key_hints(digits_are_answers=False),
+            (":", "palette"),
+            ("?", "help"),
+        ],
+        80,
     )
     assert "3 other" in plain_text(line) and len(plain_text(line)) <= 80
 

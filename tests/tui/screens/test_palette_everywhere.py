@@ -29,7 +29,7 @@ FAILING = {
     "first_difference": 'city "a" (golden "b")',
 }
 RUNS = {
-    "maple-8b": [FAILING, {"official": True}, FAILING],
+    "maple-8b": [FAILING, {"official": True}, FAILING, {"issue": "no arguments"}],
     "birch-8b": [{"official": True}, {"official": True}],
 }
 PLACES = {
@@ -39,6 +39,7 @@ PLACES = {
     "clusters": ("c",),
     "runs": ("r",),
     "issues": ("i",),
+    "import issue": ("i", "enter"),
     "agreement": ("percent_sign",),
     "calibration": ("C",),
     "conventions": ("number_sign",),
@@ -70,6 +71,7 @@ GROUPS = {
     "conventions": "conventions",
     "help": "help",
     "item": "item",
+    "import issue": "issue",
     "pager": "pager",
     "fault": "fault",
     "tags": "tags",

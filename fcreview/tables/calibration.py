@@ -336,11 +336,7 @@ def build_scope_table(
     ]
     columns += [Column(label, align_right=True) for label in MEASURE_LABELS.values()]
 
-    shown = list(calibrations)
-    if max_groups is not None:
-        by_size = sorted(calibrations, key=lambda calibration: -calibration.n)
-        largest = {id(calibration) for calibration in by_size[:max_groups]}
-        shown = [calibration for calibration in calibrations if id(calibration) in largest]
+    shown = _select_largest(calibrations, max_groups)
     rows = [_build_scope_row(calibration) for calibration in shown]
 
     notes = []
@@ -349,6 +345,20 @@ def build_scope_table(
         omitted = format_count(n_omitted, "smaller group")
         notes.append(f"{omitted} not shown. For all groups: `fcreview calibrate --by {scope}`.")
     return Table(columns, rows, title=f"calibration {_name_scope(scope)}", notes=notes)
+
+
+def _select_largest(
+    calibrations: Sequence[Calibration], max_groups: int | None
+) -> list[Calibration]:
+    """Return the groups with the most pairs, in the order of all groups. None selects all."""
+    if max_groups is None:
+        return list(calibrations)
+
+    def get_size(index: int) -> int:
+        return calibrations[index].n
+
+    indexes_by_size = sorted(range(len(calibrations)), key=get_size, reverse=True)
+    return [calibrations[index] for index in sorted(indexes_by_size[:max_groups])]
 
 
 def _build_scope_row(calibration: Calibration) -> Row:
@@ -388,23 +398,29 @@ def build_error_table(
     ]
     rows: list[Row] = []
     filters: list[str] = []
-    notes = []
+    is_cut = False
     for names, groups_of_source in groupby(error_groups, format_source_and_criterion):
         kinds = sorted(groups_of_source, key=lambda kind: kind.wrong, reverse=True)
         shown_kinds = kinds[:max_groups]
-        if len(kinds) > len(shown_kinds):
-            notes = [f"The table lists the {max_groups} most frequent kinds of each source."]
+        if len(shown_kinds) < len(kinds):
+            is_cut = True
 
-        rows.append(
-            make_heading_row(SEPARATOR.join(names), len(columns), items=_list_kind_items(kinds))
-        )
+        # The heading opens the items of all kinds, also of those that are not shown.
+        heading = SEPARATOR.join(names)
+        rows.append(make_heading_row(heading, len(columns), items=_list_kind_items(kinds)))
         rows += [_build_error_row(kind) for kind in shown_kinds]
         if build_filter is not None:
+            # A heading has no filter.
             filters.append("")
             filters += [build_filter(kind) or "" for kind in shown_kinds]
 
+    notes = []
+    if is_cut:
+        notes.append(f"The table lists the {max_groups} most frequent kinds of each source.")
     table = Table(columns, rows, title="calibration errors", notes=notes, graphic_at=len(columns))
-    return table if build_filter is None else _add_filters(table, filters)
+    if build_filter is None:
+        return table
+    return _add_filters(table, filters)
 
 
 def _list_kind_items(kinds: Sequence[ErrorGroup]) -> tuple[int, ...]:
@@ -418,16 +434,18 @@ def _build_error_row(kind: ErrorGroup) -> Row:
     share = kind.wrong / kind.of
     low, high = compute_wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
     word = format_verdict(kind.automatic, kind.criterion)
+    counts = f"{kind.wrong:,} of {kind.of:,}"
+    interval = f"[{100 * low:.1f}, {100 * high:.1f}]"
     return Row(
         [
             Cell(f"{kind.by} {sanitize(kind.name)}"),
             Cell(format_error(kind)),
-            Cell(f"{kind.wrong:,} of {kind.of:,}"),
+            Cell(counts),
             Cell(format_metric_value(share, "share"), "strong"),
-            Cell(f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
+            Cell(interval, "dim"),
         ],
         level=1,
-        graphic=Whisker(low, share, high),
+        graphic=Whisker(low, value=share, high=high),
         items=kind.items,
         explanation=f"{kind.wrong:,} of the {kind.of:,} verdicts {word} on these items are wrong",
     )

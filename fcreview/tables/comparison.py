@@ -55,6 +55,10 @@ def build_pass_rate_table(
         Column("A, %", align_right=True, min_cells=5),
         Column("B, %", align_right=True, min_cells=5),
         Column("A - B, 95 % interval", min_cells=_measure_differences(rows)),
+    ]
+    # The interval is drawn after its figures.
+    graphic_at = len(columns)
+    columns += [
         Column("both pass", align_right=True, priority=1),
         Column("both fail", align_right=True, priority=1),
         Column("only A", align_right=True, priority=30),
@@ -69,7 +73,7 @@ def build_pass_rate_table(
         columns,
         [_build_group_row(row, has_holm=has_categories) for row in rows],
         notes=[_explain_figures([row.group for row in rows])],
-        graphic_at=5,
+        graphic_at=graphic_at,
         scale="difference",
     )
 

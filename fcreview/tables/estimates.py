@@ -110,13 +110,23 @@ def describe_own_metric(own: OwnScore, estimates: Sequence[MetricEstimate]) -> s
     [38.00, 44.40]`.
     """
     parts = [f"automatic {format_own_score(own)}"]
-    for estimate in estimates:
-        if (estimate.table, estimate.name, estimate.level) == (own.table, own.name, 0):
-            corrected = format_metric_value(estimate.corrected, estimate.unit, estimate.digits)
-            parts.append(f"corrected {corrected}")
-            parts.append(f"estimated {format_metric_estimate(estimate)}")
-            break
+    estimate = _find_own_estimate(own, estimates)
+    if estimate is not None:
+        corrected = format_metric_value(estimate.corrected, estimate.unit, estimate.digits)
+        parts.append(f"corrected {corrected}")
+        parts.append(f"estimated {format_metric_estimate(estimate)}")
     return f"{sanitize(own.title)} (the benchmark's own metric): {', '.join(parts)}"
+
+
+def _find_own_estimate(own: OwnScore, estimates: Sequence[MetricEstimate]) -> MetricEstimate | None:
+    """Return the estimate of the benchmark's own metric. A metric of a higher level is a part of
+    another one.
+    """
+    for estimate in estimates:
+        is_own = estimate.table == own.table and estimate.name == own.name
+        if is_own and estimate.level == 0:
+            return estimate
+    return None
 
 
 # -- items passed by several runs

@@ -53,7 +53,7 @@ MESSAGE_FIELDS = {
 }
 CALL_FIELDS = {"id", "type", "index", "function", "custom", "cache_control"}
 FUNCTION_FIELDS = {"name", "arguments", "description", "index"}
-_THINK = re.compile(r"\s*(?:<think>)?(.*?)</think>\s*", re.DOTALL)
+_THINK = re.compile(r"\s*(?:<think>)?(?P<reasoning>.*?)</think>\s*", re.DOTALL)
 """Matches reasoning at the start of a text. Templates often leave the opening tag out."""
 
 
@@ -143,12 +143,12 @@ def read_content(content: Any, *, path: str, role: Role) -> Iterator[Reading]:
 
 def _split_reasoning(text: str, role: Role) -> Iterator[Reading]:
     """Yield the reasoning that some servers leave at the start of a reply, and then the reply."""
-    reasoning = _THINK.match(text) if role == "assistant" else None
-    if reasoning is None:
+    match = _THINK.match(text) if role == "assistant" else None
+    if match is None:
         yield Text(text)
         return
-    yield Reasoning(reasoning[1].strip())
-    yield Text(text[reasoning.end() :])
+    yield Reasoning(match["reasoning"].strip())
+    yield Text(text[match.end() :])
 
 
 def _read_part(part: Any, *, path: str) -> Iterator[Reading]:

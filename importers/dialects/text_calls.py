@@ -17,17 +17,19 @@ from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects import values
 from fcreview.importers.dialects.conversation import MessageIssue, ToolCall
 
-_THINK = re.compile(r"\s*(?:<think>)?(.*?)</think>", re.DOTALL)
+_THINK = re.compile(r"\s*(?:<think>)?(?P<reasoning>.*?)</think>", re.DOTALL)
 """Matches reasoning at the start. Without an opening tag, it is all before the closing tag."""
 _HERMES = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _XML_FUNCTION = re.compile(r"<function=([^>\n]+)>(.*?)</function>", re.DOTALL)
 _XML_PARAMETER = re.compile(r"<parameter=([^>\n]+)>(.*?)</parameter>", re.DOTALL)
 _GLM_ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
-_MISTRAL_CALL = re.compile(r"\[TOOL_CALLS\]\s*([\w.-]+)(?:\[ARGS\])?\s*(?=\{)")
+_MISTRAL_CALL = re.compile(r"\[TOOL_CALLS\]\s*(?P<name>[\w.-]+)(?:\[ARGS\])?\s*(?=\{)")
 _DEEPSEEK_CALL = re.compile(
     r"<｜tool▁call▁begin｜>(.*?)<｜tool▁sep｜>(.*?)<｜tool▁call▁end｜>", re.DOTALL
 )
-_DEEPSEEK_V3_BODY = re.compile(r"\s*([^\n]+)\n```json\n(.*)\n```\s*", re.DOTALL)
+_DEEPSEEK_V3_BODY = re.compile(
+    r"\s*(?P<name>[^\n]+)\n```json\n(?P<arguments>.*)\n```\s*", re.DOTALL
+)
 _KIMI_CALL = re.compile(
     r"<\|tool_call_begin\|>(.*?)<\|tool_call_argument_begin\|>(.*?)<\|tool_call_end\|>", re.DOTALL
 )
@@ -36,7 +38,9 @@ _HARMONY_CALL = re.compile(
     r"\s*(?:<\|constrain\|>\w+)?<\|message\|>(.*?)<\|call\|>",
     re.DOTALL,
 )
-_HARMONY_REASONING = re.compile(r"<\|channel\|>analysis<\|message\|>(.*?)<\|end\|>", re.DOTALL)
+_HARMONY_REASONING = re.compile(
+    r"<\|channel\|>analysis<\|message\|>(?P<reasoning>.*?)<\|end\|>", re.DOTALL
+)
 _HARMONY_TAG = re.compile(r"<\|(?:start|channel|message|end|return)\|>(?:assistant|final)?")
 _SECTION_TAGS = (
     "<｜tool▁calls▁begin｜>",
@@ -78,9 +82,11 @@ def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCal
         else:
             reply.calls.append(reading)
 
-    if not reply.calls and not rules.opening:  # a text without calls
+    # If calls have no closing tag, a text without calls is a text only.
+    if not reply.calls and not rules.opening:
         return reply
     remainder = rules.remove(reply.text)
+    # A tag that is left over begins a call that was cut off.
     unclosed = remainder.find(rules.opening) if rules.opening else -1
     if unclosed != -1:
         raw = remainder[unclosed:]
@@ -91,11 +97,12 @@ def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCal
 
 
 def _take_reasoning(reply: TextWithCalls, style: str) -> None:
+    """Move the reasoning at the start of a text out of it."""
     pattern = _HARMONY_REASONING if style == "harmony" else _THINK
-    found = pattern.match(reply.text)
-    if found is not None:
-        reply.reasoning = found[1].strip()
-        reply.text = reply.text[found.end() :]
+    match = pattern.match(reply.text)
+    if match is not None:
+        reply.reasoning = match["reasoning"].strip()
+        reply.text = reply.text[match.end() :]
 
 
 # -- calls written as JSON
@@ -141,10 +148,14 @@ def _read_mistral(text: str, path: str) -> Iterator[Reading]:
     if tag and listed.lstrip().startswith("["):
         yield from _read_json_calls(listed, path=path)
         return
+
+    # The arguments of a call end where the name of the next call begins.
     names = list(_MISTRAL_CALL.finditer(text))
-    for index, found in enumerate(names):
-        end = names[index + 1].start() if index + 1 < len(names) else len(text)
-        yield from _read_call(found[1], text[found.end() : end].strip(), path=path)
+    ends = [name.start() for name in names[1:]]
+    ends.append(len(text))
+    for name, end in zip(names, ends, strict=False):
+        arguments = text[name.end() : end].strip()
+        yield from _read_call(name["name"], arguments, path=path)
 
 
 def _read_llama3_json(text: str, path: str) -> Iterator[Reading]:
@@ -164,16 +175,17 @@ def _read_deepseek(text: str, path: str) -> Iterator[Reading]:
     for before, after in _DEEPSEEK_CALL.findall(text):
         fenced = _DEEPSEEK_V3_BODY.fullmatch(after)
         if fenced is not None:
-            yield from _read_call(fenced[1].strip(), fenced[2], path=path)
+            yield from _read_call(fenced["name"].strip(), fenced["arguments"], path=path)
         else:
             yield from _read_call(before.strip(), after.strip(), path=path)
 
 
 def _read_kimi(text: str, path: str) -> Iterator[Reading]:
     """Yield calls of Kimi K2. An id such as `functions.NAME:INDEX` contains the name."""
-    for call_id, written in _KIMI_CALL.findall(text):
-        name = call_id.strip().removeprefix("functions.").rpartition(":")[0]
-        yield from _read_call(name, written.strip(), call_id=call_id.strip(), path=path)
+    for written_id, written in _KIMI_CALL.findall(text):
+        call_id = written_id.strip()
+        name, _, _ = call_id.removeprefix("functions.").rpartition(":")
+        yield from _read_call(name, written.strip(), call_id=call_id, path=path)
 
 
 def _read_harmony(text: str, path: str) -> Iterator[Reading]:
@@ -202,10 +214,11 @@ def _strip_line_breaks(value: str) -> str:
 
 
 def _read_glm(text: str, path: str) -> Iterator[Reading]:
+    """Yield calls with their name before the tags of keys and values."""
     for written in _HERMES.findall(text):
-        name = written.partition("<arg_key>")[0].strip()
+        name, _, _ = written.partition("<arg_key>")
         arguments = {key.strip(): value for key, value in _GLM_ARGUMENT.findall(written)}
-        yield from _read_call(name, arguments, path=path)
+        yield from _read_call(name.strip(), arguments, path=path)
 
 
 def _read_pythonic(text: str, path: str) -> Iterator[Reading]:

@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from fcreview.importers.bfcl.dataset import DatasetItem, make_dataset_item
@@ -56,8 +57,9 @@ OWN_FIELDS = (
 """Fields of the dataset's record that the item shows, or that EvalScope adds."""
 NONE = "None"
 """Word that the adapter of V4 writes for null in the metadata of a score."""
-_ERROR_TYPE = re.compile(r"'error_type': '([^']+)'")
-_ERROR_MESSAGE = re.compile(r"'error_message': (?:'([^']+)'|\"([^\"]+)\")")
+_ERROR_TYPE = re.compile(r"'error_type': '(?P<type>[^']+)'")
+_ERROR_MESSAGE = re.compile(r"'error_message': (?:'(?P<single>[^']+)'|\"(?P<double>[^\"]+)\")")
+"""Matches a message in single or, if it contains one of them, double quotes."""
 _CATEGORIES_WITHOUT_GOLDEN = ("irrelevance", "relevance")
 _COPIED_FIELDS = (
     "question",
@@ -233,9 +235,11 @@ def _convert_v3_result(item: Item, generation: Any) -> Any:
     is_multi_turn = item.category.startswith("multi_turn")
     if is_multi_turn:
         return [[_convert_v3_step(step) for step in turn] for turn in generation]
-    steps = generation[0] if generation else []
-    is_text = len(steps) == 1 and isinstance(steps[0], str)
-    return steps[0] if is_text else steps
+    if not generation:
+        return []
+    only_turn = generation[0]
+    is_text = len(only_turn) == 1 and isinstance(only_turn[0], str)
+    return only_turn[0] if is_text else only_turn
 
 
 def _convert_v3_step(step: Any) -> Any:
@@ -339,16 +343,18 @@ def _name_results(item: Item, conversation: ParsedConversation) -> None:
 
 
 def _add_reasoning(item: Item, conversation: ParsedConversation) -> None:
-    """Add the reasoning, which the result of BFCL does not have, before the reply."""
+    """Add the reasoning, which the result of BFCL does not have, before the reply.
+
+    Of several replies, it is unknown to which one a reasoning belongs.
+    """
     texts = [message.reasoning for message in conversation.messages if message.reasoning]
     if len(texts) != 1 or item.n_turns > 1:
         return
-    position = next(
-        (index for index, message in enumerate(item.messages) if message.step >= 0),
-        len(item.messages),
-    )
     reasoning = Message(0, 0, role="assistant", content=texts[0], name="reasoning")
-    item.messages = [*item.messages[:position], reasoning, *item.messages[position:]]
+    # The messages before the reply have the step -1. Other items may share the list of messages.
+    before_reply = list(takewhile(lambda message: message.step < 0, item.messages))
+    reply_and_rest = item.messages[len(before_reply) :]
+    item.messages = [*before_reply, reasoning, *reply_and_rest]
 
 
 # -- EvalScope's verdict
@@ -395,13 +401,12 @@ def _parse_multi_turn_error(error: str) -> ScoreError:
     """Read the text of `{'error_message': ..., 'error_type': ...}`, which is no literal: it
     contains objects of the environment.
     """
-    found_type = _ERROR_TYPE.search(error)
-    found_message = _ERROR_MESSAGE.search(error)
-    if found_message is None:
-        message = error
-    else:
-        message = found_message[1] or found_message[2]
-    return ScoreError(found_type[1] if found_type else None, message)
+    type_match = _ERROR_TYPE.search(error)
+    error_type = None if type_match is None else type_match["type"]
+    message_match = _ERROR_MESSAGE.search(error)
+    if message_match is None:
+        return ScoreError(error_type, error)
+    return ScoreError(error_type, message_match["single"] or message_match["double"])
 
 
 def _read_text(value: Any) -> str | None:

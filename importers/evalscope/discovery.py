@@ -50,9 +50,9 @@ KNOWN_BENCHMARKS = (
 )
 """Names of benchmarks with tool calls in EvalScope 1.14.1 that contain an underscore, or whose
 items fcreview reads with the benchmark's own rules."""
-_TOP_LEVEL_VALUE = r"^{name}:[ \t]*(\S.*)$"
-_NESTED_VALUE = r"^[ ]+{name}:[ \t]*(\S.*)$"
-_LISTED_DATASETS = re.compile(r"^datasets:\n((?:- .+\n)+)", re.MULTILINE)
+_TOP_LEVEL_VALUE = r"^{name}:[ \t]*(?P<value>\S.*)$"
+_NESTED_VALUE = r"^[ ]+{name}:[ \t]*(?P<value>\S.*)$"
+_LISTED_DATASETS = re.compile(r"^datasets:\n(?P<lines>(?:- .+\n)+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,12 +395,14 @@ def _parse_config(path: Path, text: str) -> TaskConfig:
 def _find_value(text: str, pattern: str, name: str) -> str:
     """Return the value of the first line `NAME: VALUE`, or an empty text."""
     match = re.search(pattern.format(name=name), text, re.MULTILINE)
-    return match[1].strip().strip("'\"") if match else ""
+    if match is None:
+        return ""
+    return match["value"].strip().strip("'\"")
 
 
 def _find_datasets(text: str) -> tuple[str, ...]:
     match = _LISTED_DATASETS.search(text)
     if match is None:
         return ()
-    lines = match[1].splitlines()
+    lines = match["lines"].splitlines()
     return tuple(line.removeprefix("- ").strip().strip("'\"") for line in lines)

@@ -77,10 +77,10 @@ def find_written_error(reply: Any) -> str | None:
 
 def _find_empty_message(sample: Sample) -> Incident | None:
     """Return the weak mark if the last message is a reply with neither text nor calls."""
-    last_messages = list_objects(sample.messages)[-1:]
-    if not last_messages or last_messages[0].get("role") != "assistant":
+    messages = list_objects(sample.messages)
+    if not messages:
         return None
-    message = last_messages[0]
-    if message.get("tool_calls"):
+    last_message = messages[-1]
+    if last_message.get("role") != "assistant" or last_message.get("tool_calls"):
         return None
-    return find_empty_reply(message.get("content"), "messages")
+    return find_empty_reply(last_message.get("content"), "messages")

@@ -216,14 +216,22 @@ def _fill_figures(
 def _map_subsets_to_categories(
     subsets: Mapping[str, Any], benchmark: str, metric: StatedMetric | None
 ) -> dict[str, str]:
-    """Return subset -> category, in the order of the report."""
+    """Return subset -> category, in the order of the report. A subset that is not in the report
+    has the category in its name (ACEBench: `normal_atom_bool`), or the default one.
+    """
     categories: dict[str, str] = {}
-    for category in [] if metric is None else metric.categories:
-        if category.figure.name != AGGREGATES:
+    if metric is not None:
+        for category in metric.categories:
+            # Aggregates are means of several subsets.
+            if category.figure.name == AGGREGATES:
+                continue
             for subset in category.subsets:
                 categories[subset.name] = category.figure.name
+
     for name in subsets:
-        family = name.partition("_")[0] if benchmark == "acebench" else DEFAULT_CATEGORY
+        family = DEFAULT_CATEGORY
+        if benchmark == "acebench":
+            family, _, _ = name.partition("_")
         categories.setdefault(name, family)
     return categories
 

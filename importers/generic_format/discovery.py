@@ -149,12 +149,15 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
         return {"id": f"chat_{line_number}", "category": "chat", "messages": value}
     if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
         return value
+    # A line without a request in a field of its own is the request.
     request = value.get("request") or value.get("body") or value
     if not has_messages(request) and not is_conversation(value):
         return value
-    response = as_object(value.get("response"))
-    response = as_object(response.get("body", response))
-    reply = response or {name: value[name] for name in REPLY_FIELDS if name in value}
+
+    response = _find_response(value)
+    reply = response
+    if not response:
+        reply = {name: value[name] for name in REPLY_FIELDS if name in value}
     return {
         "id": str(value.get("id") or value.get("custom_id") or f"chat_{line_number}"),
         "category": "chat",
@@ -163,6 +166,12 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
         **_read_token_counts(response),
         "extra": {name: field for name, field in value.items() if name not in CHAT_LOG_FIELDS},
     }
+
+
+def _find_response(line: dict[str, Any]) -> dict[str, Any]:
+    """Return the response of a line, or an empty object. OpenAI's batches have it in `body`."""
+    response = as_object(line.get("response"))
+    return as_object(response.get("body", response))
 
 
 def _list_tools(*sources: Any) -> list[Any]:

@@ -26,8 +26,13 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     """Return why a line contains no answer, or the weak mark of an empty reply, or None."""
     response = as_object(line.get("response"))
     body = as_object(response.get("body", response))
-    choice = next(iter(list_objects(body.get("choices") or line.get("choices"))), None)
-    message = _get_last_message(line) if choice is None else as_object(choice.get("message"))
+    choices = list_objects(body.get("choices") or line.get("choices"))
+    if choices:
+        source_of_reason = choices[0]
+        message = as_object(choices[0].get("message"))
+    else:
+        source_of_reason = line
+        message = _get_last_message(line)
 
     if line.get("error") and _is_request_error(line, message):
         return make_error_incident(line["error"], "error")
@@ -35,7 +40,6 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     if response_error is not None:
         return response_error
 
-    source_of_reason = line if choice is None else choice
     reason = source_of_reason.get("finish_reason")
     incident = find_finish_reason_incident(reason, message.get("content"), "finish_reason")
     if incident is not None:

@@ -42,7 +42,9 @@ def fill_placed_messages(item: Item, messages: Sequence[ChatMessage]) -> None:
     places = [(message.turn, message.step) for message in item.messages]
     places += [(call.turn, call.step) for call in item.predicted]
     item.n_turns = max((turn for turn, _ in places), default=0) + 1
-    item.n_steps = max(len({place for place in places if place[1] >= 0}), 1)
+    # A place with the step -1 is before the first reply of its turn.
+    steps = {(turn, step) for turn, step in places if step >= 0}
+    item.n_steps = max(len(steps), 1)
     item.question = first_question(item.messages)
 
 

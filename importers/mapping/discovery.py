@@ -149,12 +149,14 @@ def _choose_livemcpbench(files: Sequence[Path]) -> Iterator[_ChosenMapping]:
     """Choose fcreview's own mapping of LiveMCPBench for files with its folders and fields."""
     bases: dict[Path, None] = {}
     for path in files:
+        # BASE/FOLDER/FOLDER/FILE.json
         if path.suffix != ".json" or path.parts[-3:-1] != LIVEMCPBENCH_FOLDERS:
             continue
-        if path.parents[2] in bases:
+        base = path.parent.parent.parent
+        if base in bases:
             continue
         if as_object(read_first_record(path)).keys() >= LIVEMCPBENCH_FIELDS:
-            bases[path.parents[2]] = None
+            bases[base] = None
     for base in bases:
         yield _ChosenMapping(
             LIVEMCPBENCH,
@@ -179,14 +181,15 @@ def _add_runs(found: DiscoveredRuns, chosen: _ChosenMapping) -> None:
 
     named_files = _list_source_files(mapping, chosen.base)
     source_files = [file for file in named_files if _may_read(file.path, chosen)]
-    join_files = [
-        path for path in list_join_files(mapping, chosen.base) if _is_inside(path, chosen)
-    ]
+    named_join_files = list_join_files(mapping, chosen.base)
+    join_files = [path for path in named_join_files if _is_inside(path, chosen)]
     found.claimed.update(join_files)
     found.issues += _report_unread_files(mapping, chosen, named_files, source_files)
+
     files_by_run = group_files_by_run(mapping, source_files, chosen.base)
     reported: set[Path] = set()
     for key, paths in files_by_run.items():
+        # A file of several runs is read for each of them. Only the first one reports its issues.
         unreported = tuple(path for path in paths if path not in reported)
         reported.update(unreported)
         mapped_run = MappedRun(
@@ -249,7 +252,7 @@ def _make_plan(
     join_files: Sequence[Path],
     reason: str,
 ) -> RunPlan:
-    path = paths[0] if len(paths) == 1 else Path(os.path.commonpath([p.parent for p in paths]))
+    path = _find_run_path(paths)
     model = mapped_run.key.model or path.stem
     run = Run(mapping.benchmark, "", "", model, str(path), needs_dataset=False)
     if mapped_run.key.name is not None:
@@ -264,3 +267,10 @@ def _make_plan(
         needs_scores=False,
         importer_data=mapped_run,
     )
+
+
+def _find_run_path(paths: Sequence[Path]) -> Path:
+    """Return the only file of a run, or the nearest folder that contains all its files."""
+    if len(paths) == 1:
+        return paths[0]
+    return Path(os.path.commonpath([path.parent for path in paths]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,18 +69,23 @@ def _add_response(item: Item, response: str) -> None:
     replies = [message for message in item.messages if message.role == "assistant"]
     if replies and replies[-1].content.strip() == response.strip():
         return
+
+    # The answer is a step of its own, after all messages and calls of the last turn.
     last_turn = max((message.turn for message in item.messages), default=0)
     steps = [message.step for message in item.messages if message.turn == last_turn]
     steps += [call.step for call in item.predicted if call.turn == last_turn]
-    step = max(steps, default=-1) + 1
-    item.messages.append(Message(last_turn, step, role="assistant", content=response))
-    item.n_steps = max(item.n_steps, step + 1)
+    next_step = max(steps, default=-1) + 1
+    message = Message(last_turn, next_step, role="assistant", content=response)
+    item.messages.append(message)
+    item.n_steps = max(item.n_steps, next_step + 1)
 
 
 def _read_predicted_calls(written: Any, form: CallForm, reader: ValueReader) -> list[Call]:
     calls: list[Call] = []
+    n_calls_of_turn: Counter[int] = Counter()
     for call in _read_calls("item.calls", written, form, reader):
-        call.index = sum(other.turn == call.turn for other in calls)
+        call.index = n_calls_of_turn[call.turn]
+        n_calls_of_turn[call.turn] += 1
         calls.append(call)
     return calls
 
@@ -93,21 +99,29 @@ def _read_calls(key: str, written: Any, form: CallForm, reader: ValueReader) -> 
     for index, element in enumerate(elements):
         place = f"{key}[{index}]"
         name = _find_part(form.name, element, place, reader)
-        if not isinstance(name, str) or not name:
+        if isinstance(name, str) and name:
+            yield _read_call(name, element, form, place=place, reader=reader)
+        else:
             reader.add_issue(f"{place}: call without a name", raw=element)
-            continue
-        arguments = parse_arguments(_find_part(form.arguments, element, place, reader))
-        if arguments.problem is not None:
-            reader.add_issue(f"{place}: arguments of {name} {arguments.problem}", raw=element)
-        call = Call("predicted", name, arguments=arguments.value, raw=arguments.raw)
-        if arguments.value is None:
-            call.decode_error = f"the arguments {arguments.problem}"
-        turn = _find_part(form.turn, element, place, reader)
-        if is_integer(turn) and turn >= 0:
-            call.turn = turn
-        elif turn is not None:
-            reader.add_issue(f"{place}: the turn is not a number from 0", raw=turn)
-        yield call
+
+
+def _read_call(name: str, element: Any, form: CallForm, *, place: str, reader: ValueReader) -> Call:
+    """Read the arguments and the turn of a call. Unreadable arguments become the reason why the
+    call could not be decoded.
+    """
+    arguments = parse_arguments(_find_part(form.arguments, element, place, reader))
+    if arguments.problem is not None:
+        reader.add_issue(f"{place}: arguments of {name} {arguments.problem}", raw=element)
+    call = Call("predicted", name, arguments=arguments.value, raw=arguments.raw)
+    if arguments.value is None:
+        call.decode_error = f"the arguments {arguments.problem}"
+
+    turn = _find_part(form.turn, element, place, reader)
+    if is_integer(turn) and turn >= 0:
+        call.turn = turn
+    elif turn is not None:
+        reader.add_issue(f"{place}: the turn is not a number from 0", raw=turn)
+    return call
 
 
 def _find_part(expression: Expression, element: Any, place: str, reader: ValueReader) -> Any:
@@ -178,11 +192,16 @@ def _fill_golden_calls(item: Item, form: ItemForm, reader: ValueReader, written:
     """Fill the golden calls. An empty list means that the model must not make a call."""
     if form.golden_calls is None:
         return
+    # A reference conversation may have added golden calls already.
+    n_calls_of_turn = Counter(call.turn for call in item.golden)
     for call in _read_calls("item.golden", written, form.golden_calls, reader):
         if call.arguments is None:
             continue
-        call.index = sum(other.turn == call.turn for other in item.golden)
+        call.index = n_calls_of_turn[call.turn]
+        n_calls_of_turn[call.turn] += 1
         item.golden.append(_to_golden_call(call))
+
+    # Without one of the golden calls, a comparison could be wrong.
     is_complete = isinstance(written, dict) or len(as_list(written)) == len(item.golden)
     if is_complete and isinstance(written, list | dict):
         compare_with_golden_calls(item)

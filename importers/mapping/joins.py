@@ -106,20 +106,34 @@ def _load_join(join: Join, values: Sequence[Value], base: Path) -> LoadedJoin:
 
 
 def _add_row(loaded: LoadedJoin, record: MappedRecord, values: Sequence[Value]) -> None:
-    found_key = find_value(loaded.join.on, record)
-    try:
-        key = None if found_key.problem else to_name(found_key.value)
-    except UnreadableValue:
-        key = None
+    """Add a row under its key. A row without a key becomes an issue."""
+    join = loaded.join
+    key = _find_key(join, record)
     if key is None:
-        what = f"join {loaded.join.name}: the row has no {loaded.join.on.key.rpartition('.')[2]}"
+        _, _, key_name = join.on.key.rpartition(".")
+        what = f"join {join.name}: the row has no {key_name}"
         loaded.issues.append(ImportIssue(str(record.file), record.line, what=what))
         return
-    pattern = loaded.join.files.name
-    names = pattern.groupindex if pattern is not None else {}
+
+    groups: dict[str, str] = {}
+    if join.files.name is not None:
+        # The groups of the file's name, without those of the record that the item is read from.
+        names = join.files.name.groupindex
+        groups = {name: record.groups[name] for name in names if name in record.groups}
     row = JoinRow(
         f"{record.file.name}:{record.line}",
-        groups={name: record.groups[name] for name in names if name in record.groups},
+        groups=groups,
         values={value.key: find_value(value, record) for value in values},
     )
     loaded.rows.setdefault(key, []).append(row)
+
+
+def _find_key(join: Join, record: MappedRecord) -> str | None:
+    """Return the key of a row, or None if it has none that can be read."""
+    found_key = find_value(join.on, record)
+    if found_key.problem:
+        return None
+    try:
+        return to_name(found_key.value)
+    except UnreadableValue:
+        return None

@@ -401,23 +401,23 @@ class _MappingReader:
             self._add_problem("the table [item] is missing")
             return ItemForm({})
         self._report_unknown(table, (*ITEM_KEYS, "join_key"), "item.")
-        values: dict[str, Value] = {}
-        for key in ITEM_KEYS:
-            value = self._read_value(table.get(key), f"item.{key}", OPTIONS.get(key, ()))
-            if value is not None:
-                values[key] = value
+        values = self._read_values(table, ITEM_KEYS, "item")
         if "id" not in table:
             self._add_problem("item.id is required")
 
+        # A value that is a table can have options beside its path.
         options = {key: table[key] for key in ITEM_KEYS if isinstance(table.get(key), dict)}
+        messages = options.get("messages", {})
         golden = options.get("golden", {})
         golden_kind = self._read_choice(golden.get("kind"), GOLDEN_KINDS, "item.golden.kind")
-        messages = options.get("messages", {})
-        reference = golden if golden_kind == "messages" else options.get("golden_messages", {})
+        # A golden answer of the kind `messages` is the reference conversation itself.
+        reference = options.get("golden_messages", {})
+        if golden_kind == "messages":
+            reference = golden
+        # The dialect of tools is only checked, because all dialects are read alike.
         self._read_dialect(options.get("tools", {}), "item.tools")
-        error_kind = self._read_choice(
-            options.get("error", {}).get("kind"), ERROR_KINDS, "item.error.kind"
-        )
+        error = options.get("error", {})
+        error_kind = self._read_choice(error.get("kind"), ERROR_KINDS, "item.error.kind")
         return ItemForm(
             values,
             rule=self._read_verdict_rule(table.get("verdict"), "item.verdict"),
@@ -457,11 +457,7 @@ class _MappingReader:
         for index, table in self._list_tables(name):
             place = f"{name}[{index}]"
             self._report_unknown(table, keys, f"{place}.")
-            values: dict[str, Value] = {}
-            for key in keys:
-                value = self._read_value(table.get(key), f"{place}.{key}", OPTIONS.get(key, ()))
-                if value is not None:
-                    values[key] = value
+            values = self._read_values(table, keys, place)
             for required in ("name", "verdict"):
                 if required not in table:
                     self._add_problem(f"{place}.{required} is required")
@@ -481,6 +477,17 @@ class _MappingReader:
         return names[0]
 
     # -- values
+
+    def _read_values(
+        self, table: Mapping[str, Any], keys: tuple[str, ...], place: str
+    ) -> dict[str, Value]:
+        """Return the values of a table that are there and have no mistake, by key."""
+        values: dict[str, Value] = {}
+        for key in keys:
+            value = self._read_value(table.get(key), f"{place}.{key}", OPTIONS.get(key, ()))
+            if value is not None:
+                values[key] = value
+        return values
 
     def _read_value(
         self, written: Any, place: str, more_options: tuple[str, ...] = ()

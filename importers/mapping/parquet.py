@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from fcreview.safe_files import open_file
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 ROWS_IN_A_PIECE = 256
 MAX_DEPTH = 100
@@ -33,17 +36,22 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
             link = Path(folder) / "rows.parquet"
             link.symlink_to(os.path.realpath(path))
             with duckdb.connect(":memory:", config={"memory_limit": MEMORY_LIMIT}) as connection:
-                result = connection.execute("FROM read_parquet(?)", [str(link)])
-                names = [column[0] for column in result.description or ()]
-                while rows := result.fetchmany(ROWS_IN_A_PIECE):
-                    for row in rows:
-                        cells = zip(names, row, strict=True)
-                        yield {name: _to_json(value, depth=0) for name, value in cells}
+                yield from _fetch_rows(connection, link)
     except OSError as error:
         raise UnreadableParquet(f"the file cannot be read: {error.strerror or error}") from error
     except duckdb.Error as error:
-        first_line = str(error).partition("\n")[0]
+        first_line, _, _ = str(error).partition("\n")
         raise UnreadableParquet(f"the file is not Parquet: {first_line}") from error
+
+
+def _fetch_rows(connection: DuckDBPyConnection, path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file. Not all of them are in memory at once."""
+    result = connection.execute("FROM read_parquet(?)", [str(path)])
+    names = [name for name, *_ in result.description or ()]
+    while rows := result.fetchmany(ROWS_IN_A_PIECE):
+        for row in rows:
+            cells = zip(names, row, strict=True)
+            yield {name: _to_json(value, depth=0) for name, value in cells}
 
 
 def _to_json(value: Any, *, depth: int) -> Any:

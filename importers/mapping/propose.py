@@ -22,6 +22,8 @@ from fcreview.importers.mapping.files import (
     read_mapped_records,
 )
 from fcreview.importers.mapping.mapping_file import (
+    DEFAULT_FAIL,
+    DEFAULT_PASS,
     ITEM_KEYS,
     FilePattern,
     ItemMapping,
@@ -110,6 +112,8 @@ JUDGE_WORDS = ("judge", "grader", "evaluator", "llm_eval")
 HUMAN_WORDS = ("human", "reviewer", "annotator", "annotation")
 OPINION_VERDICT_FIELDS = ("verdict", "label", "ok", "passed", "correct", "judgement", "judgment")
 OPINION_NAME_FIELDS = ("model", "name", "who", "annotator", "judge")
+TOOL_FIELDS = frozenset({"function", "parameters", "input_schema"})
+"""Fields of which each declaration of a tool has at least one."""
 OPINION_REASON_FIELDS = ("rationale", "reason", "why", "explanation", "note", "comment")
 
 
@@ -218,20 +222,23 @@ def _find_items(source: _ProposedSource, path: Path) -> _ProposedSource:
 
     Items are the only list of objects, or an object whose members are all alike.
     """
-    first = _read_first_value(path)
-    document = as_object(first)
-    lists = [
-        name
-        for name, value in document.items()
-        if list_objects(value) and not is_message_list(value) and not _is_tool_list(value)
-    ]
+    document = as_object(_read_first_value(path))
     has_messages = any(is_message_list(value) for value in document.values())
-    if len(lists) == 1 and not has_messages and _is_document(path):
+    # A document with messages is an item itself.
+    if has_messages or not _is_document(path):
+        return source
+
+    lists = [name for name, value in document.items() if _is_list_of_items(value)]
+    if len(lists) == 1:
         return _ProposedSource(source.glob, items=_quote_field(lists[0]))
-    entries = [name for name, value in document.items() if _is_object_of_items(value)]
-    if len(entries) == 1 and not has_messages and _is_document(path):
-        return _ProposedSource(source.glob, items=_quote_field(entries[0]), entries=True)
+    objects = [name for name, value in document.items() if _is_object_of_items(value)]
+    if len(objects) == 1:
+        return _ProposedSource(source.glob, items=_quote_field(objects[0]), entries=True)
     return source
+
+
+def _is_list_of_items(value: Any) -> bool:
+    return bool(list_objects(value)) and not _is_tool_list(value)
 
 
 def _is_document(path: Path) -> bool:
@@ -239,18 +246,16 @@ def _is_document(path: Path) -> bool:
 
 
 def _is_tool_list(value: Any) -> bool:
-    objects = list_objects(value)
-    return any(
-        "function" in each or "parameters" in each or "input_schema" in each for each in objects
-    )
+    return any(tool.keys() & TOOL_FIELDS for tool in list_objects(value))
 
 
 def _is_object_of_items(value: Any) -> bool:
+    """Whether a value is an object with several members that are objects with equal fields."""
     members = list(as_object(value).values())
-    if not members or not all(isinstance(member, dict) and member for member in members):
+    if len(members) < 2 or not all(isinstance(member, dict) and member for member in members):
         return False
-    names = set(members[0])
-    return len(members) > 1 and all(set(member) == names for member in members)
+    first, *others = members
+    return all(member.keys() == first.keys() for member in others)
 
 
 def _read_first_value(path: Path) -> Any:
@@ -351,34 +356,53 @@ def _belongs_to_opinion(each: _Field) -> bool:
 
 def _choose_opinions(choices: _Choices, fields: Sequence[_Field]) -> None:
     """Choose a judge and a person: objects with a telling name and a verdict in them."""
-    for words, target, reason_key in (
-        (JUDGE_WORDS, choices.judge, "rationale"),
-        (HUMAN_WORDS, choices.human, "note"),
-    ):
-        for each in fields:
-            has_word = any(word in each.name for word in words)
-            if not has_word or not list_objects(each.values) or target:
-                continue
-            members = [f for f in fields if f.path[:-1] == each.path]
-            verdict = _find_named(members, OPINION_VERDICT_FIELDS)
-            if verdict is None:
-                continue
-            name = _find_named(members, OPINION_NAME_FIELDS)
-            target["name"] = (
-                _write_path(name) if name else f"{{ const = {_write_text(each.path[-1])} }}"
-            )
-            target["verdict"] = _write_verdict(verdict) or _write_path(verdict)
-            reason = _find_named(members, OPINION_REASON_FIELDS)
-            if reason is not None:
-                target[reason_key] = _write_path(reason)
+    choices.judge = _propose_opinion(fields, JUDGE_WORDS, reason_key="rationale")
+    choices.human = _propose_opinion(fields, HUMAN_WORDS, reason_key="note")
+
+
+def _propose_opinion(
+    fields: Sequence[_Field], words: Sequence[str], reason_key: str
+) -> dict[str, str]:
+    """Return the table of the first object that has one of the words in its name and a verdict in
+    it. Empty without one. `reason_key`: key of the explanation in the table.
+    """
+    for each in fields:
+        has_word = any(word in each.name for word in words)
+        if not has_word or not list_objects(each.values):
+            continue
+        members = [member for member in fields if member.path[:-1] == each.path]
+        verdict = _find_named(members, OPINION_VERDICT_FIELDS)
+        if verdict is None:
+            continue
+
+        opinion = {
+            "name": _write_opinion_name(each, members),
+            "verdict": _write_verdict(verdict) or _write_path(verdict),
+        }
+        reason = _find_named(members, OPINION_REASON_FIELDS)
+        if reason is not None:
+            opinion[reason_key] = _write_path(reason)
+        return opinion
+    return {}
+
+
+def _write_opinion_name(owner: _Field, members: Sequence[_Field]) -> str:
+    """Return where the name of a judge or person is. Without such a field, the field of the
+    opinion gives the name.
+    """
+    name = _find_named(members, OPINION_NAME_FIELDS)
+    if name is not None:
+        return _write_path(name)
+    return f"{{ const = {_write_text(owner.path[-1])} }}"
 
 
 def _choose_messages(choices: _Choices, fields: Sequence[_Field]) -> None:
+    """Choose the list of messages with the most telling name, or else the highest one."""
     lists = [each for each in fields if _holds_messages(each)]
-    best = _find_named(lists, MESSAGE_NAMES) or (lists[0] if lists else None)
-    if best is None:
+    if not lists:
         return
-    dialect = detect_dialects(best.values[0])[0]
+    best = _find_named(lists, MESSAGE_NAMES) or lists[0]
+    dialect, *_ = detect_dialects(best.values[0])
     choices.item["messages"] = _write_table(best, {"dialect": dialect})
     choices.used.add(best.path)
 
@@ -441,15 +465,21 @@ def _is_name_field(each: _Field) -> bool:
 
 def _choose_lists(choices: _Choices, fields: Sequence[_Field]) -> None:
     """Choose tools, golden answers and calls by names and forms."""
-    tools = _find_named([f for f in fields if as_list(f.values[0])], NAMES["tools"])
+    lists = [each for each in fields if as_list(each.values[0])]
+    tools = _find_named(lists, NAMES["tools"])
     if tools is not None:
         choices.item["tools"] = _write_table(tools, {})
         choices.used.add(tools.path)
-    golden = _find_named([f for f in fields if f.path not in choices.used], NAMES["golden"])
+
+    unused = [each for each in fields if each.path not in choices.used]
+    golden = _find_named(unused, NAMES["golden"])
     if golden is not None:
         choices.item["golden"] = _write_golden(golden)
         choices.used.add(golden.path)
-    calls = _find_named([f for f in fields if _find_call_fields(f)], NAMES["calls"])
+
+    # Messages contain the calls already.
+    lists_of_calls = [each for each in fields if _find_call_fields(each)]
+    calls = _find_named(lists_of_calls, NAMES["calls"])
     if calls is not None and "messages" not in choices.item:
         choices.item["calls"] = _write_table(calls, _find_call_fields(calls))
         choices.used.add(calls.path)
@@ -466,20 +496,24 @@ def _write_golden(golden: _Field) -> str:
 
 def _find_call_fields(each: _Field) -> dict[str, str]:
     """Return where name and arguments are in the elements of a list of calls; empty if it is
-    none."""
-    elements = [element for value in each.values for element in list_objects(value)]
-    if not elements:
+    none.
+    """
+    elements: list[dict[str, Any]] = []
+    for value in each.values:
+        elements += list_objects(value)
+    call_name = _find_common_field(elements, CALL_NAME_FIELDS)
+    call_arguments = _find_common_field(elements, CALL_ARGUMENT_FIELDS)
+    if call_name is None or call_arguments is None:
         return {}
-    found: dict[str, str] = {}
-    for option, names in (
-        ("call_name", CALL_NAME_FIELDS),
-        ("call_arguments", CALL_ARGUMENT_FIELDS),
-    ):
-        for name in names:
-            if all(name in element for element in elements):
-                found[option] = name
-                break
-    return found if len(found) == 2 else {}
+    return {"call_name": call_name, "call_arguments": call_arguments}
+
+
+def _find_common_field(elements: Sequence[dict[str, Any]], names: Sequence[str]) -> str | None:
+    """Return the first of the names that all elements have as a field. None without elements."""
+    for name in names:
+        if elements and all(name in element for element in elements):
+            return name
+    return None
 
 
 def _choose_verdict(choices: _Choices, fields: Sequence[_Field]) -> None:
@@ -498,21 +532,21 @@ def _choose_verdict(choices: _Choices, fields: Sequence[_Field]) -> None:
 
 
 def _write_verdict(each: _Field) -> str:
-    """Return a verdict whose values are all known words, or an empty text."""
-    words = {
-        normalize_verdict_text(value)
-        for value in each.values
-        if isinstance(value, str | int | float)
-    }
-    known = {word for word in words if word in (*PASS_WORDS, *FAIL_WORDS)}
-    if not known or not all(isinstance(value, str | int | float) for value in each.values):
+    """Return a verdict if some of the values are known words, or an empty text."""
+    if not all(isinstance(value, str | int | float) for value in each.values):
         return ""
+    words = {normalize_verdict_text(value) for value in each.values}
+    passes = words & set(PASS_WORDS)
+    fails = words & set(FAIL_WORDS)
+    if not passes and not fails:
+        return ""
+
+    # These words need no list, because they are verdicts in every mapping file.
     is_boolean = all(isinstance(value, bool) for value in each.values)
-    if is_boolean or known <= {"true", "false", "1", "0"}:
+    if is_boolean or passes | fails <= DEFAULT_PASS | DEFAULT_FAIL:
         return _write_path(each)
-    passes = sorted(known & set(PASS_WORDS)) or ["pass"]
-    fails = sorted(known & set(FAIL_WORDS)) or ["fail"]
-    return _write_table(each, {"pass": passes, "fail": fails})
+    options = {"pass": sorted(passes) or ["pass"], "fail": sorted(fails) or ["fail"]}
+    return _write_table(each, options)
 
 
 def _choose_metadata(choices: _Choices, fields: Sequence[_Field]) -> None:

@@ -118,13 +118,15 @@ class ValueReader:
     def _find_in_rows(self, value: Value) -> FoundValue:
         """Return a value of the item that is in a join. Of several different ones, the first."""
         rows = self.rows.get(value.join, ())
-        found = [row.values[value.key] for row in rows if value.key in row.values]
-        if not found:
+        found_values = [row.values[value.key] for row in rows if value.key in row.values]
+        if not found_values:
             return MISSING
-        if any(other != found[0] for other in found):
+        first, *others = found_values
+        if any(other != first for other in others):
             places = ", ".join(row.place for row in rows[:2])
-            self.add_issue(f"{value.key}: {len(found)} rows of {value.join} differ ({places})")
-        return found[0]
+            what = f"{value.key}: {len(found_values)} rows of {value.join} differ ({places})"
+            self.add_issue(what)
+        return first
 
     def _report(self, value: Value, problem: str, kind: str) -> None:
         self._counts.add_other(value.key, kind, self.record)

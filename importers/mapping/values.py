@@ -174,15 +174,16 @@ def decide_verdict(rule: VerdictRule, value: Any) -> bool | None:
     """
     if value is None or value == "":
         return None
+    answer = value
     if rule.pattern is not None and not _is_verdict_text(rule, value):
-        value = _find_last_match(rule, value)
+        answer = _find_last_match(rule, value)
     if rule.pass_at is not None:
-        number = to_number(value)
+        number = to_number(answer)
         return None if number is None else number >= rule.pass_at
 
-    if not _is_verdict_text(rule, value):
-        raise NotAVerdict(f"is not a verdict: {quote(value)}")
-    return normalize_verdict_text(value) in rule.passes
+    if not _is_verdict_text(rule, answer):
+        raise NotAVerdict(f"is not a verdict: {quote(answer)}")
+    return normalize_verdict_text(answer) in rule.passes
 
 
 def _is_verdict_text(rule: VerdictRule, value: Any) -> bool:
@@ -205,4 +206,5 @@ def _find_last_match(rule: VerdictRule, value: Any) -> str:
         last = match
     if last is None:
         raise NotAVerdict(f"has no match of {rule.pattern.pattern!r}: {quote(value)}")
-    return str(last[1] if last.re.groups else last[0])
+    has_group = last.re.groups > 0
+    return str(last.group(1) if has_group else last.group())

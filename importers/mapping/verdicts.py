@@ -44,22 +44,26 @@ def _list_rows(opinion: Opinion, reader: ValueReader) -> Sequence[JoinRow | None
 
 
 def _add_judge(item: Item, judge: Opinion, reader: ValueReader, row: JoinRow | None) -> None:
+    """Add the verdict and the score of a judge. A verdict that cannot be read is a failure of the
+    judge.
+    """
     values = judge.values
     name = reader.read_name(values.get("name"), row)
-    n_issues = len(reader.issues)
+    n_earlier_issues = len(reader.issues)
     verdict = reader.read_verdict(values.get("verdict"), judge.rule, row)
-    is_unreadable = len(reader.issues) > n_issues
+    verdict_issues = reader.issues[n_earlier_issues:]
     rationale = reader.read_text(values.get("rationale"), row)
     score = reader.read_number(values.get("score"), row)
-    if verdict is None and rationale is None and score is None and not is_unreadable:
+    says_nothing = verdict is None and rationale is None and score is None
+    if says_nothing and not verdict_issues:
         return
 
     label = name or UNNAMED
     if name is None:
         reader.add_issue(f"{judge.key}: a verdict without the name of the judge")
     if verdict is None:
-        reason = reader.issues[n_issues].what if is_unreadable else NO_VERDICT
-        add_failed_verdict(item, "judge", failure=reason, by=label)
+        failure = verdict_issues[0].what if verdict_issues else NO_VERDICT
+        add_failed_verdict(item, "judge", failure=failure, by=label)
         item.verdicts[-1].rationale = rationale
     else:
         item.verdicts.append(Verdict("judge", verdict, rationale=rationale, by=label))

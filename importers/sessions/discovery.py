@@ -66,10 +66,13 @@ def find_runs(
     found = DiscoveredRuns()
     groups: dict[tuple[Program, Path], _SessionGroup] = {}
     for path in files:
-        session = _recognise(path, found)
+        session = _recognise(path)
         if session is None:
             continue
         found.claimed.add(path)
+        if isinstance(session, ImportIssue):
+            found.issues.append(session)
+            continue
         folder = _find_run_folder(session)
         group = groups.setdefault((session.program, folder), _SessionGroup(session.program, folder))
         group.sessions.append(session)
@@ -81,7 +84,10 @@ def find_runs(
 # -- recognising a file
 
 
-def _recognise(path: Path, found: DiscoveredRuns) -> _FoundSession | None:
+def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
+    """Return the session in a file, an issue for output of `codex exec`, or None for any other
+    file.
+    """
     if path.suffix == DOCUMENT_SUFFIX:
         return _recognise_document(path)
     if path.suffix not in LINE_SUFFIXES:
@@ -89,15 +95,15 @@ def _recognise(path: Path, found: DiscoveredRuns) -> _FoundSession | None:
     records = [as_object(record) for record in _peek_records(path)]
     if not records:
         return None
+
     first = records[0]
     if first.get("type") == "session_meta" and isinstance(first.get("payload"), dict):
         return _FoundSession(path, "codex", str(first["payload"].get("id", "")))
     if first.get("type") in EXEC_EVENTS and "payload" not in first and "message" not in first:
-        found.claimed.add(path)
-        found.issues.append(ImportIssue(str(path), 1, what=EXEC_FORMAT, severity="error"))
-        return None
+        return ImportIssue(str(path), 1, what=EXEC_FORMAT, severity="error")
     if "sessionId" in first and "projectHash" in first and "message" not in first:
         return _FoundSession(path, "gemini_cli", str(first["sessionId"]))
+    # The first lines of Claude Code can be about the session, without a message.
     if any(_is_claude_line(record) for record in records):
         return _make_claude_session(path, records)
     return None
@@ -208,22 +214,26 @@ def _make_plan(group: _SessionGroup) -> RunPlan:
 
 def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
     """Return the sessions with the files of their subagents. A subagent without its session is a
-    session of its own."""
+    session of its own.
+    """
     mains = [session for session in sessions if not session.is_subagent]
-    owners: dict[str, _FoundSession] = {}
+    main_by_id: dict[str, _FoundSession] = {}
     for session in mains:
-        owners.setdefault(session.session_id or session.path.stem, session)
-    subagents: dict[Path, list[Path]] = {}
-    alone: list[_FoundSession] = []
+        main_by_id.setdefault(session.session_id or session.path.stem, session)
+
+    subagent_files: dict[Path, list[Path]] = {}
+    without_session: list[_FoundSession] = []
     for session in sessions:
         if not session.is_subagent:
             continue
-        owner = owners.get(session.session_id) or owners.get(session.path.parent.parent.name)
-        if owner is None:
-            alone.append(session)
+        # Newer versions write SESSION/subagents/agent-ID.jsonl.
+        session_folder = session.path.parent.parent
+        main = main_by_id.get(session.session_id) or main_by_id.get(session_folder.name)
+        if main is None:
+            without_session.append(session)
         else:
-            subagents.setdefault(owner.path, []).append(session.path)
+            subagent_files.setdefault(main.path, []).append(session.path)
     return [
-        SessionFiles(session.program, session.path, tuple(subagents.get(session.path, ())))
-        for session in [*mains, *alone]
+        SessionFiles(session.program, session.path, tuple(subagent_files.get(session.path, ())))
+        for session in [*mains, *without_session]
     ]

@@ -20,7 +20,8 @@ MIN_CLAIM_LENGTH = 4
 MAX_LITERAL_LENGTH = 2_000_000
 SEPARATORS = ("\n•", "\n-", "\n*", "\n1.", "\n2.", ";", "||")
 """Separators of claims in a text, in the order in which the scorer tries them."""
-FAILED_PREFIX = "Evaluation failed:"
+_JUDGE_FAILURE = re.compile(r"\s*evaluation failed\s*:", re.IGNORECASE)
+"""Matches the start of a reason that the scorer writes if its judge failed."""
 SKIPPED_REASON = "Empty or error response"
 """Reason of the claims of an answer that the scorer did not show to the judge."""
 _BULLET = re.compile(r"^[-*•·◦‣⁃]\s*")
@@ -40,7 +41,7 @@ class Judgement:
 
     @property
     def is_judge_failure(self) -> bool:
-        return self.reason.startswith(FAILED_PREFIX)
+        return _JUDGE_FAILURE.match(self.reason) is not None
 
     @property
     def is_skipped(self) -> bool:

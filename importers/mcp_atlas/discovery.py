@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fcreview.importers.common.csv_records import CsvRecord, read_csv_header, read_csv_records
-from fcreview.importers.mcp_atlas.columns import CONVERSATION, DIAGNOSIS, find_kind, get_task_id
-from fcreview.model.item import Run
+from fcreview.importers.common.csv_records import read_csv_header
+from fcreview.importers.mcp_atlas.columns import DIAGNOSIS, find_kind
+from fcreview.importers.mcp_atlas.copies import ScoredCopy, find_scored_copies
+from fcreview.model.item import ImportIssue, Run
+from fcreview.model.wording import format_count
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 STATISTICS = "coverage_stats_"
@@ -18,8 +20,6 @@ _MODEL_NAMES = (
     re.compile(r"(?:scored|merged)_(?P<model>.+)"),
     re.compile(r"mcp_eval_(?P<model>.+?)_\d+tasks_.*"),
 )
-MAX_COMPARED_RECORDS = 10_000
-"""Number of records of a scored file that are compared with a file of outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,11 @@ def find_runs(
         if path not in used_diagnoses:
             runs.plans.append(_plan_scored_file(path, found, named_tasks, known_files))
     scored = [*found.scored, *found.diagnoses]
+    copies = find_scored_copies(found.outputs, scored)
     for path in found.outputs:
-        if not _has_scored_copy(path, scored):
+        if path in copies:
+            runs.issues.append(_report_scored_copy(path, copies[path]))
+        else:
             runs.plans.append(_plan_outputs(path, found, named_tasks))
 
     # Figures of splits belong to a run, although not all of them are read.
@@ -130,6 +133,12 @@ def _plan_outputs(path: Path, found: _FoundFiles, named_tasks: Sequence[Path]) -
     )
 
 
+def _report_scored_copy(outputs: Path, copy: ScoredCopy) -> ImportIssue:
+    count = format_count(copy.n_records, "record")
+    what = f"left out because {copy.path.name} has a scored copy of its {count}"
+    return ImportIssue(str(outputs), line=None, what=what, severity="notice")
+
+
 def _make_plan(files: RunFiles) -> RunPlan:
     run = Run("mcp_atlas", "", "", files.model, str(files.results), needs_dataset=False)
     run.name_parts = [files.results.stem, files.results.parent.name]
@@ -180,29 +189,3 @@ def _choose_task_file(
             if candidate.parent == folder:
                 return candidate
     return None
-
-
-def _has_scored_copy(outputs: Path, scored: Sequence[Path]) -> bool:
-    """Whether a scored file contains the outputs: the scorer copies all columns."""
-    first = _read_first_record(outputs)
-    if first is None:
-        return False
-    return any(_contains_conversation(path, first) for path in scored)
-
-
-def _read_first_record(path: Path) -> CsvRecord | None:
-    for record in read_csv_records(path):
-        if isinstance(record, CsvRecord):
-            return record
-    return None
-
-
-def _contains_conversation(scored: Path, output: CsvRecord) -> bool:
-    """Whether a scored file has the conversation of an output under the same task id."""
-    task_id = get_task_id(output.cells)
-    for number, record in enumerate(read_csv_records(scored)):
-        if number >= MAX_COMPARED_RECORDS:
-            break
-        if isinstance(record, CsvRecord) and get_task_id(record.cells) == task_id:
-            return record.cells.get(CONVERSATION) == output.cells.get(CONVERSATION)
-    return False

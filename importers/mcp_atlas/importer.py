@@ -24,6 +24,7 @@ class McpAtlasImporter(Importer):
     name = "mcp_atlas"
     title = "MCP-Atlas"
     expected_files = "scored_MODEL.csv with coverage_score, or outputs with the task file"
+    version = 2
     tags = (
         "malformed_call",
         "wrong_tool",

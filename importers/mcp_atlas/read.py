@@ -33,7 +33,7 @@ from fcreview.importers.common.records import (
 )
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
 from fcreview.importers.dialects.read import read_conversation
-from fcreview.importers.dialects.to_item import fill_conversation
+from fcreview.importers.dialects.to_item import ERROR_MARK, fill_conversation
 from fcreview.importers.dialects.tools import read_tools
 from fcreview.importers.mcp_atlas import columns
 from fcreview.importers.mcp_atlas.claims import Judgement, parse_claims, read_judgements
@@ -78,6 +78,9 @@ NO_ANSWER_KEY = "no answer"
 SCORE_TOLERANCE = 0.0006
 """Largest difference between a coverage of 3 digits and the mean of its claims."""
 MAX_TEXT = 20_000
+SUCCESS_STATUSES = ("success", "ok", "completed", "done")
+ERROR_STATUSES = ("error", "failed", "failure", "timeout")
+"""States of a call in `agent_trajectory`, in lower case."""
 SPLITS = ("all", "public", "private")
 
 
@@ -295,17 +298,33 @@ def _convert_old_trajectory(item: Item, turns: list[Any]) -> Iterator[dict[str, 
         if not has_call and final_answer is None:
             add_issue(item, f"{columns.OLD_TRAJECTORY}[{index}] has no call and no answer")
         if has_call:
-            yield from _convert_old_call(fields, call_id=f"turn_{index}")
+            path = f"{columns.OLD_TRAJECTORY}[{index}]"
+            yield from _convert_old_call(item, fields, path=path, call_id=f"turn_{index}")
         if isinstance(final_answer, str):
             yield {"role": "assistant", "content": final_answer}
 
 
-def _convert_old_call(fields: dict[str, Any], call_id: str) -> Iterator[dict[str, Any]]:
-    """Yield a call and its result, which is an error message or a summary of the output."""
+def _convert_old_call(
+    item: Item, fields: dict[str, Any], path: str, call_id: str
+) -> Iterator[dict[str, Any]]:
+    """Yield a call and its result, with the mark of an error if the call failed."""
     function = {"name": fields["name"], "arguments": fields.get("parameters")}
-    result = fields.get("error_message") or fields.get("output_summary") or ""
     yield {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
-    yield {"role": "tool", "tool_call_id": call_id, "content": str(result)}
+
+    texts = [str(fields[name]) for name in ("error_message", "output_summary") if fields.get(name)]
+    result = "\n".join(texts)
+    if _is_failed_call(item, fields, path):
+        result = f"{ERROR_MARK}{result}"
+    yield {"role": "tool", "tool_call_id": call_id, "content": result}
+
+
+def _is_failed_call(item: Item, fields: dict[str, Any], path: str) -> bool:
+    """Whether a call of an older file failed. An error message says so without a status, too."""
+    status = fields.get("status")
+    name = str(status or "").lower()
+    if name and name not in SUCCESS_STATUSES and name not in ERROR_STATUSES:
+        add_issue(item, f"{path}.status is not known: {name[:60]}")
+    return name in ERROR_STATUSES or bool(fields.get("error_message"))
 
 
 def _read_messages(messages: list[Any], column: str) -> ParsedConversation:

@@ -277,10 +277,118 @@ def test_trajectories_of_older_files_are_read(folder: Path) -> None:
     assert shown == [
         ("user", "How many beds?"),
         ("tool", "3 beds"),
-        ("tool", "no such note"),
+        ("tool", "[error] no such note"),
         ("assistant", "Three."),
     ]
     assert item.ended == "max_tool_calls_reached"
+
+
+def write_trajectory(path: Path, trajectory: list[Row]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["TASK", "PROMPT", "agent_trajectory", "script_model_response"])
+        writer.writerow(["o-1", "How many beds?", json.dumps(trajectory), "Three."])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result"),
+    [
+        ({"status": "success", "output_summary": "3 beds"}, "3 beds"),
+        ({"status": "error", "error_message": "no bed"}, "[error] no bed"),
+        ({"status": "ERROR", "output_summary": "no bed"}, "[error] no bed"),
+        ({"status": "failed", "error_message": "no", "output_summary": "1"}, "[error] no\n1"),
+    ],
+)
+def test_failed_call_of_an_older_file_has_the_mark_of_an_error(
+    tmp_path: Path, outcome: Row, result: str
+) -> None:
+    call = {"name": "garden_list_plants", "parameters": {}}
+    write_trajectory(tmp_path / "old.csv", [{**call, **outcome}])
+    items, issues = read_run(find_plan(tmp_path))
+    tool_messages = [each.content for each in items["o-1"].messages if each.role == "tool"]
+    assert (tool_messages, issues) == ([result], [])
+
+
+def test_unknown_status_of_a_call_is_reported(tmp_path: Path) -> None:
+    call = {"name": "garden_list_plants", "parameters": {}, "status": "skipped"}
+    write_trajectory(tmp_path / "old.csv", [call])
+    _, issues = read_run(find_plan(tmp_path))
+    assert [issue.what for issue in issues] == ["agent_trajectory[0].status is not known: skipped"]
+
+
+@pytest.mark.parametrize("reason", ["EVALUATION FAILED: 429", " evaluation failed : timeout"])
+def test_failure_of_the_judge_is_no_verdict_in_any_case(folder: Path, reason: str) -> None:
+    def fail_first_claim(rows: list[Row]) -> None:
+        details = json.loads(rows[0]["coverage_details_json"])
+        details["per_claim"][0]["reason"] = reason
+        rows[0]["coverage_details_json"] = json.dumps(details)
+
+    edit_rows(folder / "scored" / "scored_maple-8b.csv", fail_first_claim)
+    items, _ = read_run(find_plan(folder))
+    judged = [claim.value for claim in list_claims(items["g-01"]) if claim.source == "judge"]
+    assert judged[0] is None
+
+
+# -- outputs beside scored files
+
+
+OUTPUT_COLUMNS = ("task_id", "raw_conversation_history", "response")
+SCORE_COLUMNS = ("coverage_score", "coverage_details_json")
+
+
+def write_outputs(path: Path, rows: list[tuple[str, str, str]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(OUTPUT_COLUMNS)
+        writer.writerows(rows)
+
+
+def write_scored(path: Path, rows: list[tuple[str, str, str]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*OUTPUT_COLUMNS, *SCORE_COLUMNS])
+        for row in rows:
+            writer.writerow([*row, "0.0", "{}"])
+
+
+def make_conversation(reply: str) -> str:
+    return json.dumps([{"role": "assistant", "content": reply}])
+
+
+def test_outputs_of_another_model_are_a_run_although_both_have_a_failed_request(
+    tmp_path: Path,
+) -> None:
+    failed = ("t-1", "", "ERROR: 429")
+    write_scored(tmp_path / "scored_m1.csv", [failed, ("t-2", make_conversation("yes"), "yes")])
+    others = [failed, ("t-2", make_conversation("no"), "no")]
+    write_outputs(tmp_path / "mcp_eval_m2_2tasks_x.csv", others)
+    found = discover([tmp_path])
+    assert sorted(plan.run.model for plan in found.plans) == ["m1", "m2"]
+
+
+def test_outputs_without_a_conversation_are_never_taken_for_a_copy(tmp_path: Path) -> None:
+    failed = ("t-1", "[]", "ERROR: 429")
+    write_scored(tmp_path / "scored_m1.csv", [failed])
+    write_outputs(tmp_path / "mcp_eval_m2_1tasks_x.csv", [failed])
+    assert len(discover([tmp_path]).plans) == 2
+
+
+def test_outputs_with_a_record_that_was_not_scored_are_a_run(tmp_path: Path) -> None:
+    rows = [("t-1", make_conversation("a"), "a"), ("t-2", make_conversation("b"), "b")]
+    write_scored(tmp_path / "scored_m1.csv", rows[:1])
+    write_outputs(tmp_path / "mcp_eval_m1_2tasks_x.csv", rows)
+    assert len(discover([tmp_path]).plans) == 2
+
+
+def test_scored_outputs_are_left_out_with_a_notice(tmp_path: Path) -> None:
+    rows = [("t-1", make_conversation("a"), "a"), ("t-2", "", "ERROR: 429")]
+    write_scored(tmp_path / "scored_m1.csv", rows)
+    write_outputs(tmp_path / "outputs.csv", rows[::-1])
+    found = discover([tmp_path])
+    assert [plan.run.model for plan in found.plans] == ["m1"]
+    (notice,) = found.issues
+    assert (Path(notice.file).name, notice.severity) == ("outputs.csv", "notice")
+    assert notice.what == "left out because scored_m1.csv has a scored copy of its 2 records"
 
 
 # -- reviews

@@ -1,0 +1,96 @@
+"""Find files of outputs whose records a scored file repeats: the scorer copies all columns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fcreview.importers.common.csv_records import CsvRecord, read_csv_records
+from fcreview.importers.mcp_atlas import columns
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredCopy:
+    """A scored file that repeats all records of a file of outputs."""
+
+    path: Path
+    n_records: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """What identifies one output of a model."""
+
+    task_id: str
+    digest: bytes
+    """Digest of the conversation, or else of the answer."""
+
+
+@dataclass(slots=True)
+class _OutputsOfFile:
+    outputs: set[_Output]
+    n_records: int = 0
+    has_conversation: bool = False
+    is_readable: bool = True
+    """Whether all records could be read."""
+
+
+def find_scored_copies(
+    output_files: Sequence[Path], scored_files: Sequence[Path]
+) -> dict[Path, ScoredCopy]:
+    """Return the files of outputs that need no run of their own, each with its scored file.
+
+    All records must have a copy in one scored file. A file without any conversation is never a
+    copy, because failed requests of two models have equal texts.
+    """
+    copies: dict[Path, ScoredCopy] = {}
+    if not output_files:
+        return copies
+
+    scored_by_path = {path: _read_outputs(path) for path in scored_files}
+    for output_file in output_files:
+        written = _read_outputs(output_file)
+        if not written.has_conversation or not written.is_readable:
+            continue
+        for scored_path, scored in scored_by_path.items():
+            if written.outputs <= scored.outputs:
+                copies[output_file] = ScoredCopy(scored_path, written.n_records)
+                break
+    return copies
+
+
+def _read_outputs(path: Path) -> _OutputsOfFile:
+    found = _OutputsOfFile(set())
+    for record in read_csv_records(path):
+        if not isinstance(record, CsvRecord):
+            found.is_readable = found.is_readable and record.severity != "error"
+            continue
+        found.n_records += 1
+        found.outputs.add(_identify_output(record))
+        if _find_conversation(record):
+            found.has_conversation = True
+    return found
+
+
+def _identify_output(record: CsvRecord) -> _Output:
+    text = _find_conversation(record) or "\n".join(_list_answers(record))
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return _Output(columns.get_task_id(record.cells), digest)
+
+
+def _find_conversation(record: CsvRecord) -> str:
+    """Return the conversation of a record. Empty for a failed request, also as an empty list."""
+    for name in (columns.CONVERSATION, columns.OLD_TRAJECTORY):
+        text = record.cells.get(name, "").strip()
+        if text not in ("", "[]"):
+            return text
+    return ""
+
+
+def _list_answers(record: CsvRecord) -> Iterator[str]:
+    for name in columns.RESPONSES:
+        answer = record.cells.get(name, "").strip()
+        if answer:
+            yield answer

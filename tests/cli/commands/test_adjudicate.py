@@ -97,6 +97,7 @@ def test_json_has_answers_without_names(cli: Cli, disputed: Path) -> None:
         "target": "item",
         "criterion": "correct",
         "majority": False,
+        "golden_status": None,
     }
     assert [each["answer"] for each in answers] == ["A", "B", "C", "D"]
     values = [each["value"] for each in answers]
@@ -108,6 +109,8 @@ def test_json_has_answers_without_names(cli: Cli, disputed: Path) -> None:
         "fault": None,
         "tags": ["city"],
         "note": "Rome will do",
+        "golden_fix": None,
+        "golden_status": None,
     }
     assert {each["source"]: each["value"] for each in automatic} == {
         "official": False,

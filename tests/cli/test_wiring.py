@@ -15,6 +15,7 @@ from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from fcreview.tui.commands import ExportRequest, export_and_summarize
+from fcreview.tui.queue.scope import make_scope
 
 Cli = Callable[..., Any]
 
@@ -41,7 +42,9 @@ def test_blind_annotator_gets_no_report_or_export(two_imported_runs: Path) -> No
             build_report_services(session).format_report(store, (), lambda: False)
         with pytest.raises(StoreError, match="blind"):
             export_and_summarize(
-                store, ExportRequest("jsonl", str(two_imported_runs / "out.jsonl"), View()), None
+                store,
+                ExportRequest("jsonl", str(two_imported_runs / "out.jsonl"), make_scope(View())),
+                None,
             )
     assert not (two_imported_runs / "out.jsonl").exists()
 
@@ -56,15 +59,17 @@ def test_native_export_writes_whole_runs(
     ):
         message = export_and_summarize(
             store,
-            ExportRequest("native", str(out), View("id:nothing")),
+            ExportRequest("native", str(out), make_scope(View("id:nothing"))),
             build_report_services(session),
         )
         assert "(whole runs) in" in message
         with pytest.raises(FcreviewError, match="is not empty"):
             export_and_summarize(
-                store, ExportRequest("native", str(out), View()), build_report_services(session)
+                store,
+                ExportRequest("native", str(out), make_scope(View())),
+                build_report_services(session),
             )
         with pytest.raises(FcreviewError, match="cannot export to the terminal"):
-            export_and_summarize(store, ExportRequest("jsonl", "-", View()), None)
+            export_and_summarize(store, ExportRequest("jsonl", "-", make_scope(View())), None)
     assert [path for path in out.rglob("*") if path.is_file()]
     assert capsys.readouterr() == ("", ""), "the screen would be written over"

@@ -18,6 +18,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.commands import ExportRequest, export_and_summarize
+from fcreview.tui.queue.scope import make_scope
 from tests.commands import environment, run_in_this_process
 
 Cli = Callable[..., Any]
@@ -153,6 +154,10 @@ def test_screens_do_not_replace_protected_files(run: Path, tmp_path: Path) -> No
                 match=r"export failed: (the workspace folder \.fcreview is|imported files are)"
                 r" protected",
             ):
-                export_and_summarize(store, ExportRequest("jsonl", str(place), View()), None)
-        export_and_summarize(store, ExportRequest("jsonl", str(tmp_path / "out"), View()), None)
+                export_and_summarize(
+                    store, ExportRequest("jsonl", str(place), make_scope(View())), None
+                )
+        export_and_summarize(
+            store, ExportRequest("jsonl", str(tmp_path / "out"), make_scope(View())), None
+        )
     assert (tmp_path / "out").read_text() != "old"

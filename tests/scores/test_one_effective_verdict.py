@@ -45,6 +45,8 @@ BENCHMARKS = (
     "inspect",
     "generic",
 )
+MAX_SINGLE_OVERRIDES = 30
+"""Kinds of overrides of a benchmark that are tested one after the other."""
 DRAWS_BY_BENCH_RUN = {
     "acebench": 5,
     "atif": 25,
@@ -310,7 +312,7 @@ def test_single_override_is_the_same_on_all_surfaces(
             else verdict.target.rpartition("/")[2]
         )
         kinds.setdefault((place, verdict.criterion, repr(verdict.value)), verdict)
-    for verdict in list(kinds.values())[:60]:
+    for verdict in list(kinds.values())[:MAX_SINGLE_OVERRIDES]:
         runs.store.reviews.rebuild(runs.make_events([verdict]))
         surfaces.compare()
     runs.store.reviews.rebuild([])

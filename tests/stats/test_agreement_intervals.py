@@ -24,6 +24,7 @@ from fcreview.stats import agreement_intervals
 from fcreview.stats.agreement import compute_agreement
 from fcreview.stats.agreement_coefficients import FloatArray
 from fcreview.stats.agreement_ratings import Rating
+from tests.examples import only_long
 from tests.oracles import binom_pmf, binom_tail, multinomial_pmf, student_quantile
 from tests.stats.agreement_tables import KEY, compute_coefficients, make_label_table, make_ratings
 
@@ -204,7 +205,7 @@ def compute_chances(setting: AnnotatorSetting, tables: Sequence[CrossTable]) -> 
     return np.array([multinomial_pmf(table.counts, n_items, chances) for table in tables])
 
 
-@pytest.mark.parametrize("n_items", [10, pytest.param(20, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("n_items", [10, pytest.param(20, marks=(pytest.mark.sweep, only_long))])
 def test_two_annotators_with_few_items_have_93_percent_coverage_everywhere(n_items: int) -> None:
     """The coverage is computed from all samples that are possible. Samples without an interval do
     not count.

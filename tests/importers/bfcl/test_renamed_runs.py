@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bfcl_renamed import MIN_EQUAL, Totals, compare_runs
+from tests.examples import only_long
 
 pytestmark = [pytest.mark.sweep, pytest.mark.bench]
 
 RUNS = (
     "bfcl_families/v3 NousResearch",  # tags
     "bfcl_families/v3 gemini-2.0",  # native objects
-    "bfcl_families/v3 THUDM",
-    "bfcl_families/v1 command-r-plus",
-    "bfcl_families/v1 deepseek-ai",  # finds few calls
     "bfcl_v1_panel firefunction",  # names with dots
-    "bfcl_v1_panel gpt-4-0613-FC",
+    pytest.param("bfcl_families/v3 THUDM", marks=only_long),
+    pytest.param("bfcl_families/v1 command-r-plus", marks=only_long),
+    pytest.param("bfcl_families/v1 deepseek-ai", marks=only_long),  # finds few calls
+    pytest.param("bfcl_v1_panel gpt-4-0613-FC", marks=only_long),
 )
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
+from tests.examples import only_long
 from tests.importers.evalscope.outputs import copy_subset, write_lines
 
 FieldPath = tuple[Any, ...]
@@ -112,7 +113,7 @@ def list_subsets(samples: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(
     ("seed", "n_mutations"),
-    [(1, N_MUTATIONS), pytest.param(2, N_MUTATIONS_OF_SWEEP, marks=pytest.mark.sweep)],
+    [(1, N_MUTATIONS), pytest.param(2, N_MUTATIONS_OF_SWEEP, marks=(pytest.mark.sweep, only_long))],
 )
 def test_changed_fields_are_read_alike_or_reported(
     samples: Path, tmp_path: Path, seed: int, n_mutations: int

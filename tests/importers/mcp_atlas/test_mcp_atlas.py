@@ -20,6 +20,7 @@ from fcreview.model.metric import Metric, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import COVERAGE, find_scale
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
+from tests.examples import only_long
 from tests.importers.mutations import (
     Mutation,
     Reading,
@@ -473,7 +474,7 @@ def is_loss(mutation: Mutation) -> bool:
     return not is_column and not is_optional
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=(pytest.mark.sweep, only_long))])
 def test_no_mutation_of_a_field_loses_anything_in_silence(folder: Path, count: int) -> None:
     path = folder / "scored" / "scored_maple-8b.csv"
     with path.open(newline="") as file:

@@ -19,6 +19,7 @@ from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
+from tests.examples import only_long
 from tests.importers.mutations import (
     Reading,
     choose_mutations,
@@ -363,7 +364,7 @@ def read_mutated(environment: Path, rows: Sequence[Json]) -> Reading:
     return Reading(sorted(describe_item(item) for item in items), issues)
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=(pytest.mark.sweep, only_long))])
 def test_no_mutation_of_a_field_loses_anything_in_silence(environment: Path, count: int) -> None:
     rows = read_rows(environment / "rollouts.jsonl")
     mutations = choose_mutations(list_mutations(rows, MUTATED_FIELDS, VALID_VALUES), count)

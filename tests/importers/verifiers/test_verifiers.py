@@ -19,6 +19,7 @@ from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import TOTAL_REWARD
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
+from tests.examples import only_long
 from tests.importers.mutations import (
     Mutation,
     Reading,
@@ -358,7 +359,7 @@ def is_loss(mutation: Mutation) -> bool:
     return not is_copy and "properties" not in mutation.path
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(2_000, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("count", [60, pytest.param(2_000, marks=(pytest.mark.sweep, only_long))])
 @pytest.mark.parametrize("form", ["traces", "legacy"])
 def test_no_mutation_of_a_field_loses_anything_in_silence(
     request: pytest.FixtureRequest, form: str, count: int

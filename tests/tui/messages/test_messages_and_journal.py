@@ -53,6 +53,10 @@ ITEMS = 400
 """Number of items of a run that are searched for kinds of lines."""
 QUICK_BENCHMARK = "generic"
 """The benchmark that is tested outside the sweep. It has verdicts of judges and scores."""
+SAME_KINDS_OF_LINES = ("evalscope", "mapping", "mcp_atlas", "nemo_gym", "sessions", "verifiers")
+"""Benchmarks whose items have the kinds of lines of other benchmarks. They are tested in the long
+form.
+"""
 SHARE = 23
 """Every how many combinations one is tested.
 
@@ -246,13 +250,18 @@ async def check(
     assert not found, f"{len(found)}:\n" + "\n".join(found[:20])
 
 
+def list_marks(benchmark: str) -> tuple[pytest.MarkDecorator, ...]:
+    if benchmark == QUICK_BENCHMARK:
+        return ()
+    if benchmark in SAME_KINDS_OF_LINES:
+        return (pytest.mark.sweep, only_long)
+    return (pytest.mark.sweep,)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "benchmark",
-    [
-        pytest.param(each, marks=() if each == QUICK_BENCHMARK else pytest.mark.sweep)
-        for each in BENCHMARKS
-    ],
+    [pytest.param(each, marks=list_marks(each)) for each in BENCHMARKS],
 )
 async def test_screen_and_journal_agree(
     benchmark: str, samples: Path, imports: Imports, tmp_path: Path

@@ -211,7 +211,8 @@ def build_suspect_reason_choices(
         ),
         rows=rows,
         values=[group.items for group in groups],
-        note=f"{n_suspects}, {n_strong:,} strong",
+        # The list covers the chosen runs, whatever the filter of the items is.
+        note=f"all items: {n_suspects}, {n_strong:,} strong",
         empty_message="no suspects",
     )
 

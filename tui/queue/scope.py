@@ -77,3 +77,8 @@ def scope_chip(scope: FigureScope, clear_key: str) -> Line:
     key: Line = ((f" {clear_key}", "key"),) if clear_key else BLANK_LINE
     name = truncate(scope.part, MAX_CHIP_CELLS)
     return ((f"{name} {symbols().remove}", "warn"), *key)
+
+
+def whole_runs_chip(n_runs: int) -> Line:
+    """Return the chip of a screen that always covers whole runs: a dim `all items of 2 runs`."""
+    return make_line(f"all items of {format_count(n_runs, 'run')}", "dim")

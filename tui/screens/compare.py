@@ -379,8 +379,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         rates.set_lines(lines)
         self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
 
+        # The filter of the list does not limit the comparison.
+        separator = f" {symbols().separator} "
         sources = format_verdict_sources(source_a, source_b)
-        title = f"Pass rates {symbols().separator} {sources}"
+        title = separator.join(["Pass rates", "whole runs", sources])
         panel = self.query_one("#rates-panel", Panel)
         panel.set_title(title, summarize_comparison(comparison, cells))
 

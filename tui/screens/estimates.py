@@ -43,7 +43,7 @@ from fcreview.tui.queue.loader import (
     read_own_assignments,
 )
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
-from fcreview.tui.queue.scope import make_scope_of_all_items
+from fcreview.tui.queue.scope import make_scope_of_all_items, whole_runs_chip
 from fcreview.tui.screens.annotators import (
     ask_to_continue_as,
     find_other_with_items_left,
@@ -56,7 +56,7 @@ from fcreview.tui.screens.command_form import (
     open_command_form,
 )
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Line, fit_line, make_line
+from fcreview.tui.text.lines import Line, LineBuilder, fit_line, make_line
 from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.text.tables import lay_out_figure, omit_parts
@@ -141,10 +141,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def on_mount(self) -> None:
         self.app.clear_notifications()
         self.query_one("#sample", TextList).can_focus = False
-        self.query_one(TopLine).show_path(
-            (*self._session.root_breadcrumb, "estimates"),
-            ((sanitize(self._session.annotator), "people"),),
-        )
+        self._draw_top_line()
         self._list.focus()
         self.watch(self._list, "cursor", self._on_cursor_moved, init=False)
         self._load_runs()
@@ -252,9 +249,20 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.set_class(is_small, "-small")
         for panel in self.query(Panel):
             panel.set_flat(is_small)
+        self._draw_top_line()
         self._draw_accuracy(is_small=is_small)
         self._draw_selected_run()
         self._update_form()
+
+    def _draw_top_line(self) -> None:
+        """Draw the path, the items that the figures cover, and the annotator."""
+        right = LineBuilder()
+        if self._is_loaded:
+            right.add_line(whole_runs_chip(len(self._runs)))
+            right.add("  ")
+        right.add(sanitize(self._session.annotator), "people")
+        path = (*self._session.root_breadcrumb, "estimates")
+        self.query_one(TopLine).show_path(path, right.build())
 
     def _draw_accuracy(self, *, is_small: bool) -> None:
         border_cells = 2 if is_small else 6

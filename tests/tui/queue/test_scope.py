@@ -10,6 +10,7 @@ import pytest
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.queue.choices import build_suspect_reason_choices
 from fcreview.tui.queue.scope import make_scope, make_scope_of_all_items, scope_chip
 from fcreview.tui.queue.state import QueueState, describe_resumed_queue
 from fcreview.tui.session import Session
@@ -65,6 +66,35 @@ async def test_clusters_name_the_filter_and_clear_it(make_app: Any, wait_for_scr
         await pilot.press("escape")
         lines = await wait_for_screen(pilot)
         assert "6 of" not in lines[0] and "0 of 6" in lines[0], "the list shows all items too"
+
+
+async def test_estimates_name_the_runs_that_they_cover(make_app: Any, wait_for_screen: Any) -> None:
+    app = make_app(runs={"maple-8b": ROWS, "birch-8b": ROWS}, view=View(where="official:fail"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        await pilot.press("M")
+        assert "all items of 2 runs  alice" in (await wait_for_screen(pilot))[0]
+
+
+async def test_the_comparison_names_its_items_whatever_the_filter_is(
+    make_app: Any, wait_for_screen: Any
+) -> None:
+    app = make_app(runs={"maple-8b": ROWS, "birch-8b": ROWS}, view=View(where="official:fail"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("r")
+        await wait_for_screen(pilot)
+        await pilot.press("j", "equals_sign", "j", "equals_sign")
+        text = "\n".join(await wait_for_screen(pilot))
+        assert "Pass rates · whole runs · official verdicts" in text
+        assert "6 items" in text
+
+
+def test_suspects_by_reason_cover_all_items() -> None:
+    table = build_suspect_reason_choices({})
+    assert table.note == "all items: 0 suspects, 0 strong"
 
 
 async def test_progress_counts_the_items_of_the_list(make_app: Any, wait_for_screen: Any) -> None:

@@ -86,7 +86,7 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         lines = await mark_both_runs(person)
         assert isinstance(person.app.screen, CompareScreen)
         assert lines[0].endswith("A maple   B birch")
-        assert "Pass rates · official verdicts" in lines[1]
+        assert "Pass rates · whole runs · official verdicts" in lines[1]
         heading, whole = (
             lines[find_line(lines, "95 % interval")],
             lines[find_line(lines, "all items")],

@@ -467,10 +467,10 @@ def _parse_part(text: str | None) -> LakePart:
     """Parse the value of --part without --dask. Without the option, the part is the whole."""
     from fcreview.store.lake.writer import LakePart
 
-    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
+    match = re.fullmatch(r"(?P<number>\d{1,6})/(?P<parts>\d{1,6})", text or "1/1")
     if match is not None:
-        number = int(match[1])
-        n_parts = int(match[2])
+        number = int(match["number"])
+        n_parts = int(match["parts"])
         if 1 <= number <= n_parts:
             return LakePart(number, n_parts)
     raise UsageError(f"--part {text} is invalid. Pass K/N with K from 1 to N, such as 1/4")

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 FileKind = Literal["result", "score", "process"]
-_FILE_NAME = re.compile(r"data_((?:normal|special|agent)_[a-z_]+?)_(result|score|process)\.json")
+_FILE_NAME = re.compile(
+    r"data_(?P<category>(?:normal|special|agent)_[a-z_]+?)_(?P<kind>result|score|process)\.json"
+)
 
 HISTORY_KINDS = ("multi_step", "multi_turn")
 """Folders of the dialogue histories of the two agent categories."""
@@ -47,10 +49,10 @@ class FileName(NamedTuple):
 
 def parse_file_name(path: Path) -> FileName:
     match = _FILE_NAME.fullmatch(path.name)
-    if match is None or match[1] not in CATEGORY_ORDER:
+    if match is None or match["category"] not in CATEGORY_ORDER:
         return FileName("", "")
     kinds: dict[str, FileKind] = {"result": "result", "score": "score", "process": "process"}
-    return FileName(match[1], kinds[match[2]])
+    return FileName(match["category"], kinds[match["kind"]])
 
 
 def list_result_files(folder: Path) -> list[Path]:

@@ -47,8 +47,8 @@ MAIN_TRAJECTORY = "trajectory.json"
 _SCHEMA = re.compile(r'"schema_version"\s*:\s*"(?:ATIF|v?1\.\d)')
 _STEP = re.compile(r'"step_id"\s*:')
 _TRIAL_FOLDER = re.compile(r".+__[A-Za-z0-9]{7}")
-_CONTINUATION = re.compile(r"(.+)\.cont-(\d{1,6})")
-_ATTACHMENT = re.compile(r"(.+)\.(?:summarization-.+|cont-\d{1,6})")
+_CONTINUATION = re.compile(r"(?P<continued>.+)\.cont-(?P<number>\d{1,6})")
+_ATTACHMENT = re.compile(r"(?P<whole>.+)\.(?:summarization-.+|cont-\d{1,6})")
 AgentAndModel = tuple[str, str]
 """(agent name, model name). An unknown name is empty."""
 
@@ -328,7 +328,7 @@ def _make_single_trial(path: Path, index: _TrajectoryIndex) -> TrialFiles:
 def _is_attachment(path: Path, trajectories: Container[Path]) -> bool:
     """Whether a trajectory is a part of another one beside it, such as its continuation."""
     match = _ATTACHMENT.fullmatch(path.stem)
-    return match is not None and path.with_name(match[1] + path.suffix) in trajectories
+    return match is not None and path.with_name(match["whole"] + path.suffix) in trajectories
 
 
 def _plan_single_run(single_run: _SingleRun, trials: Sequence[TrialFiles]) -> RunPlan:
@@ -395,8 +395,8 @@ class _TrajectoryIndex:
         for path in files:
             match = _CONTINUATION.fullmatch(path.stem)
             if match:
-                continued = path.with_name(match[1] + path.suffix)
-                numbered[continued][int(match[2])] = path
+                continued = path.with_name(match["continued"] + path.suffix)
+                numbered[continued][int(match["number"])] = path
             for start in _list_dotted_starts(path.stem):
                 longer_names[path.with_name(start)].append(path)
         return cls(numbered, longer_names)

@@ -13,7 +13,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -138,9 +138,8 @@ def _read_result_file(path: Path) -> _ResultFile:
             file.issues.append(_make_invalid_record_issue(path, record))
             continue
         file.stated_ids.append(_read_stated_id(value))
-        file.records.append(record)
-        if is_large:
-            record.value = None
+        # The values of a large file do not fit in memory. They are read again on use.
+        file.records.append(replace(record, value=None) if is_large else record)
 
     n_without_id = file.stated_ids.count(None)
     if n_without_id:

@@ -33,8 +33,8 @@ from fcreview.model.item import Extra, ImportIssue, StateDifference
 from fcreview.model.sanitize import redact_third_party_keys
 from fcreview.model.wording import format_count
 
-_STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
-_TURN = re.compile(r"\bfor turn (\d+)")
+_STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<number>\d+))')
+_TURN = re.compile(r"\bfor turn (?P<turn>\d+)")
 MAX_TURN_DIGITS = 6
 MAX_KEPT_ENTRIES = 4
 """Number of entries of a large file that stay in memory, because one item needs them often."""
@@ -209,6 +209,7 @@ class _ScoreFileReader:
         if item_id is not None:
             item_id = find_scored_item_id(item_id, entry.record, self._results, self._dataset)
         self._add_entry(entry, item_id)
+        # The records of a large file do not fit in memory. They are read again on use.
         if self._is_large:
             entry.loaded_record = None
             entry.reload = self._contents.reload
@@ -360,8 +361,10 @@ def _recover_entry_from_issue(issue: ImportIssue) -> ScoreEntry | None:
     match = _STATED_ID.match(issue.raw or "")
     if match is None or issue.severity != "error" or issue.line is None:
         return None
-    stated: str | int = match[1] if match[1] is not None else int(match[2])
-    return ScoreEntry(stated, line=issue.line, offset=0, length=0, loaded_record={"id": stated})
+    text = match["text"]
+    stated_id = int(match["number"]) if text is None else text
+    record = {"id": stated_id}
+    return ScoreEntry(stated_id, line=issue.line, offset=0, length=0, loaded_record=record)
 
 
 def read_error_type(record: dict[str, Any]) -> str | None:
@@ -436,7 +439,7 @@ def _find_failing_turn(record: dict[str, Any], executed: Any) -> int | None:
     """Return the turn, from 0, at which the checker stopped; None if the entry does not tell."""
     match = _TURN.search(read_rationale(record) or "")
     if match is not None:
-        return int(match[1][:MAX_TURN_DIGITS])
+        return int(match["turn"][:MAX_TURN_DIGITS])
     # For a state mismatch, the message has no turn, but all turns up to it were executed.
     if isinstance(executed, list) and executed and "mismatch" in (read_error_type(record) or ""):
         return len(executed) - 1

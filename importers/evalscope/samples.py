@@ -8,7 +8,7 @@ answer that is no longer there, and is dropped with an issue.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -161,9 +161,8 @@ class _LoadedFile:
         if earlier is not None:
             what = f"sample {index} also occurs in line {earlier.line}. The last line counts"
             self._report(record, what)
-        self.lines[index] = record
-        if not self.keeps_values:
-            record.value = None
+        # The values of a large file do not fit in memory. They are read again on use.
+        self.lines[index] = record if self.keeps_values else replace(record, value=None)
 
     def _report(
         self,

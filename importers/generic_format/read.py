@@ -410,6 +410,7 @@ def _convert_verdict(given: RecordVerdict, item: Item) -> Verdict:
     if verdict.failure is None and verdict.source == "judge" and verdict.value is None:
         verdict.failure = JUDGE_WITHOUT_VALUE
     if verdict.failure is not None:
+        # A value beside a failure is no verdict.
         verdict.value = None
         flag_judge_failure(item)
     return verdict

@@ -217,7 +217,7 @@ _ERROR_TYPES = {
     r"Response (?:does not contain|contains none)": "agentic:answer_not_found",
 }
 """Pattern at the start of the scorer's explanation -> error type."""
-_FAILING_TURN = re.compile(r"Response mismatch at turn (\d{1,4})")
+_FAILING_TURN = re.compile(r"Response mismatch at turn (?P<turn>\d{1,4})")
 _STATE = re.compile(r'^  (\w{1,80}): model="(.*?)", expected="(.*?)"$', re.MULTILINE | re.DOTALL)
 MAX_STATE_DIFFERENCES = 20
 MAX_STATE_TEXT = 200_000
@@ -523,7 +523,7 @@ def _add_failing_turn(item: Item, explanation: str) -> None:
     match = _FAILING_TURN.match(explanation)
     if match is None:
         return
-    turn = int(match[1])
+    turn = int(match["turn"])
     if turn >= item.n_turns:
         return
 

@@ -94,11 +94,19 @@ MAX_LOAD_ERROR_CHARS = 500
 class LoadError(Exception):
     """Raised when DuckDB cannot load the staging files of a run. The message is one line."""
 
+    line: int | None
+    """Line of the invalid item, from 1. None if DuckDB does not name it."""
+
     def __init__(self, error: duckdb.Error) -> None:
         text = " ".join(str(error).split())
-        match = re.search(r", in line (\d+): (.*?)(?: Try setting |$)", text)
-        self.line = int(match[1]) if match else None  # line of the invalid item, from 1
-        super().__init__((match[2] if match else text)[:MAX_LOAD_ERROR_CHARS])
+        self.line = None
+        reason = text
+        # DuckDB names the line before the reason, and then settings that users of fcreview lack.
+        match = re.search(r", in line (?P<line>\d+): (?P<reason>.*?)(?: Try setting |$)", text)
+        if match is not None:
+            self.line = int(match["line"])
+            reason = match["reason"]
+        super().__init__(reason[:MAX_LOAD_ERROR_CHARS])
 
 
 class StoreBuilder:

@@ -50,7 +50,10 @@ def load_authentication_key(*, create: bool = False) -> bytes | None:
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         path = state / "fcreview" / "key"
-        return _read_key(path) or (_create_key_file(path) if create else None)
+        key = _read_key(path)
+        if key is None and create:
+            return _create_key_file(path)
+        return key
     except (OSError, RuntimeError):  # RuntimeError: the user has no home folder
         return None
 

@@ -325,16 +325,26 @@ class ReviewTables:
         )
 
     def _build_event_rows(self, event: Event) -> Iterator[review_sql.EventRow]:
+        """Yield a row for each item to which an event belongs.
+
+        An event belongs to the items with the answers that were reviewed or, if all answers have
+        changed since, to all items with its key, on which it is stale. If no item with its key is
+        imported, it has one row without an item.
+        """
         line = orjson.dumps(event, default=tuple).decode()
         references = self.items.find_loaded_items(event.key)
+        if not references:
+            yield None, False, line
+            return
+
         current = [
-            each.item
-            for each in references
-            if not is_stale(event, each.prediction_hash, each.golden_hash)
+            reference
+            for reference in references
+            if not is_stale(event, reference.prediction_hash, reference.golden_hash)
         ]
-        items: list[int | None] = [*(current or [each.item for each in references])]
-        for item in items or [None]:
-            yield item, bool(references) and not current, line
+        is_stale_everywhere = not current
+        for reference in references if is_stale_everywhere else current:
+            yield reference.item, is_stale_everywhere, line
 
     def _build_decision_rows(self, key: ItemKey) -> Iterator[dict[str, Any]]:
         for item, *hashes in self.items.find_loaded_items(key):

@@ -636,6 +636,9 @@ REASON_LINES = 2
 
 
 MIN_COUNT_CELLS = 3
+REASON_GAP = "  "
+"""Blanks between the count, the bar and the sentence of a failure reason."""
+REASON_GAP_CELLS = len(REASON_GAP)
 
 
 def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Line]:
@@ -644,17 +647,21 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
     """
     largest = max((group.count for group in groups), default=1)
     count_cells = max(display_width(f"{largest:,}"), MIN_COUNT_CELLS)
-    room = width - count_cells - 2
+    room = width - count_cells - REASON_GAP_CELLS
     shown = groups[:MAX_REASONS]
     bar_cells = _choose_reason_bar_width(shown, room)
+    sentence_cells = room - bar_cells - REASON_GAP_CELLS
 
     lines: list[Line] = []
     for group in shown:
-        count: StyledText = (f"{group.count:>{count_cells},}  ", "strong")
-        bar = share_bar(group.count / largest, bar_cells, "fail")
-        sentence = truncate(_name_failure_reason(group), room - bar_cells - 2)
-        lines.append((count, *bar, ("  ", ""), (sentence, "")))
-        indent: StyledText = (" " * (count_cells + 2), "")
+        first_line = LineBuilder()
+        first_line.add(f"{group.count:>{count_cells},}{REASON_GAP}", "strong")
+        first_line.add_line(share_bar(group.count / largest, bar_cells, "fail"))
+        first_line.add(REASON_GAP)
+        first_line.add(truncate(_name_failure_reason(group), sentence_cells))
+        lines.append(first_line.build())
+        # The second line begins below the bar.
+        indent: StyledText = (" " * (count_cells + REASON_GAP_CELLS), "")
         lines.append((indent, *_failure_example_line(group, room)))
     return lines
 
@@ -685,7 +692,8 @@ def _choose_reason_bar_width(groups: Sequence[ClusterGroup], room: int) -> int:
     """Return the width of the bars. They are narrow beside long sentences."""
     longest = max((display_width(_describe_group(group)) for group in groups), default=0)
     min_cells, max_cells = REASON_BAR_CELLS
-    return max(min_cells, min(max_cells, room - 2 - longest))
+    free_cells = room - REASON_GAP_CELLS - longest
+    return max(min_cells, min(max_cells, free_cells))
 
 
 def _find_example_line(group: ClusterGroup) -> Line:

@@ -39,7 +39,7 @@ from fcreview.tui.text.run_names import use_own_separator
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 EQUAL_CALLS = "calls are equal"
-CALLED_FUNCTION = re.compile(r"(.+) called \(golden (.+)\)")
+CALLED_FUNCTION = re.compile(r"(?P<predicted>.+) called \(golden (?P<golden>.+)\)")
 DIFFERENCE_TEXTS = (
     re.compile(r"(?P<predicted>\S+) called \(golden (?P<golden>.+)\)"),
     re.compile(r"(?P<predicted>a call that cannot be decoded) \(golden (?P<golden>.+)\)"),
@@ -118,7 +118,7 @@ def _find_value_pair(row: QueueRow, text: str) -> _ValuePair | None:
         return _ValuePair.sanitize("", golden="no call", predicted=function)
     match = CALLED_FUNCTION.fullmatch(text)
     if match:
-        return _ValuePair.sanitize("function", golden=match[2], predicted=match[1])
+        return _ValuePair.sanitize("function", golden=match["golden"], predicted=match["predicted"])
     return None
 
 

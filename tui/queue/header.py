@@ -125,7 +125,7 @@ def _sum_counts(counts: Iterable[tuple[int, int]]) -> PassCounts:
     return PassCounts(n_passing, n_with_verdict)
 
 
-ERROR_TERM = re.compile(r'error:"?([^\s"]+)"?')
+ERROR_TERM = re.compile(r'error:"?(?P<error_type>[^\s"]+)"?')
 UNREVIEWED_TERMS = ("-reviewed", "you:none", "you:unknown")
 
 
@@ -188,7 +188,7 @@ def _describe_filter(filter_text: str) -> str:
         return f"incidents: {format_incident_kind(rest.removeprefix(INCIDENT_PREFIX))}"
 
     error_term = ERROR_TERM.fullmatch(rest)
-    meaning = describe_error_type(error_term[1]) if error_term else ""
+    meaning = describe_error_type(error_term["error_type"]) if error_term else ""
     return f"failures: {meaning or rest}"
 
 

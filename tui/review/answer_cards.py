@@ -305,9 +305,16 @@ def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
         lines.append(BLANK_LINE)
     rows, has_more = wrap_first_rows(answer.note, cells, MAX_NOTE_ROWS)
     if has_more:
-        rows[-1] = f"{rows[-1].rstrip()[: cells - 2]} {symbols().ellipsis}"
+        rows[-1] = _add_ellipsis(rows[-1], cells)
     lines += [make_line(row.rstrip(), "note") for row in rows]
     return lines
+
+
+def _add_ellipsis(row: str, cells: int) -> str:
+    """Return the last row of a text that goes on, with an ellipsis after a blank."""
+    ellipsis = f" {symbols().ellipsis}"
+    room = cells - len(ellipsis)
+    return row.rstrip()[:room] + ellipsis
 
 
 MAX_FIX_ROWS = 4
@@ -322,7 +329,7 @@ def _golden_fix_lines(answer: Opinion, cells: int) -> list[Line]:
     text = to_json_text(_unwrap_single_field(answer.golden_fix))
     rows, has_more = wrap_first_rows(text, cells, MAX_FIX_ROWS)
     if has_more:
-        rows[-1] = f"{rows[-1].rstrip()[: cells - 2]} {symbols().ellipsis}"
+        rows[-1] = _add_ellipsis(rows[-1], cells)
     return lines + [make_line(row.rstrip(), "golden") for row in rows]
 
 

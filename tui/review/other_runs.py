@@ -76,6 +76,7 @@ def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: 
 
 
 BORDER_ROWS = 2
+NAME_GAP_CELLS = 2
 
 
 def _other_run_line(row: QueueRow, name_cells: int, cells: int) -> Line:
@@ -84,7 +85,7 @@ def _other_run_line(row: QueueRow, name_cells: int, cells: int) -> Line:
     name = truncate_middle(format_run_name(row), name_cells)
     line = LineBuilder()
     line.add(f"{symbols().verdict_symbol(verdict)} ", get_verdict_style(verdict))
-    line.add_padded(name, name_cells + 2)
+    line.add_padded(name, name_cells + NAME_GAP_CELLS)
     difference = difference_line(row)
     if difference:
         line.add_line(difference)

@@ -255,6 +255,13 @@ class FlipScreen(GuardedScreen[None]):
         self._text_list.action_move_page(by)
 
 
+CELLS_BESIDE_NAMES = 40
+"""Part of the top line, in cells, that the names of the two runs leave free."""
+MIN_NAME_CELLS = 8
+ROWS_BESIDE_LISTS = 9
+"""Rows of the screen that neither the pass rates nor the flips use."""
+
+
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     """Screen with the pass rates of two runs by category, and with the flips.
 
@@ -355,7 +362,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     def _run_names_line(self) -> Line:
         run_a, run_b = self._runs
-        name_cells = max((self.size.width - 40) // 2, 8)
+        name_cells = max((self.size.width - CELLS_BESIDE_NAMES) // 2, MIN_NAME_CELLS)
         line = LineBuilder()
         line.add("A ", "key")
         line.add(truncate_middle(format_run_name(run_a), name_cells))
@@ -375,7 +382,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
         rates = self.query_one("#rates", TextList)
         # The lower half of the screen is for the flips.
-        rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
+        max_rows = (self.size.height - ROWS_BESIDE_LISTS) // 2
+        rates.styles.height = max(min(len(lines), max_rows), 1)
         rates.set_lines(lines)
         self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
 

@@ -63,6 +63,7 @@ from fcreview.tui.text.lines import (
     format_json,
     justify_line,
     key_hints_line,
+    line_width,
     make_line,
     rule_line,
 )
@@ -493,10 +494,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         text_bar = self.query_one("#golden-text-title", LineBar)
         text_bar.show(rule_line(text_title, text_bar.size.width))
         self.query_one("#golden-message", LineBar).show(self._message)
-        mode: Line = ((" text " if self._is_editing else " keys ", "head"),)
-        self.query_one("#golden-keys", LineBar).show(
-            (*mode, *key_hints_line(list_key_hints(self), cells - 6, 1))
-        )
+        mode = make_line(" text " if self._is_editing else " keys ", "head")
+        hints = key_hints_line(list_key_hints(self), cells - line_width(mode), 1)
+        self.query_one("#golden-keys", LineBar).show((*mode, *hints))
 
     def on_descendant_focus(self) -> None:
         self.call_after_refresh(self._draw_bars)

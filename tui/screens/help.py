@@ -32,6 +32,10 @@ GROUP_TITLES = {"list": "movement", "app": "everywhere"}
 """Titles of the groups of actions whose title differs from the group name."""
 
 
+HELP_MARGIN = 6
+"""Blanks, in cells, before the keys, before the descriptions and at the right border."""
+
+
 class HelpRow(NamedTuple):
     label: str
     """Keys, symbol or filter key."""
@@ -89,13 +93,17 @@ def build_help_lines(
 
 
 def _section_lines(title: str, rows: Sequence[HelpRow], width: int) -> list[Line]:
-    key_cells = max(display_width(row.label) for row in rows)
+    """Return the lines of a section, with the keys in a column beside their descriptions."""
+    label_cells = max(display_width(row.label) for row in rows)
+    text_cells = width - label_cells - HELP_MARGIN
     lines: list[Line] = [((f" {title}", "head"),)]
-    for key, style, text in rows:
-        for at, part in enumerate(wrap_sanitized(text, width - key_cells - 6)):
-            lines.append(
-                (("  " + pad(key if at == 0 else "", key_cells), style), ("  " + part, ""))
-            )
+    for row in rows:
+        # Only the first line of a description has the key.
+        label = row.label
+        for text in wrap_sanitized(row.text, text_cells):
+            padded_label = f"  {pad(label, label_cells)}"
+            lines.append(((padded_label, row.style), (f"  {text}", "")))
+            label = ""
     return [*lines, ()]
 
 

@@ -361,6 +361,8 @@ MIN_BORDERED_SIZE = Size(100, 30)
 """Minimum screen size, in columns and rows, for borders around all panels."""
 FLAT_MARGIN = 6
 """Number of cells in the title line of a flat panel that neither title nor facts use."""
+MIN_RULE_CELLS = 3
+"""Length of the shortest rule between title and facts of a flat panel."""
 
 
 def is_small_screen(screen: Size) -> bool:
@@ -450,7 +452,7 @@ class Panel(Vertical):
             return Content(f" {self._title} ")
 
         free_cells = self.outer_size.width - FLAT_MARGIN - display_width(self._title)
-        facts = truncate(self._facts, max(free_cells - 3, 1))
+        facts = truncate(self._facts, max(free_cells - MIN_RULE_CELLS, 1))
         filler = symbols().rule * max(free_cells - display_width(facts), 1)
         # The title is bold, and the facts beside it are not.
         dim = Style.from_rich_style(get_style("dim") + RichStyle(bold=False))

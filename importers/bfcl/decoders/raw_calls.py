@@ -29,6 +29,8 @@ MARKER = re.compile(
 )
 """Tags that models write around calls."""
 FENCE = re.compile(r"```[\w.+-]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_QUOTED_CALL = re.compile(r"""\[\s*(?P<quote>['"])(?P<name>[\w.]+)(?:(?P=quote)\s*,\s*\{|\()""")
+"""Matches the beginning of a list with a name in quotes, followed by `(` or by an object."""
 NAME_FIELDS = ("name", "function", "tool_name", "function_name", "tool")
 ARGUMENT_FIELDS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
 CALL_LINE = re.compile(r"\s*[-*>\d.)\s]*\[?\s*[A-Za-z_][\w.]*\(.*\)\s*[\],;.]*\s*")
@@ -115,9 +117,12 @@ def _is_call_text(piece: str, names: Collection[str]) -> bool:
 
 
 def _is_list_of_quoted_calls(piece: str, names: Collection[str]) -> bool:
-    """Whether text is a list such as `["f(a=1)"]` or `['f', {"a": 1}]`."""
-    found = re.match(r"""\[\s*(['"])([\w.]+)(?:\1\s*,\s*\{|\()""", piece)
-    return found is not None and (not names or found[2] in names)
+    """Whether text is a list such as `["f(a=1)"]` or `['f', {"a": 1}]`.
+
+    `names` are the available functions. Without them, any name counts.
+    """
+    match = _QUOTED_CALL.match(piece)
+    return match is not None and (not names or match["name"] in names)
 
 
 def _is_call_json(value: Any, names: Collection[str]) -> bool:
@@ -158,8 +163,9 @@ def _is_json_with_damage(piece: str, names: Collection[str]) -> bool:
     end.
     """
     for field in NAME_FIELDS:
-        for found in re.finditer(rf"""['"]{field}['"]\s*:\s*['"]([\w.:/-]{{1,200}})['"]""", piece):
-            if found[1] in names:
+        quoted_name = rf"""['"]{field}['"]\s*:\s*['"](?P<name>[\w.:/-]{{1,200}})['"]"""
+        for match in re.finditer(quoted_name, piece):
+            if match["name"] in names:
                 return True
     return False
 

@@ -25,6 +25,7 @@ from fcreview.tui.queue.columns import (
     shorten_run_names,
 )
 from fcreview.tui.queue.header import QueueCursor
+from fcreview.tui.queue.state import ReviewProgress
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.lines import (
     TextColumn,
@@ -488,7 +489,7 @@ def test_rates_have_a_denominator_if_incomplete():
 @pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
 def test_top_line_fits_and_keeps_the_review_count(cells, runs):
     progress = header.top_progress_line(
-        "annotator-with-a-long-name", (3, 4), cells, n_reviewed_by_anyone=9
+        "annotator-with-a-long-name", ReviewProgress(3, 4), cells, n_reviewed_by_anyone=9
     )
     path = ("result/", *header.list_queue_breadcrumbs(runs, View(), "", ""))
     line = top_line(path, progress, cells)
@@ -524,12 +525,12 @@ def test_facts_name_languages_after_the_benchmark():
 
 def test_top_line_counts_others_if_they_reviewed_more():
     assert "by anyone" not in plain_text(
-        header.top_progress_line("alice", (1, 4), 120, n_reviewed_by_anyone=1)
+        header.top_progress_line("alice", ReviewProgress(1, 4), 120, n_reviewed_by_anyone=1)
     )
     assert plain_text(
-        header.top_progress_line("alice", (0, 4), 120, n_reviewed_by_anyone=3)
+        header.top_progress_line("alice", ReviewProgress(0, 4), 120, n_reviewed_by_anyone=3)
     ).endswith("0 of 4 reviewed (3 by anyone)   alice")
-    assert plain_text(header.top_progress_line("alice", (0, 4), 120)).endswith(
+    assert plain_text(header.top_progress_line("alice", ReviewProgress(0, 4), 120)).endswith(
         "0 of 4 reviewed   alice"
     )
 

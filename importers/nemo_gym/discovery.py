@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from fcreview.importers.common.jsonl import (
     MAX_LINE_BYTES,
     JsonRecord,
@@ -26,7 +28,6 @@ from fcreview.importers.nemo_gym.rollouts import (
     JsonObject,
     RunFiles,
     get_agent_name,
-    is_failure,
     is_input,
     is_rollout,
 )
@@ -48,7 +49,8 @@ SUMMARY_ENDINGS = (
 MAX_DATASETS = 20
 """Number of input files beside rollouts that are searched for golden answers."""
 CHUNK_BYTES = 1 << 20
-_AGENT = re.compile(rb'"agent_ref"\s*:\s*\{[^{}]{0,400}\}')
+_AGENT = re.compile(rb'"agent_ref"\s{0,20}:\s{0,20}\{(?:[^{}]{0,400}[{}]|[^{}]{401})')
+"""Matches an object up to its first brace, or its first 401 characters."""
 _AGENT_OVERLAP_BYTES = 500
 
 
@@ -57,7 +59,7 @@ class _FoundFiles:
     """Files of NeMo Gym by what their first record is, in the order in which they were found."""
 
     rollouts: dict[Path, JsonObject] = field(default_factory=dict)
-    failures: dict[Path, JsonObject] = field(default_factory=dict)
+    """First record of each file with rollouts or failed attempts."""
     inputs: list[Path] = field(default_factory=list)
 
 
@@ -69,23 +71,28 @@ def find_runs(
     found_files = _sort_files(files)
     named_inputs = list(_find_named_inputs(dataset_folders))
     runs = DiscoveredRuns()
-    if not found_files.rollouts and not found_files.failures:
+    if not found_files.rollouts:
         return runs
 
     known_files = set(files)
     for path, first_rollout in found_files.rollouts.items():
+        if _is_beside_rollouts(path, found_files):
+            continue
         own_files = _find_files_of_run(path, found_files, known_files, named_inputs)
-        for agent, first_of_agent in _find_first_rollouts(path, first_rollout).items():
+        for agent, first_of_agent in _find_first_rollouts(own_files, first_rollout).items():
             plan = _make_plan(path, first_of_agent, replace(own_files, agent=agent))
             runs.plans.append(plan)
             runs.claimed.update(plan.files)
         runs.claimed.update(_find_summaries(path, known_files))
-
-    for path, first_failure in found_files.failures.items():
-        if path not in runs.claimed:
-            runs.plans.append(_make_plan(path, first_failure, RunFiles(None, failures=path)))
-            runs.claimed.add(path)
     return runs
+
+
+def _is_beside_rollouts(path: Path, found: _FoundFiles) -> bool:
+    """Whether a file contains the failed attempts of another file: `NAME_failures.jsonl`."""
+    if not path.stem.endswith(FAILURES):
+        return False
+    main_name = path.stem.removesuffix(FAILURES) + path.suffix
+    return path.with_name(main_name) in found.rollouts
 
 
 def _sort_files(files: Sequence[Path]) -> _FoundFiles:
@@ -94,9 +101,7 @@ def _sort_files(files: Sequence[Path]) -> _FoundFiles:
         if path.suffix not in SUFFIXES:
             continue
         record = _read_first_record(path)
-        if is_failure(record):
-            found.failures[path] = record
-        elif is_rollout(record):
+        if is_rollout(record):
             found.rollouts[path] = record
         elif is_input(record):
             found.inputs.append(path)
@@ -148,20 +153,35 @@ def _find_summaries(path: Path, known_files: set[Path]) -> list[Path]:
     return [name for name in names if name in known_files]
 
 
-def _find_first_rollouts(path: Path, first: JsonObject) -> dict[str | None, JsonObject]:
-    """Return the first rollout of each agent. The key is None if the file has only one agent."""
-    if len(_scan_agents(path)) <= 1:
+def _find_first_rollouts(files: RunFiles, first: JsonObject) -> dict[str | None, JsonObject]:
+    """Return the first rollout of each agent. The key is None if the files have only one agent."""
+    agent_texts: set[bytes] = set()
+    for path in files.list_rollout_files():
+        agent_texts |= _scan_agents(path)
+    if len(agent_texts) <= 1 and all(_is_whole_object(text) for text in agent_texts):
         return {None: first}
+
     by_agent: dict[str | None, JsonObject] = {}
-    for record in read_records(path):
-        if isinstance(record, JsonRecord) and isinstance(record.value, dict):
-            by_agent.setdefault(get_agent_name(record.value), record.value)
+    for path in files.list_rollout_files():
+        for record in read_records(path):
+            if isinstance(record, JsonRecord) and isinstance(record.value, dict):
+                by_agent.setdefault(get_agent_name(record.value), record.value)
     return by_agent if len(by_agent) > 1 else {None: first}
+
+
+def _is_whole_object(agent_text: bytes) -> bool:
+    """Whether a text of `_scan_agents` is a whole JSON object, and not only its beginning."""
+    _, _, value = agent_text.partition(b":")
+    try:
+        return isinstance(orjson.loads(value), dict)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _scan_agents(path: Path) -> set[bytes]:
     """Return the distinct texts of the field `agent_ref`, without a JSON parser, which would take
-    much longer. Fields of other objects may be among them.
+    much longer. Fields of other objects may be among them. Of a long object or one that contains
+    other objects, the text is only the beginning.
     """
     texts: set[bytes] = set()
     rest = b""
@@ -189,7 +209,7 @@ def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPla
         results=[path],
         scores=[files.aggregate] if files.aggregate else [],
         data=[*data, *files.datasets],
-        logs=[files.failures] if files.failures and files.failures != path else [],
+        logs=[files.failures] if files.failures else [],
         confidence=0.95,
         reason=f"the records have responses_create_params and {RESPONSE}",
         importer_data=files,

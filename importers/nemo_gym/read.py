@@ -29,6 +29,7 @@ from fcreview.importers.common.rewards import (
     choose_pass_rule,
     read_reward,
 )
+from fcreview.importers.common.run_models import report_several_models
 from fcreview.importers.dialects.context import quote_calls
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
 from fcreview.importers.dialects.read import read_conversation
@@ -58,6 +59,7 @@ from fcreview.importers.nemo_gym.rollouts import (
     get_agent_name,
     get_rollout_index,
     get_task_index,
+    is_failure,
     is_rollout,
     read_rollouts,
 )
@@ -151,25 +153,32 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
     if survey.rewards:
         yield rule.make_fact()
     yield from context.inputs.issues
+    yield from report_several_models(files.rollouts, survey.models)
 
-    if files.rollouts is not None:
-        yield from _read_main_file(files.rollouts, files.agent, context)
-    if files.failures is not None:
-        yield from _read_failures(files.failures, files.agent, context)
+    failures = _Failures()
+    for path in files.list_rollout_files():
+        yield from _read_finished_rollouts(path, files.agent, context, failures)
+    yield from _read_failures(failures, context)
     yield from _report_unjoined_rollouts(files, context)
     yield from _report_not_run(context)
     yield from _compare_official_metrics(plan, files, context)
 
 
-def _read_main_file(
-    path: Path, agent: str | None, context: _RunContext
+def _read_finished_rollouts(
+    path: Path, agent: str | None, context: _RunContext, failures: _Failures
 ) -> Iterator[Item | ImportIssue]:
+    """Yield the finished rollouts of a file, and add its failed attempts to `failures`."""
+    is_empty = True
     for record in read_rollouts(path, agent):
+        is_empty = False
         if isinstance(record, ImportIssue):
             yield record
             continue
         if not is_rollout(record.value):
             yield _make_not_a_rollout_issue(path, record)
+            continue
+        if is_failure(record.value):
+            failures.add_attempt(record, path)
             continue
         name = context.namer.name(record)
         context.finished.add((get_task_index(record.value), get_rollout_index(record.value)))
@@ -182,6 +191,8 @@ def _read_main_file(
         fill_safely(item, partial(_add_reward, item, record.value, context.rule))
         fill_safely(item, partial(incidents.apply_rollout_incident, item, record.value))
         yield item
+    if is_empty and agent is None:
+        yield ImportIssue(str(path), None, what="the file contains no records")
 
 
 def _make_not_a_rollout_issue(path: Path, record: JsonRecord) -> ImportIssue:
@@ -480,6 +491,7 @@ def _find_text(rollout: Mapping[str, Any], names: tuple[str, ...]) -> str | None
 class _FailedRollout:
     """Attempts of a rollout, of which only the place of the last one is kept in memory."""
 
+    path: Path
     last: JsonRecord
     """Place of the last attempt, without its value."""
     names: list[str] = field(default_factory=list)
@@ -487,60 +499,39 @@ class _FailedRollout:
 
 @dataclass(slots=True)
 class _Failures:
-    """Failed rollouts in the order of their first attempts, and the issues of their file."""
+    """Failed rollouts in the order of their first attempts."""
 
-    rollouts: dict[RolloutKey | int, _FailedRollout] = field(default_factory=dict)
-    """The key of an attempt without indexes is its line."""
-    issues: list[ImportIssue] = field(default_factory=list)
+    rollouts: dict[RolloutKey | tuple[Path, int | None], _FailedRollout] = field(
+        default_factory=dict
+    )
+    """The key of an attempt without indexes is its file and line."""
 
-    def add_attempt(self, record: JsonRecord, key: RolloutKey) -> None:
+    def add_attempt(self, record: JsonRecord, path: Path) -> None:
         """Add an attempt to its rollout."""
         place = replace(record, value=None)
+        key = (get_task_index(record.value), get_rollout_index(record.value))
         # Without indexes, it is unknown which attempts are of one rollout.
-        rollout_key = record.line if None in key else key
-        rollout = self.rollouts.setdefault(rollout_key, _FailedRollout(place))
+        rollout_key = (path, record.line) if None in key else key
+        rollout = self.rollouts.setdefault(rollout_key, _FailedRollout(path, place))
+        rollout.path = path
         rollout.last = place
         rollout.names.append(_name_failure(record.value))
 
 
-def _read_failures(
-    path: Path, agent: str | None, context: _RunContext
-) -> Iterator[Item | ImportIssue]:
-    """Yield an item for each rollout that is not in the main file: its last failed attempt."""
-    failures = _group_attempts(path, agent, context)
-    yield from failures.issues
-    for rollout in failures.rollouts.values():
-        value = as_object(reread_value(path, rollout.last))
+def _read_failures(failures: _Failures, context: _RunContext) -> Iterator[Item]:
+    """Yield an item for each rollout that never finished: its last failed attempt."""
+    for key, rollout in failures.rollouts.items():
+        if key in context.finished:
+            continue
+        value = as_object(reread_value(rollout.path, rollout.last))
         record = replace(rollout.last, value=value)
-        item = _make_item(record, context.namer.name(record), path, context)
+        item = _make_item(record, context.namer.name(record), rollout.path, context)
         *earlier_names, last_name = rollout.names
         item.extra.metadata[FAILED_KEY] = last_name
         if earlier_names:
             item.extra.metadata[EARLIER_KEY] = earlier_names
         fill_safely(item, partial(incidents.apply_failure, item, value))
         yield item
-
-
-def _group_attempts(path: Path, agent: str | None, context: _RunContext) -> _Failures:
-    """Return the rollouts of a file of failures that are not in the main file."""
-    failures = _Failures()
-    is_empty = True
-    for record in read_rollouts(path, agent):
-        is_empty = False
-        if isinstance(record, ImportIssue):
-            failures.issues.append(record)
-            continue
-        if not isinstance(record.value.get(REQUEST), dict):
-            failures.issues.append(_make_not_a_rollout_issue(path, record))
-            continue
-        key = (get_task_index(record.value), get_rollout_index(record.value))
-        if key not in context.finished:
-            failures.add_attempt(record, key)
-
-    if is_empty and agent is None:
-        what = "the file contains no records"
-        failures.issues.append(ImportIssue(str(path), None, what=what))
-    return failures
 
 
 def _name_failure(failure: JsonObject) -> str:
@@ -561,8 +552,7 @@ def _report_unjoined_rollouts(files: RunFiles, context: _RunContext) -> Iterator
         f"{context.n_without_input:,} rollouts belong to no input of {names}: no input has the"
         " same task index or the same messages. They have no golden answer"
     )
-    file = files.rollouts or files.failures
-    yield ImportIssue(str(file), None, what=what)
+    yield ImportIssue(str(files.rollouts), None, what=what)
 
 
 def _report_not_run(context: _RunContext) -> Iterator[RunFact | MissingItem]:

@@ -34,9 +34,10 @@ KEY_LENGTH = 12
 class RunFiles:
     """Files of the rollouts of one agent. This is the plan's `importer_data`."""
 
-    rollouts: Path | None
-    """None if all rollouts failed."""
+    rollouts: Path
+    """Rollouts, with or without failed attempts. It may be a file of failed attempts only."""
     failures: Path | None = None
+    """File of failed attempts beside the rollouts."""
     materialized_inputs: Path | None = None
     """Inputs that were to be run, each repeated for every rollout."""
     datasets: tuple[Path, ...] = ()
@@ -45,22 +46,34 @@ class RunFiles:
     agent: str | None = None
     """Agent whose rollouts are read; None if all rollouts of the file are of one agent."""
 
+    def list_rollout_files(self) -> list[Path]:
+        """Return the files that contain rollouts or failed attempts."""
+        return [self.rollouts, self.failures] if self.failures else [self.rollouts]
+
 
 def is_input(record: Any) -> bool:
     """Whether a JSON value is an input: what a model is asked, without a response."""
     fields = as_object(record)
-    return isinstance(fields.get(REQUEST), dict) and RESPONSE not in fields and REWARD not in fields
+    if not isinstance(fields.get(REQUEST), dict):
+        return False
+    return not fields.keys() & {RESPONSE, REWARD, FAILURE_CLASS}
 
 
 def is_rollout(record: Any) -> bool:
+    """Whether a JSON value is a rollout. The response of a request that failed may be null, and a
+    failed attempt may have none.
+    """
     fields = as_object(record)
     if not isinstance(fields.get(REQUEST), dict):
         return False
-    return isinstance(fields.get(RESPONSE), dict) or (RESPONSE in fields and REWARD in fields)
+    return RESPONSE in fields or is_failure(fields)
 
 
 def is_failure(record: Any) -> bool:
-    return is_rollout(record) and FAILURE_CLASS in as_object(record)
+    """Whether a row is a failed attempt. This depends on the row, not on its file, because files
+    are often joined.
+    """
+    return as_object(record).get(FAILURE_CLASS) not in (None, "")
 
 
 def get_agent_name(rollout: JsonObject) -> str:

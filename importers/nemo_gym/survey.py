@@ -10,13 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.jsonl import JsonRecord
+from fcreview.importers.common.records import as_object
 from fcreview.importers.common.rewards import format_threshold, read_reward
+from fcreview.importers.common.run_models import RunModels
 from fcreview.importers.nemo_gym.rollouts import (
+    RESPONSE,
     REWARD,
     RunFiles,
     compute_question_key,
     get_rollout_index,
     get_task_index,
+    is_failure,
     is_rollout,
     read_rollouts,
 )
@@ -35,6 +39,7 @@ class Survey:
     task_indexes: set[int] = field(default_factory=set)
     rollout_keys: set[tuple[int, int]] = field(default_factory=set)
     """Task and rollout index of each rollout that has both."""
+    models: RunModels = field(default_factory=RunModels)
 
     @property
     def has_only_verdicts(self) -> bool:
@@ -47,6 +52,7 @@ class Survey:
 
     def add_rollout(self, rollout: dict[str, Any]) -> None:
         self.question_keys.add(compute_question_key(rollout))
+        self.models.add(as_object(rollout.get(RESPONSE)).get("model"))
         task = get_task_index(rollout)
         trial = get_rollout_index(rollout)
         if task is not None:
@@ -64,18 +70,14 @@ class Survey:
 def survey_rollouts(files: RunFiles) -> Survey:
     """Survey the rollouts and the failed attempts. Rewards of failed attempts do not count."""
     survey = Survey()
-    if files.rollouts is not None:
-        for record in read_rollouts(files.rollouts, files.agent):
+    for path in files.list_rollout_files():
+        for record in read_rollouts(path, files.agent):
             if not isinstance(record, JsonRecord) or not is_rollout(record.value):
                 continue
             survey.add_rollout(record.value)
             reward = read_reward(record.value.get(REWARD))
-            if reward is not None:
+            if reward is not None and not is_failure(record.value):
                 survey.add_reward(reward)
-    if files.failures is not None:
-        for record in read_rollouts(files.failures, files.agent):
-            if isinstance(record, JsonRecord):
-                survey.add_rollout(record.value)
     return survey
 
 

@@ -29,6 +29,7 @@ from fcreview.importers.nemo_gym.rollouts import (
     JsonObject,
     RolloutNamer,
     RunFiles,
+    is_failure,
     is_rollout,
     read_rollouts,
 )
@@ -57,7 +58,7 @@ def rewrite_scores(
         return key in (ITEM_REWARD, ITEM_CORRECT) and _has_reward(item)
 
     yield from find_unrepresentable_reviews(items, is_representable)
-    if files.rollouts is None or is_shared:
+    if is_shared:
         return
 
     raw = read_file(files.rollouts)
@@ -70,20 +71,19 @@ def rewrite_scores(
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
     files: RunFiles = plan.importer_data
-    if files.rollouts is None:
-        return []
     paths = [files.rollouts.with_name(files.rollouts.stem + end) for end in SUMMARY_ENDINGS]
     return [path for path in paths if path.is_file()]
 
 
 def _find_lines(files: RunFiles) -> dict[str, int]:
-    """Return the line of each item, by the names that the import gives."""
-    if files.rollouts is None:
-        return {}
+    """Return the line of each finished rollout, by the names that the import gives."""
     namer = RolloutNamer()
     lines: dict[str, int] = {}
     for record in read_rollouts(files.rollouts, files.agent):
-        if isinstance(record, JsonRecord) and is_rollout(record.value):
+        if not isinstance(record, JsonRecord) or not is_rollout(record.value):
+            continue
+        # The reward of a failed attempt is no verdict. The import names failed attempts last.
+        if not is_failure(record.value):
             lines[namer.name(record).item_id] = record.line
     return lines
 

@@ -101,7 +101,7 @@ def _plan_legacy(path: Path, first: JsonObject, known_files: set[Path]) -> RunPl
     run.settings = _read_settings(config)
     run.name_parts = [path.parent.name, path.parent.parent.name]
     files = RunFiles(path, is_legacy=True, config=config_path)
-    return _make_plan(run, files, "the records have example_id, prompt and completion")
+    return _make_plan(run, files, "the records have prompt, completion and reward")
 
 
 def _make_plan(run: Run, files: RunFiles, reason: str) -> RunPlan:

@@ -29,6 +29,7 @@ from fcreview.importers.common.rewards import (
     parse_threshold,
     read_reward,
 )
+from fcreview.importers.common.run_models import RunModels, report_several_models
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
 from fcreview.importers.dialects.to_item import fill_conversation, find_last_reply, make_issues
 from fcreview.importers.dialects.tools import read_tools
@@ -123,6 +124,8 @@ class _Survey:
     scores_by_name: dict[str, set[float]] = field(default_factory=dict)
     totals: set[float] = field(default_factory=set)
     """Distinct totals, at most `MAX_CHOICES`."""
+    models: RunModels = field(default_factory=RunModels)
+    """Models that the main agent of each episode calls."""
 
     def add(self, scores: Mapping[str, float], total: float | None) -> None:
         for name, score in scores.items():
@@ -162,7 +165,10 @@ def _survey_rollouts(files: RunFiles) -> _Survey:
         if files.is_legacy:
             survey.add({}, read_reward(record.value.get("reward")))
             continue
-        rewards = read_rewards(choose_main_trace(record.value))
+        trace = choose_main_trace(record.value)
+        for call in list_objects(trace.get("calls")):
+            survey.models.add(call.get("model"))
+        rewards = read_rewards(trace)
         scores = {name: reward.score for name, reward in rewards.items()}
         survey.add(scores, compute_total(rewards))
     return survey
@@ -173,6 +179,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
     survey = _survey_rollouts(files)
     chosen = plan.options.get("verdict_from", "")
     category = plan.run.generation or "all"
+    yield from report_several_models(files.rollouts, survey.models)
     if files.is_legacy:
         yield from _read_legacy_run(plan, files, survey, category)
         return
@@ -189,7 +196,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
         if isinstance(record, ImportIssue):
             yield record
         else:
-            item = _make_item(record, namer.name(record.value), files, category)
+            item = _make_item(record, namer.name(record), files, category)
             yield _fill_episode(item, record.value, rule, deciding)
 
 
@@ -199,6 +206,13 @@ def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category:
     item.offset = record.offset
     item.length = record.length
     item.extra.metadata[TRIAL_KEY] = name.trial
+    if not name.has_stated_group:
+        field_names = "example_id" if files.is_legacy else "task.key and no task.data.idx"
+        add_issue(
+            item,
+            f"the rollout has no {field_names} that is a text or a whole number. Rollouts with the"
+            " same question count as trials of one task",
+        )
     item.rule_note = "verifiers has no golden calls"
     item.extra.uncounted_states = "+"
     return item
@@ -490,7 +504,7 @@ def _read_legacy_run(
         if isinstance(record, ImportIssue):
             yield record
             continue
-        item = _make_item(record, namer.name(record.value), files, category)
+        item = _make_item(record, namer.name(record), files, category)
         if is_integer(per_example):
             item.extra.metadata[PER_EXAMPLE_KEY] = per_example
         yield _fill_legacy(item, {"tool_defs": metadata.get("tools")} | record.value, rule)

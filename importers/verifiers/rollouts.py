@@ -16,11 +16,15 @@ from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import as_object, is_integer, list_objects
 from fcreview.importers.common.rewards import read_reward
 from fcreview.model.item import ImportIssue
+from fcreview.model.json_value import answer_hash
 
 JsonObject = dict[str, Any]
 CORRECT_REWARD = "correct"
 """Name of the reward that says by itself whether a rollout is right."""
-LEGACY_FIELDS = ("example_id", "prompt", "completion")
+ENDING_FIELDS = frozenset({"is_completed", "stop_condition", "is_truncated"})
+"""Fields of a legacy rollout that data sets with prompts, completions and rewards have not."""
+KEY_LENGTH = 12
+"""Number of characters of the hash that names a task without an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +47,19 @@ def is_episode(record: Any) -> bool:
 
 
 def is_legacy_rollout(record: Any) -> bool:
+    """Whether a JSON value is a legacy rollout. A rollout can lack its `example_id`."""
     fields = as_object(record)
-    return all(name in fields for name in LEGACY_FIELDS) and (
-        "reward" in fields or "stop_condition" in fields
-    )
+    if "prompt" not in fields or "completion" not in fields:
+        return False
+    if "example_id" in fields:
+        return "reward" in fields or "stop_condition" in fields
+    return "reward" in fields and bool(fields.keys() & ENDING_FIELDS)
 
 
 def read_rollouts(files: RunFiles) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the rollouts, and an issue for each line that is none."""
     is_rollout = is_legacy_rollout if files.is_legacy else is_episode
-    expected = "example_id, prompt and completion" if files.is_legacy else "traces, task and env"
+    expected = "prompt, completion and reward" if files.is_legacy else "traces, task and env"
     for record in read_records(files.rollouts):
         if isinstance(record, ImportIssue) or is_rollout(record.value):
             yield record
@@ -106,6 +113,8 @@ class RolloutName:
     group: str
     trial: int
     """Number of the rollout of the task, from 0: its position in the file."""
+    has_stated_group: bool = True
+    """Whether the rollout names its task. If not, its question does."""
 
 
 @dataclass(slots=True)
@@ -115,23 +124,53 @@ class RolloutNamer:
     is_legacy: bool
     _n_rollouts: Counter[str] = field(default_factory=Counter)
 
-    def name(self, rollout: JsonObject) -> RolloutName:
-        group = _name_example(rollout) if self.is_legacy else _name_task(rollout)
+    def name(self, record: JsonRecord) -> RolloutName:
+        stated_group = self._find_stated_group(record.value)
+        group = stated_group or self._name_by_question(record)
         trial = self._n_rollouts[group]
         self._n_rollouts[group] += 1
-        return RolloutName(f"{group}_rollout_{trial}", group=group, trial=trial)
+        item_id = f"{group}_rollout_{trial}"
+        return RolloutName(
+            item_id, group=group, trial=trial, has_stated_group=stated_group is not None
+        )
+
+    def _find_stated_group(self, rollout: JsonObject) -> str | None:
+        return _name_example(rollout) if self.is_legacy else _name_task(rollout)
+
+    def _name_by_question(self, record: JsonRecord) -> str:
+        """Return a name that is equal for equal questions, or the line if there is no question."""
+        rollout: JsonObject = record.value
+        if self.is_legacy:
+            question = rollout.get("prompt")
+        else:
+            question = as_object(rollout.get("task")).get("data")
+        kind = "example" if self.is_legacy else "task"
+        if not question:
+            return f"{kind}_line_{record.line}"
+        return f"{kind}_{answer_hash(question)[:KEY_LENGTH]}"
 
 
-def _name_example(rollout: JsonObject) -> str:
-    example = rollout.get("example_id")
-    return f"example_{example}" if isinstance(example, str) or is_integer(example) else "example"
+def _name_example(rollout: JsonObject) -> str | None:
+    example = _read_id(rollout.get("example_id"))
+    return None if example is None else f"example_{example}"
 
 
-def _name_task(episode: JsonObject) -> str:
-    """Return the key of the task, else its index."""
+def _name_task(episode: JsonObject) -> str | None:
+    """Return the key of the task, else its index, or None without both."""
     task = as_object(episode.get("task"))
     key = task.get("key")
     if isinstance(key, str) and key:
         return key
-    index = as_object(task.get("data")).get("idx")
-    return f"task_{index}" if is_integer(index) else "task"
+    index = _read_id(as_object(task.get("data")).get("idx"))
+    return None if index is None else f"task_{index}"
+
+
+def _read_id(value: Any) -> str | None:
+    """Return a text or whole number as an id. Programs that use tables write 1 as 1.0."""
+    if isinstance(value, str):
+        return value or None
+    if is_integer(value):
+        return str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return None

@@ -79,7 +79,7 @@ def _find_lines(files: RunFiles) -> dict[str, int]:
     lines: dict[str, int] = {}
     for record in read_rollouts(files):
         if isinstance(record, JsonRecord):
-            lines[namer.name(record.value).item_id] = record.line
+            lines[namer.name(record).item_id] = record.line
     return lines
 
 

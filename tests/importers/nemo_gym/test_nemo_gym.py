@@ -308,6 +308,100 @@ def test_calls_in_the_request_are_context_and_no_predictions(environment: Path) 
     assert items[0].pairs[0].state == "="
 
 
+# -- rows that a file usually does not have
+
+
+def join_failures(environment: Path, *, are_first: bool) -> None:
+    """Write the failed attempts into the file of the rollouts."""
+    rollouts = environment / "rollouts.jsonl"
+    failures = environment / "rollouts_failures.jsonl"
+    texts = [rollouts.read_text(), failures.read_text()]
+    rollouts.write_text("".join(reversed(texts) if are_first else texts))
+    failures.unlink()
+
+
+@pytest.mark.parametrize("are_first", [False, True])
+def test_failed_attempts_among_rollouts_are_recognised_row_by_row(
+    environment: Path, are_first: bool
+) -> None:
+    separate, _ = read_run(find_plan(environment))
+    join_failures(environment, are_first=are_first)
+    joined, _ = read_run(find_plan(environment))
+
+    def describe(item: Item) -> tuple[Any, ...]:
+        return item.id, item.official, item.incident, item.flags, get_reward(item)
+
+    assert [describe(item) for item in joined] == [describe(item) for item in separate]
+
+
+def test_failed_attempt_among_rollouts_is_an_incident_without_verdict(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[1] |= {"_ng_failure_class": "timeout_exceeded", "reward": 0.0}
+    write_rows(path, rows)
+    plan = find_plan(environment)
+    items, _ = read_run(plan)
+    (failed,) = [item for item in items if item.line == 2 and item.file == str(path)]
+    assert (failed.official, failed.incident, get_reward(failed)) == (None, "timeout", [])
+
+    reviewed = score_item(failed, overrides={ITEM_CORRECT: True})
+    assert not any(isinstance(e, RewrittenFile) for e in rewrite_scores(plan, [reviewed]))
+
+
+def test_file_of_failed_attempts_alone_is_a_run(environment: Path) -> None:
+    (environment / "rollouts.jsonl").unlink()
+    items, _ = read_run(find_plan(environment))
+    assert items
+    assert {item.official for item in items} == {None}
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_rollout_with_null_response_and_no_reward_is_read(
+    environment: Path, is_first: bool
+) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    index = 0 if is_first else 1
+    rows[index]["response"] = None
+    del rows[index]["reward"]
+    write_rows(path, rows)
+    items, issues = read_run(find_plan(environment))
+    assert items[index].official is None
+    assert any(issue.what == "the rollout has no reward" for issue in issues)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": "responses_api_agents", "config": {"a": {"b": 1}}},
+        {"description": "x" * 2_000},
+        {"note": "a } b"},
+    ],
+)
+def test_agents_are_several_runs_whatever_their_other_fields_are(
+    environment: Path, fields: Json
+) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    for index, row in enumerate(rows):
+        row["agent_ref"] = fields | {"name": f"agent_{index % 2}"}
+    write_rows(path, rows)
+    plans = discover([environment], format="nemo_gym").plans
+    assert {"agent_0", "agent_1"} <= {plan.run.generation for plan in plans}
+
+
+def test_several_models_in_one_file_are_an_error_that_names_them(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[1]["response"]["model"] = "other-70b"
+    write_rows(path, rows)
+    _, issues = read_run(find_plan(environment))
+    (issue,) = [issue for issue in issues if "several models" in issue.what]
+    assert issue.severity == "error"
+    assert "other-70b" in issue.what
+    assert str(rows[0]["response"]["model"]) in issue.what
+
+
 # -- writing back
 
 

@@ -296,6 +296,82 @@ def test_legacy_threshold_of_the_metadata_decides(legacy: Path) -> None:
     assert [item.official for item in items] == [True, True, False, False]
 
 
+# -- models and tasks
+
+
+def test_several_models_in_one_file_are_an_error_that_names_them(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    rows = read_rows(path)
+    rows[0]["traces"][0]["calls"] = [{"node": 1, "model": "maple-8b"}]
+    rows[1]["traces"][0]["calls"] = [{"node": 1, "model": "other-70b"}]
+    write_rows(path, rows)
+    _, issues = read_run(find_plan(traces))
+    (issue,) = [issue for issue in issues if "several models" in issue.what]
+    assert issue.severity == "error"
+    assert "maple-8b, other-70b" in issue.what
+
+
+@pytest.mark.parametrize("example", [None, True, [1], "", 0.5])
+def test_legacy_rollouts_without_an_id_are_grouped_by_their_prompt(
+    legacy: Path, example: Any
+) -> None:
+    path = legacy / "results.jsonl"
+    rows = read_rows(path)
+    for row in rows:
+        row["example_id"] = example
+    write_rows(path, rows)
+    items, issues = read_run(find_plan(legacy))
+    n_questions = len({json.dumps(row["prompt"]) for row in rows})
+    assert len({item.group for item in items}) == n_questions > 1
+    assert len([issue for issue in issues if "no example_id" in issue.what]) == len(rows)
+
+
+def test_legacy_file_without_example_ids_is_read(legacy: Path) -> None:
+    path = legacy / "results.jsonl"
+    rows = read_rows(path)
+    for row in rows:
+        del row["example_id"]
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(legacy))
+    assert len(items) == len(rows)
+
+
+def test_whole_numbers_with_a_decimal_point_are_ids(legacy: Path) -> None:
+    path = legacy / "results.jsonl"
+    expected = [item.id for item in read_run(find_plan(legacy))[0]]
+    rows = read_rows(path)
+    for row in rows:
+        row["example_id"] = float(row["example_id"])
+    write_rows(path, rows)
+    items, issues = read_run(find_plan(legacy))
+    assert [item.id for item in items] == expected
+    assert not any("no example_id" in issue.what for issue in issues)
+
+
+def test_episodes_without_key_and_index_are_grouped_by_their_task(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    rows = read_rows(path)
+    for row in rows:
+        row["task"].pop("key", None)
+        row["task"]["data"].pop("idx", None)
+    write_rows(path, rows)
+    items, issues = read_run(find_plan(traces))
+    n_tasks = len({json.dumps(row["task"]["data"]) for row in rows})
+    assert len({item.group for item in items}) == n_tasks > 1
+    assert len([issue for issue in issues if "no task.key" in issue.what]) == len(rows)
+
+
+def test_index_of_a_task_can_be_a_text(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    rows = read_rows(path)
+    for row in rows:
+        row["task"].pop("key", None)
+        row["task"]["data"]["idx"] = "rolls"
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(traces))
+    assert {item.group for item in items} == {"task_rolls"}
+
+
 # -- writing back
 
 

@@ -18,7 +18,12 @@ from fcreview.matching.conversation import (
     is_refusal,
     is_same_call,
 )
-from fcreview.matching.decisive_step import DecisiveStep, add_guessed_step, is_read_only
+from fcreview.matching.decisive_step import (
+    DecisiveStep,
+    add_guessed_step,
+    explain_missing_call,
+    is_read_only,
+)
 from fcreview.matching.first_difference import (
     MAX_VALUE_IN_LINE,
     FirstDifference,
@@ -312,4 +317,6 @@ def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> Deci
 
     last_number, _ = paired.replies[-1]
     place = "" if paired.turn is None else f" in turn {paired.turn + 1}"
-    return DecisiveStep(last_number, kind="missing_call", reason=f"{name} is never called{place}.")
+    made_calls = [made.call for made in paired.calls]
+    reason = explain_missing_call(name, made_calls, place)
+    return DecisiveStep(last_number, kind="missing_call", reason=reason)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -478,7 +478,7 @@ class _Facts:
             if rejection is not None:
                 reason = "The user rejects the model's proposal."
                 return DecisiveStep(rejection, kind="user_retraction", reason=reason)
-            reason = f"The model declines, and {function_name} is never called."
+            reason = f"The model declines. {self._explain_missing_action(function_name)}"
             return DecisiveStep(number, kind="refused_request", reason=reason)
         return None
 
@@ -521,8 +521,12 @@ class _Facts:
 
         last_mention = max(mentions, default=len(self.messages))
         step = self._find_reply_after(last_mention)
-        reason = f"{function_name} is never called."
+        reason = self._explain_missing_action(function_name)
         return DecisiveStep(step, kind="missing_action", reason=reason)
+
+    def _explain_missing_action(self, function_name: str) -> str:
+        made_calls = [write.call for write in self.writes]
+        return explain_missing_call(function_name, made_calls)
 
     def _find_reply_after(self, message_number: int) -> int:
         """Return the number of the first reply after a message; the last reply if none follows."""
@@ -638,6 +642,22 @@ def _is_wrong_calculation(call: Call, golden_numbers: Sequence[Counter[str]]) ->
     if numbers in golden_numbers:
         return False
     return any(_is_similar_calculation(numbers, golden) for golden in golden_numbers)
+
+
+def explain_missing_call(name: str, made_calls: Iterable[Call], place: str = "") -> str:
+    """Return a sentence about a golden call that was not made: its function is never called, or
+    only otherwise. Then the sentence names the arguments of the last call.
+
+    Args:
+        name: Function of the golden call.
+        made_calls: Calls of the model.
+        place: Where the calls were made, such as ` in turn 2`.
+    """
+    calls_of_function = [call for call in made_calls if call.name == name]
+    if not calls_of_function:
+        return f"{name} is never called{place}."
+    arguments = abbreviate(calls_of_function[-1].arguments or {})
+    return f"{name} is called{place} with {arguments}, but the golden answer has another call."
 
 
 def _is_handover(call: Call) -> bool:

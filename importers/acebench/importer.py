@@ -26,7 +26,7 @@ class AcebenchImporter(Importer):
     name = "acebench"
     title = "ACEBench"
     expected_files = "data_CATEGORY_result.json files in result_en or result_zh"
-    version = 10
+    version = 11
     # Figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper.
     tags = (
         "function name",

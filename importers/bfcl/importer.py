@@ -30,7 +30,7 @@ class BfclImporter(Importer):
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json "
         "or *_score.json files"
     )
-    version = 15
+    version = 16
     # Common mistakes in the release post of V1, and error types of the V4 program.
     tags = (
         "implicit conversion",

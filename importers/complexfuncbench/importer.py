@@ -26,7 +26,7 @@ class ComplexfuncbenchImporter(Importer):
     name = "complexfuncbench"
     title = "ComplexFuncBench"
     expected_files = "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}"
-    version = 8
+    version = 9
     # Section 4.3.1 of the paper.
     tags = ("func_error", "param_missing", "hallucination", "value_error", "stop_early")
     own_metrics = (

@@ -250,6 +250,13 @@ def test_refused_call_without_correction() -> None:
     assert find_step(item, only_effect_counts=False) == (
         "missing_call",
         4,
+        'move is called in turn 1 with {"source": "x"}, but the golden answer has another call.',
+    )
+
+    item.predicted[0].name = "copy"
+    assert find_step(item, only_effect_counts=False) == (
+        "missing_call",
+        4,
         "move is never called in turn 1.",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -154,17 +155,30 @@ def to_written_text(value: Any) -> str | None:
 
 
 def to_number(value: Any) -> int | float | None:
-    """Return a number, or the number in a text. Raises UnreadableValue for another value."""
+    """Return a number, or the number in a text.
+
+    Raises UnreadableValue for another value, also for NaN and infinity: they are the result of
+    a failed calculation, and can be neither compared nor stored.
+    """
     if value is None or value == "":
         return None
+    number = _parse_number(value)
+    is_finite = isinstance(number, int) or (number is not None and math.isfinite(number))
+    if not is_finite:
+        raise UnreadableValue(f"is not a number: {quote(value)}")
+    return number
+
+
+def _parse_number(value: Any) -> int | float | None:
     if is_number(value):
-        return value
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            pass
-    raise UnreadableValue(f"is not a number: {quote(value)}")
+        number: int | float = value
+        return number
+    if not isinstance(value, str):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
 
 
 def decide_verdict(rule: VerdictRule, value: Any) -> bool | None:

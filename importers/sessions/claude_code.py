@@ -112,10 +112,23 @@ class _Line:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _TreeLine:
+    """A line in the tree of the session. It may be a line without a message, such as an
+    attachment or the duration of a turn, from which messages go on.
+    """
+
+    line: int
+    uuid: str | None
+    parent: str | None
+    is_sidechain: bool
+
+
 @dataclass(slots=True)
 class _ReadLines:
     messages: list[_Line] = field(default_factory=list)
     notes: list[SessionNote] = field(default_factory=list)
+    tree: list[_TreeLine] = field(default_factory=list)
 
 
 def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
@@ -125,7 +138,8 @@ def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
     is_only_sidechain = all(line.is_sidechain for line in lines.messages)
     main_lines = [line for line in lines.messages if is_only_sidechain or not line.is_sidechain]
     side_lines = [line for line in lines.messages if line.is_sidechain and not is_only_sidechain]
-    chosen = _choose_conversation(main_lines)
+    main_tree = [line for line in lines.tree if is_only_sidechain or not line.is_sidechain]
+    chosen = _choose_conversation(main_lines, main_tree)
     _add_entries(session, main_lines, chosen, lines.notes)
     _report_replies_without_id(session, main_lines)
     _report_results_without_call(session, main_lines, chosen)
@@ -162,6 +176,15 @@ def _read_line(
     for name in ("cwd", "version", "gitBranch"):
         if isinstance(value.get(name), str):
             session.metadata.setdefault(name, value[name])
+
+    tree_line = _TreeLine(
+        record.line,
+        uuid=_get_text(value, "uuid"),
+        parent=_get_text(value, "parentUuid"),
+        is_sidechain=value.get("isSidechain") is True,
+    )
+    if tree_line.uuid is not None or kind in MESSAGE_TYPES:
+        read.tree.append(tree_line)
 
     if kind in MESSAGE_TYPES:
         _read_message_line(session, read, value, record)
@@ -237,7 +260,7 @@ def _get_text(value: dict[str, Any], name: str) -> str | None:
 # -- the conversation that counts
 
 
-def _choose_conversation(lines: Sequence[_Line]) -> set[int]:
+def _choose_conversation(lines: Sequence[_Line], tree: Sequence[_TreeLine]) -> set[int]:
     """Return the positions of the lines of the conversation that counts.
 
     It is the path from the last line to the first. Edited prompts and retries leave other lines,
@@ -246,7 +269,8 @@ def _choose_conversation(lines: Sequence[_Line]) -> set[int]:
     """
     if not lines:
         return set()
-    chosen = _find_path(lines)
+    path = _find_path(tree, last_line=lines[-1].line)
+    chosen = {position for position, line in enumerate(lines) if line.line in path}
     chosen |= _find_lines_of_replies(lines, chosen)
     chosen |= _find_missing_results(lines, chosen)
     return chosen
@@ -269,27 +293,33 @@ def _find_missing_results(lines: Sequence[_Line], chosen: set[int]) -> set[int]:
         called |= lines[position].called_ids
         answered |= lines[position].answered_ids
 
+    unanswered = called - answered
     results: set[int] = set()
     for position, line in enumerate(lines):
-        newly_answered = line.answered_ids & (called - answered)
-        if newly_answered and position not in chosen:
+        if position not in chosen and line.answered_ids & unanswered:
             results.add(position)
-            answered |= line.answered_ids
+            unanswered -= line.answered_ids
     return results
 
 
-def _find_path(lines: Sequence[_Line]) -> set[int]:
-    """Return the positions from the last line to its root.
+def _find_path(tree: Sequence[_TreeLine], *, last_line: int) -> set[int]:
+    """Return the numbers of the lines from the last message to its root.
 
     A line whose parent is not in the file (after a compaction, or in a file that was cut) follows
     the line before it.
     """
-    positions = {line.uuid: position for position, line in enumerate(lines) if line.uuid}
+    positions = {line.uuid: position for position, line in enumerate(tree) if line.uuid}
     path: set[int] = set()
-    position = len(lines) - 1
-    while position >= 0 and position not in path:
-        path.add(position)
-        parent = positions.get(lines[position].parent or "")
+    position = len(tree) - 1
+    while position >= 0:
+        line = tree[position]
+        is_after_conversation = line.line > last_line
+        if is_after_conversation:
+            position -= 1
+            continue
+
+        path.add(line.line)
+        parent = positions.get(line.parent or "")
         # A parent after its child cannot be right, and could lead in a circle.
         if parent is None or parent >= position:
             position -= 1
@@ -355,7 +385,10 @@ def _continue_reply(reply: WrittenMessage, line: _Line) -> None:
     """Add the blocks of a further line to a reply. The reason of its end and its usage are those
     of the last line that has them.
     """
-    reply.value["content"] = [*_list_blocks(reply.value), *_list_blocks(line.message)]
+    if not isinstance(reply.value.get("content"), list):
+        reply.value["content"] = _list_blocks(reply.value)
+    # A reply can have tens of thousands of lines: its list grows in place and is not copied.
+    reply.value["content"].extend(_list_blocks(line.message))
     reply.lines.extend(_list_block_lines(line))
     for name in ("stop_reason", "usage"):
         if line.message.get(name) is not None:
@@ -363,7 +396,11 @@ def _continue_reply(reply: WrittenMessage, line: _Line) -> None:
 
 
 def _write_message(line: _Line) -> WrittenMessage:
-    return WrittenMessage(dict(line.message), _list_block_lines(line))
+    """Return the message of a line, with a list of blocks of its own that may grow."""
+    value = dict(line.message)
+    if isinstance(value.get("content"), list):
+        value["content"] = list(value["content"])
+    return WrittenMessage(value, _list_block_lines(line))
 
 
 def _report_text_blocks(session: Session, line: _Line) -> None:

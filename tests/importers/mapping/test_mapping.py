@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from fcreview.importers.mapping.check import MappingReport, check_mapping_file
@@ -222,6 +223,28 @@ def test_calls_beside_the_messages_are_read(tmp_path: Path) -> None:
         ("assistant", "Done."),
     ]
     assert [issue.what for issue in issues] == ["item.calls[1]: arguments of pay are not an object"]
+
+
+@pytest.mark.parametrize("value", ["NaN", '"nan"', "Infinity", '"-inf"', '"1e999"'])
+def test_value_that_is_not_finite_is_no_verdict_and_no_score(tmp_path: Path, value: str) -> None:
+    row = f'{{"id": 1, "v": {value}}}'
+    text = '[item]\nid = "id"\nscore = "v"\nverdict = { path = "v", pass_at = 0.75 }\n'
+    write_mapping(tmp_path, text, [row])
+    (item,), issues = read_folder(tmp_path)
+    assert (item.official, item.verdicts) == (None, [])
+    assert any("item.verdict is not a number" in issue.what for issue in issues)
+    assert any("item.score is not a number" in issue.what for issue in issues)
+
+
+def test_nan_in_parquet_is_no_verdict(tmp_path: Path) -> None:
+    file = tmp_path / "rows.parquet"
+    duckdb.sql(f"COPY (SELECT 1 AS id, 'nan'::DOUBLE AS v) TO '{file}' (FORMAT parquet)")
+    mapping = tmp_path / "fcreview-map.toml"
+    verdict = 'id = "id"\nverdict = { path = "v", pass_at = 0.75 }'
+    mapping.write_text(f'{HEADER}\n[[source]]\nfiles = "*.parquet"\n\n[item]\n{verdict}\n')
+    (item,), issues = read_folder(tmp_path)
+    assert item.official is None
+    assert [issue.what for issue in issues] == ["item.verdict is not a number: nan"]
 
 
 def test_error_is_an_incident_and_keeps_the_verdict(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ from typing import Any
 import pytest
 
 from fcreview.importers.registry import discover, read_items
+from fcreview.importers.sessions import claude_code
 from fcreview.importers.sessions import session as session_module
+from fcreview.importers.sessions.session import WrittenMessage
 from fcreview.model.item import ImportIssue, Item
 
+MAX_SECONDS_OF_LONG_REPLY = 4
 SESSION = "11111111-2222-4333-8444-555555555555"
 
 
@@ -222,6 +226,66 @@ def test_edited_prompt_leaves_an_older_version(tmp_path: Path) -> None:
     assert texts == ["Hello.", "Second try.", "Second answer."]
     (note,) = find_notes(item, "older version")
     assert "First try." in note and "First answer." in note
+
+
+@pytest.mark.parametrize("kind", ["system", "attachment", "progress"])
+def test_branch_from_a_line_without_message_is_an_older_version(tmp_path: Path, kind: str) -> None:
+    """Messages go on from lines such as the duration of a turn, which are in the tree, too."""
+    rows = [
+        claude("u0", None, "user", "Hello."),
+        claude("a0", "u0", "assistant", "Hi."),
+        {"type": kind, "uuid": "s0", "parentUuid": "a0", "sessionId": "s"},
+        claude("u1", "s0", "user", "Dead."),
+        claude("a1", "u1", "assistant", [use("dead")]),
+        claude("u2", "s0", "user", "Edited."),
+        claude("a2", "u2", "assistant", "Done."),
+    ]
+    item, issues = read_one(write_lines(tmp_path / "s.jsonl", rows))
+    texts = [m.content for m in item.messages if m.role != "log"]
+    assert texts == ["Hello.", "Hi.", "Edited.", "Done."]
+    assert (list_calls(item), item.n_turns, issues) == ([], 2, [])
+    (note,) = find_notes(item, "older version")
+    assert "Dead." in note and "tool_dead" in note
+
+
+def test_edited_first_prompt_after_a_line_without_message(tmp_path: Path) -> None:
+    rows = [
+        {"type": "attachment", "uuid": "h", "parentUuid": None, "sessionId": "s"},
+        claude("u1", "h", "user", "Dead."),
+        claude("a1", "u1", "assistant", "Dead answer."),
+        claude("u2", "h", "user", "Edited."),
+        claude("a2", "u2", "assistant", "Done."),
+    ]
+    item, _ = read_one(write_lines(tmp_path / "s.jsonl", rows))
+    assert [m.content for m in item.messages if m.role != "log"] == ["Edited.", "Done."]
+
+
+def test_compaction_line_goes_on_with_the_line_before(tmp_path: Path) -> None:
+    rows = [
+        claude("u", None, "user", "Go."),
+        claude("a", "u", "assistant", "First."),
+        {"type": "system", "subtype": "compact_boundary", "uuid": "c", "parentUuid": None},
+        claude("v", "c", "user", "On."),
+        claude("b", "v", "assistant", "Done."),
+    ]
+    item, _ = read_one(write_lines(tmp_path / "s.jsonl", rows))
+    assert [m.content for m in item.messages] == ["Go.", "First.", "On.", "Done."]
+
+
+def test_reply_of_many_lines_is_read_in_linear_time(tmp_path: Path) -> None:
+    """Copying the blocks and the open calls for each line is quadratic: 15 s instead of 1 s."""
+    n_lines = 30_000
+    reply = {"message": {"id": "m", "model": "x"}}
+    rows = [claude("u", None, "user", "Go.")]
+    for number in range(n_lines):
+        rows.append(claude(f"a{number}", "u", "assistant", [use(str(number))], **reply))
+    path = write_lines(tmp_path / "s.jsonl", rows)
+    start = time.process_time()
+    item = claude_code.read_session(path, ())
+    seconds = time.process_time() - start
+    (message,) = [entry for entry in item.entries[1:] if isinstance(entry, WrittenMessage)]
+    assert len(message.value["content"]) == n_lines
+    assert seconds < MAX_SECONDS_OF_LONG_REPLY
 
 
 def test_broken_parent_follows_the_line_before(tmp_path: Path) -> None:

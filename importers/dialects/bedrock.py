@@ -22,7 +22,6 @@ from fcreview.importers.dialects.reading import (
     read_known_role,
 )
 
-FILE_KEYS = ("image", "document", "video", "audio")
 BLOCK_KEYS = {
     "text",
     "toolUse",
@@ -31,9 +30,14 @@ BLOCK_KEYS = {
     "cachePoint",
     "guardContent",
     "citationsContent",
-    *FILE_KEYS,
+    "image",
+    "document",
+    "video",
+    "audio",
 }
+"""Keys by which a list of blocks is recognised."""
 MESSAGE_FIELDS = {"role", "content", "stopReason", "stop_reason"}
+CITED_TEXT_FIELDS = {"content", "citations"}
 CALL_FIELDS = {"toolUseId", "name", "input", "type"}
 RESULT_FIELDS = {"toolUseId", "content", "status", "type"}
 ERROR_BY_STATUS = {"success": False, "error": True}
@@ -66,24 +70,55 @@ def read_blocks(content: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_block(block: Any, *, path: str) -> Iterator[Reading]:
+    """Yield what a block contains. It should have one key; of several, each one counts."""
     fields = as_object(block)
-    if "text" in fields:
-        yield from values.read_text(fields["text"], path=path)
-    elif "toolUse" in fields:
-        yield from _read_call(as_object(fields["toolUse"]), path=path)
-    elif "toolResult" in fields:
-        yield from _read_result(as_object(fields["toolResult"]), path=path)
-    elif "reasoningContent" in fields:
-        yield from _read_reasoning(fields["reasoningContent"], path=path)
-    elif "json" in fields:
-        yield Text(values.to_text(fields["json"]))
-    elif any(key in fields for key in FILE_KEYS):
-        yield from _read_file(fields, path=path)
-    elif fields.keys() & BLOCK_KEYS:
-        yield Note(block)
-    else:
-        keys = ", ".join(fields) or values.to_text(block)
-        yield from values.read_unknown(f"block {keys}", block, path=path)
+    if not fields:
+        yield from values.read_unknown(f"block {values.to_text(block)}", block, path=path)
+    for key, content in fields.items():
+        yield from _read_block_key(key, content, path=path)
+
+
+def _read_block_key(key: str, content: Any, *, path: str) -> Iterator[Reading]:
+    match key:
+        case "text":
+            yield from values.read_text(content, path=path)
+        case "toolUse":
+            yield from _read_call(as_object(content), path=path)
+        case "toolResult":
+            yield from _read_result(as_object(content), path=path)
+        case "reasoningContent":
+            yield from _read_reasoning(content, path=path)
+        case "citationsContent":
+            yield from _read_cited_text(as_object(content), path=f"{path}.{key}")
+        case "guardContent":
+            yield from _read_guarded_content(as_object(content), path=f"{path}.{key}")
+        case "json":
+            yield Text(values.to_text(content))
+        case "image" | "document" | "video" | "audio":
+            yield from _read_file(key, as_object(content), path=path)
+        case "cachePoint":
+            yield Note({key: content})
+        case _:
+            yield from values.read_unknown(f"block {key}", {key: content}, path=path)
+
+
+def _read_cited_text(content: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a text with citations. The citations are kept as a note."""
+    yield from values.report_unknown_fields(content, CITED_TEXT_FIELDS, path=path)
+    yield from read_blocks(content.get("content"), path=f"{path}.content")
+    if content.get("citations"):
+        yield Note({"citations": content["citations"]})
+
+
+def _read_guarded_content(content: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield a text or an image that a guardrail checks."""
+    if not content:
+        yield MessageIssue("content for a guardrail is missing", path=path)
+    for key, value in content.items():
+        if key == "text":
+            yield from values.read_text(as_object(value).get("text"), path=path)
+        else:
+            yield from _read_block_key(key, value, path=path)
 
 
 def _read_call(call: dict[str, Any], *, path: str) -> Iterator[Reading]:
@@ -121,9 +156,7 @@ def _read_reasoning(content: Any, *, path: str) -> Iterator[Reading]:
         yield MessageIssue("reasoning is not a text", path=path, raw=content)
 
 
-def _read_file(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
-    kind = next(key for key in FILE_KEYS if key in block)
-    content = as_object(block[kind])
+def _read_file(kind: str, content: dict[str, Any], *, path: str) -> Iterator[Reading]:
     source = as_object(content.get("source"))
     yield from values.read_file(
         kind, media_type=content.get("format"), data=source.get("bytes"), path=path

@@ -35,6 +35,7 @@ PART_KEYS = (
     "fileData",
     "thoughtSignature",
 )
+PART_FIELDS = {*PART_KEYS, "thought", "videoMetadata", "mediaResolution", "partMetadata"}
 CONTENT_FIELDS = {"role", "parts", "finishReason", "finishMessage"}
 CALL_FIELDS = {"id", "name", "args", "partialArgs", "willContinue"}
 RESPONSE_FIELDS = {"id", "name", "response", "parts", "willContinue", "scheduling"}
@@ -104,13 +105,21 @@ def read_parts(parts: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
+    """Yield what a part contains. It should have one key; of several, each one counts."""
     fields = with_camel_case_keys(part)
     kinds = [key for key in PART_KEYS if fields.get(key) is not None]
     if not kinds:
         keys = ", ".join(fields) or "without a key"
         yield from values.read_unknown(f"part {keys}", part, path=path)
         return
-    kind = kinds[0]
+    yield from values.report_unknown_fields(fields, PART_FIELDS, path=path)
+    for kind in kinds:
+        is_signature_of_content = kind == "thoughtSignature" and len(kinds) > 1
+        if not is_signature_of_content:
+            yield from _read_part_key(kind, fields, path=path)
+
+
+def _read_part_key(kind: str, fields: dict[str, Any], *, path: str) -> Iterator[Reading]:
     content = with_camel_case_keys(fields[kind])
     match kind:
         case "text":
@@ -137,7 +146,7 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
                 "file", media_type=content.get("mimeType"), data=content.get("data"), path=path
             )
         case _:
-            yield Note(part)
+            yield Note({kind: fields[kind]})
 
 
 def _read_text(part: dict[str, Any], *, path: str) -> Iterator[Reading]:

@@ -24,6 +24,7 @@ from fcreview.importers.dialects.reading import (
     make_message,
     read_known_role,
 )
+from fcreview.model.json_value import to_json_text
 
 DEFAULT_MISTRAL_ID = "null"
 """Id that Mistral's client writes if a call has none."""
@@ -224,7 +225,10 @@ def read_data_url(kind: str, url: Any, *, path: str) -> Iterator[Reading]:
 
 
 def read_calls(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
-    """Yield the calls of a message, also those of the old field `function_call`."""
+    """Yield the calls of a message, also those of the old field `function_call`.
+
+    Some writers name a call in both fields. It is one call then. Another call is an issue.
+    """
     tool_calls = message.get("tool_calls")
     if tool_calls is not None and not isinstance(tool_calls, list):
         yield from values.read_unknown("form of tool_calls", tool_calls, path=path)
@@ -235,10 +239,27 @@ def read_calls(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
     if legacy_call is None:
         return
     function = as_object(legacy_call)
+    named_functions = [as_object(as_object(call).get("function")) for call in as_list(tool_calls)]
+    if any(_is_same_call(function, named) for named in named_functions):
+        return
+    if named_functions:
+        what = "function_call is another call than those in tool_calls"
+        yield MessageIssue(what, path=f"{path}.function_call", raw=legacy_call)
     yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=f"{path}.function_call")
     yield from values.read_call(
         None, function.get("name"), function.get("arguments"), path=f"{path}.function_call"
     )
+
+
+def _is_same_call(function: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two functions of calls have the same name and arguments, as text or as object."""
+    arguments = values.parse_arguments(function.get("arguments"))
+    other_arguments = values.parse_arguments(other.get("arguments"))
+    if function.get("name") != other.get("name"):
+        return False
+    if arguments.value is None or other_arguments.value is None:
+        return function.get("arguments") == other.get("arguments")
+    return to_json_text(arguments.value) == to_json_text(other_arguments.value)
 
 
 def _read_call(call: Any, *, path: str) -> Iterator[Reading]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from fcreview.importers.mapping.expressions import (
 )
 from fcreview.importers.mapping.mapping_file import FileFormat, FilePattern
 from fcreview.model.item import ImportIssue
+from fcreview.model.wording import format_count
 from fcreview.safe_files import open_file
 
 FORMAT_BY_SUFFIX: Mapping[str, FileFormat] = {
@@ -297,6 +299,7 @@ class _TableReader:
                 continue
             if names is None:
                 names = cells
+                yield from self._report_repeated_names(names, line)
                 continue
             yield from self._report_cells(names, cells, line)
             yield _Row(
@@ -327,11 +330,25 @@ class _TableReader:
         self._issues = []
         return issues
 
+    def _report_repeated_names(self, names: Sequence[str], line: int) -> Iterator[ImportIssue]:
+        """Yield an issue for each name of several columns, of which only the last one is read."""
+        for name, n_columns in Counter(names).items():
+            if n_columns > 1:
+                label = name or "without a name"
+                what = f"{n_columns} columns are named {label}. Only the last one is read"
+                yield ImportIssue(str(self._path), line, what=what)
+
     def _report_cells(
         self, names: Sequence[str], cells: Sequence[str], line: int
     ) -> Iterator[ImportIssue]:
-        if len(cells) > len(names):
-            what = f"the row has {len(cells)} cells, but the file has {len(names)} columns"
+        if len(cells) == len(names):
+            return
+        n_cells = format_count(len(cells), "cell")
+        what = f"the row has {n_cells}, but the file has {len(names)} columns"
+        if len(cells) < len(names):
+            # The row was perhaps cut off, so that its last cell is not whole.
+            yield ImportIssue(str(self._path), line, what=what, raw=make_excerpt("; ".join(cells)))
+        else:
             raw = make_excerpt("; ".join(cells[len(names) :]))
             yield ImportIssue(str(self._path), line, what=what, raw=raw)
 

@@ -65,7 +65,8 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         for path in list_files(mapped_run.base, source):
             if path in plan.results:
                 yield from _read_file(reader, path, source, mapped_run)
-    yield from reader.report_keys_without_value()
+    scope = "all items" if mapped_run.is_only_run else "all items of this run"
+    yield from reader.report_keys_without_value(scope)
     if mapped_run.is_only_run:
         yield from reader.report_joins()
 
@@ -93,7 +94,7 @@ def check_items(mapping: ItemMapping, base: Path) -> Iterator[Item | ImportIssue
                     yield reading
                 else:
                     yield from reader.read_record(reading)
-    yield from reader.report_keys_without_value()
+    yield from reader.report_keys_without_value("all items")
     yield from reader.report_joins()
     yield reader.counts
 
@@ -195,13 +196,15 @@ class MappingReader:
 
     # -- what concerns no single item
 
-    def report_keys_without_value(self) -> Iterator[ImportIssue]:
-        """Yield a warning for each key of [item] that no item has."""
+    def report_keys_without_value(self, scope: str) -> Iterator[ImportIssue]:
+        """Yield a warning for each key of [item] that no item has. `scope` says of which items:
+        `all items of this run`.
+        """
         for value in self._mapping.item.values.values():
             count = self.counts.keys.get(value.key)
             is_unused = count is not None and not count.n_found and not count.others
             if is_unused and self.counts.n_items > 1:
-                what = f"{value.key} is missing in all items{self._suggest(value)}"
+                what = f"{value.key} is missing in {scope}{self._suggest(value)}"
                 yield ImportIssue(str(self._mapping.path), None, what=what)
 
     def _suggest(self, value: Value) -> str:

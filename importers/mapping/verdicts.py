@@ -33,7 +33,23 @@ def add_judges(item: Item, judges: Sequence[Opinion], reader: ValueReader) -> No
     for judge in judges:
         for row in _list_rows(judge, reader):
             _add_judge(item, judge, reader, row)
+    _report_judges_of_two_minds(item, reader)
     item.judge = _find_majority(item)
+
+
+def _report_judges_of_two_minds(item: Item, reader: ValueReader) -> None:
+    """Report each judge who says pass and fail for the same item, which can be a wrong join.
+
+    Verdicts without a name can be of several judges.
+    """
+    values_by_judge: dict[str, set[bool]] = {}
+    for verdict in item.verdicts:
+        is_named_judge = verdict.source == "judge" and verdict.by not in (None, UNNAMED)
+        if is_named_judge and isinstance(verdict.value, bool):
+            values_by_judge.setdefault(str(verdict.by), set()).add(verdict.value)
+    for name, verdicts in values_by_judge.items():
+        if len(verdicts) > 1:
+            reader.add_issue(f"judge {name} says pass and fail for this item. Each verdict counts")
 
 
 def _list_rows(opinion: Opinion, reader: ValueReader) -> Sequence[JoinRow | None]:
@@ -105,6 +121,18 @@ def add_people(item: Item, people: Sequence[Opinion], reader: ValueReader) -> No
     for person in people:
         for row in _list_rows(person, reader):
             _add_person(item, person, reader, row)
+    _report_people_of_two_minds(item, reader)
+
+
+def _report_people_of_two_minds(item: Item, reader: ValueReader) -> None:
+    """Report each annotator who says pass and fail for the same item."""
+    verdicts_by_author: dict[str, set[bool]] = {}
+    for review in item.extra.recorded_reviews:
+        if review.verdict is not None and review.author != UNNAMED:
+            verdicts_by_author.setdefault(review.author, set()).add(review.verdict)
+    for author, verdicts in verdicts_by_author.items():
+        if len(verdicts) > 1:
+            reader.add_issue(f"annotator {author} says pass and fail for this item")
 
 
 def _add_person(item: Item, person: Opinion, reader: ValueReader, row: JoinRow | None) -> None:

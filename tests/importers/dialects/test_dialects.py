@@ -231,6 +231,93 @@ def test_pythonic_calls_are_never_run() -> None:
     assert all(isinstance(call.arguments["a"], str) for call in reply.calls if call.arguments)
 
 
+def read_reply(dialect: str, blocks: list[Any]) -> ParsedConversation:
+    """Read a reply that consists of blocks, or of parts."""
+    field = "parts" if dialect == "gemini" else "content"
+    role = "model" if dialect == "gemini" else "assistant"
+    return read_conversation([{"role": role, field: blocks}], dialect=dialect)
+
+
+def test_cited_and_guarded_texts_of_bedrock_are_read() -> None:
+    cited = {"content": [{"text": "The answer is 5."}], "citations": [{"title": "Book"}]}
+    guarded = {"text": {"text": " Safe.", "qualifiers": ["query"]}}
+    read = read_reply("bedrock_converse", [{"citationsContent": cited}, {"guardContent": guarded}])
+    assert read.messages[0].text == "The answer is 5. Safe."
+    assert read.messages[0].notes == [{"citations": [{"title": "Book"}]}]
+    assert read.issues == []
+
+
+@pytest.mark.parametrize(
+    ("dialect", "block"),
+    [
+        ("bedrock_converse", {"text": "I look.", "toolUse": {"name": "f", "input": {"x": 1}}}),
+        ("bedrock_converse", {"toolUse": {"name": "f", "input": {"x": 1}}, "text": "I look."}),
+        ("gemini", {"text": "I look.", "functionCall": {"name": "f", "args": {"x": 1}}}),
+        (
+            "gemini",
+            {
+                "thoughtSignature": "s",
+                "function_call": {"name": "f", "args": {"x": 1}},
+                "text": "I look.",
+            },
+        ),
+    ],
+)
+def test_all_keys_of_a_block_are_read(dialect: str, block: dict[str, Any]) -> None:
+    read = read_reply(dialect, [block])
+    assert list_readings(read) == [("assistant", "I look.", None, [(None, "f", {"x": 1})])]
+    assert read.issues == []
+
+
+@pytest.mark.parametrize(
+    ("dialect", "block"),
+    [
+        ("bedrock_converse", {"text": "and?", "toolResult": {"content": [{"text": "5"}]}}),
+        ("gemini", {"functionResponse": {"response": {"output": "5"}}, "text": "and?"}),
+    ],
+)
+def test_result_and_text_of_one_block_are_read(dialect: str, block: dict[str, Any]) -> None:
+    field = "parts" if dialect == "gemini" else "content"
+    read = read_conversation([{"role": "user", field: [block]}], dialect=dialect)
+    assert [m.text for m in read.messages if m.role == "user"] == ["and?"]
+    assert [result.text for m in read.messages for result in m.results] == ["5"]
+
+
+@pytest.mark.parametrize("dialect", ["bedrock_converse", "gemini"])
+def test_unknown_key_beside_a_known_one_is_an_issue(dialect: str) -> None:
+    read = read_reply(dialect, [{"text": "Hi.", "newThing": {"text": "lost"}}])
+    assert read.messages[0].text == "Hi."
+    (issue,) = read.issues
+    assert "newThing" in issue.what
+
+
+def reply_with_both_fields(name: str, arguments: str) -> ParsedConversation:
+    tool_call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+    legacy_call = {"name": name, "arguments": arguments}
+    reply = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [tool_call],
+        "function_call": legacy_call,
+    }
+    return read_conversation([reply], dialect="openai_chat")
+
+
+def test_call_that_is_named_in_both_fields_is_one_call() -> None:
+    read = reply_with_both_fields("f", '{"x":1}')
+    assert [call.id for call in read.messages[0].calls] == ["c"]
+    assert read.issues == []
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("g", '{"x": 1}'), ("f", '{"x": true}')])
+def test_another_call_in_the_old_field_is_an_issue(name: str, arguments: str) -> None:
+    read = reply_with_both_fields(name, arguments)
+    assert [call.name for call in read.messages[0].calls] == ["f", name]
+    assert [issue.what for issue in read.issues] == [
+        "function_call is another call than those in tool_calls"
+    ]
+
+
 def test_unknown_style_is_refused() -> None:
     with pytest.raises(UnknownStyle, match="unknown style xml"):
         read_text_calls("x", "xml")

@@ -247,6 +247,71 @@ def test_nan_in_parquet_is_no_verdict(tmp_path: Path) -> None:
     assert [issue.what for issue in issues] == ["item.verdict is not a number: nan"]
 
 
+def write_table(folder: Path, text: str) -> None:
+    (folder / "rows.csv").write_text(text)
+    source = '[[source]]\nfiles = "rows.csv"\n\n[item]\nid = "id"\nverdict = "ok"\n'
+    (folder / "fcreview-map.toml").write_text(f"{HEADER}\n{source}")
+
+
+def test_short_row_of_a_table_is_an_issue(tmp_path: Path) -> None:
+    write_table(tmp_path, "id,ok,score\n10,true,1\n118,false,0\n11")
+    items, issues = read_folder(tmp_path)
+    assert [item.id for item in items] == ["10", "118", "11"]
+    what = "the row has 1 cell, but the file has 3 columns"
+    assert [(issue.line, issue.what) for issue in issues] == [(4, what)]
+
+
+def test_columns_with_one_name_are_an_issue(tmp_path: Path) -> None:
+    write_table(tmp_path, "id,ok,id\n10,true,1\n")
+    (item,), issues = read_folder(tmp_path)
+    assert item.id == "1"
+    what = "2 columns are named id. Only the last one is read"
+    assert (1, what) in [(issue.line, issue.what) for issue in issues]
+
+
+OPINIONS = """
+[[join]]
+as = "said"
+files = "said.jsonl"
+on = "id"
+
+[item]
+id = "id"
+
+[[judge]]
+name = { from = "said", path = "by" }
+verdict = { from = "said", path = "ok" }
+
+[[human]]
+name = { from = "said", path = "person" }
+verdict = { from = "said", path = "ok" }
+"""
+
+
+@pytest.mark.parametrize("is_contradiction", [True, False])
+def test_judge_and_person_of_two_minds_are_issues(tmp_path: Path, is_contradiction: bool) -> None:
+    rows = [{"id": 1, "by": "A", "person": "P", "ok": ok} for ok in (True, not is_contradiction)]
+    (tmp_path / "said.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    write_mapping(tmp_path, OPINIONS, [{"id": 1}])
+    _, issues = read_folder(tmp_path)
+    wanted = [
+        "judge A says pass and fail for this item. Each verdict counts",
+        "annotator P says pass and fail for this item",
+    ]
+    whats = [issue.what for issue in issues if "says pass and fail" in issue.what]
+    assert whats == (wanted if is_contradiction else [])
+
+
+def test_key_without_value_names_its_run(tmp_path: Path) -> None:
+    rows = [{"id": 1, "m": "a"}, {"id": 2, "m": "a"}, {"id": 3}, {"id": 4}]
+    write_mapping(tmp_path, '[item]\nid = "id"\nmodel = "m"\n', rows)
+    _, issues = read_folder(tmp_path)
+    whats = [issue.what for issue in issues if "missing" in issue.what]
+    assert [what.partition(".")[2].partition(". ")[0] for what in whats] == [
+        "model is missing in all items of this run"
+    ]
+
+
 def test_error_is_an_incident_and_keeps_the_verdict(tmp_path: Path) -> None:
     rows = [{"id": 1, "dialog": DIALOG, "ok": True, "err": "429 Too Many Requests"}]
     text = '[item]\nid = "id"\nmessages = "dialog"\nverdict = "ok"\nerror = "err"\n'

@@ -51,6 +51,10 @@ META_FIELDS = (
     "forked_from_id",
 )
 COMPACTION = "compaction"
+FORK = (
+    "the session is a fork: it begins with a copy of the messages of another session, whose calls"
+    " and replies count here, too"
+)
 
 
 def read_session(path: Path) -> Session:
@@ -113,6 +117,8 @@ class _CodexReader:
         if isinstance(payload.get("id"), str) and not session.id:
             session.id = payload["id"]
             session.first_line = line
+        if payload.get("forked_from_id") and "forked_from_id" not in session.metadata:
+            session.add_issue(FORK, line, severity="notice")
         for name in META_FIELDS:
             if payload.get(name) is not None:
                 session.metadata.setdefault(name, payload[name])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.file_form import parse_json_or_none
+from fcreview.importers.common.file_form import BOM, parse_json_or_none
 from fcreview.importers.common.records import as_object
 from fcreview.importers.sessions.read import SessionFiles
 from fcreview.importers.sessions.session import PROGRAM_TITLES, Program
@@ -25,15 +25,15 @@ LINE_SUFFIXES = (".jsonl", ".ndjson")
 DOCUMENT_SUFFIX = ".json"
 PEEKED_BYTES = 1 << 16
 """Number of bytes at the start of a file that are read to recognise it."""
-MAX_PEEKED_LINES = 20
+MAX_PEEKED_LINES = 500
+"""Claude Code can write many lines about files and queues before the first message."""
 CLAUDE_MESSAGES = ("user", "assistant")
 SUBAGENT_PREFIX = "agent-"
 SUBAGENT_FOLDER = "subagents"
 DATE_PARTS = 3
 _DATE_PART = re.compile(r"\d{2}|\d{4}")
 _FIELD = re.compile(r'"(type|uuid|sessionId|isSidechain|agentId|message)"\s*:\s*("[^"]*"|\{|true)')
-_GEMINI_START = re.compile(r'^\s*\{\s*"sessionId"\s*:')
-_GEMINI_SIGNS = ('"projectHash"', '"startTime"')
+_GEMINI_SIGNS = ('"sessionId"', '"projectHash"', '"startTime"')
 EXEC_FORMAT = (
     "this is the output of codex exec --json, which is another format than the sessions of Codex."
     " Open the rollout file in the folder sessions of Codex instead"
@@ -109,14 +109,19 @@ def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
     return None
 
 
-def _peek_records(path: Path) -> list[Any]:
-    """Return the JSON values in the first lines of a file. A line that is cut is left out."""
+def _peek_start(path: Path) -> bytes:
+    """Return the start of a file without a byte order mark; nothing if it cannot be read."""
     try:
         with open_file(path) as file:
             start = os.pread(file.fileno(), PEEKED_BYTES, 0)
     except OSError:
-        return []
-    lines = start.split(b"\n")
+        return b""
+    return start.removeprefix(BOM)
+
+
+def _peek_records(path: Path) -> list[Any]:
+    """Return the JSON values in the first lines of a file. A line that is cut is left out."""
+    lines = _peek_start(path).split(b"\n")
     values = [_parse_line(line) for line in lines[:MAX_PEEKED_LINES]]
     return [value for value in values if value is not None]
 
@@ -164,12 +169,10 @@ def _make_claude_session(path: Path, records: Sequence[dict[str, Any]]) -> _Foun
 
 
 def _recognise_document(path: Path) -> _FoundSession | None:
-    try:
-        with open_file(path) as file:
-            start = os.pread(file.fileno(), PEEKED_BYTES, 0).decode("utf-8", "replace")
-    except OSError:
-        return None
-    is_session = _GEMINI_START.match(start) and all(sign in start for sign in _GEMINI_SIGNS)
+    """Return the session if a document has the fields of Gemini CLI, in any order."""
+    start = _peek_start(path).decode("utf-8", "replace")
+    is_object = start.lstrip().startswith("{")
+    is_session = is_object and all(sign in start for sign in _GEMINI_SIGNS)
     return _FoundSession(path, "gemini_cli") if is_session else None
 
 

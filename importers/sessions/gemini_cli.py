@@ -68,7 +68,11 @@ THOUGHT_FIELDS = {*THOUGHT_TEXTS, "timestamp"}
 NOTICES = ("info", "warning")
 REWOUND = "rewound"
 REPLACED = "earlier messages"
+ERROR = "error"
 CANCELLED = "cancelled"
+FAILED_STATUSES = (ERROR, CANCELLED)
+"""The program itself writes the result of a cancelled call as an error."""
+FINISHED_STATUSES = ("success", *FAILED_STATUSES)
 KNOWN_STATUSES = (
     "success",
     "error",
@@ -379,10 +383,32 @@ def _list_results(session: Session, calls: Sequence[dict[str, Any]], line: int) 
     """Yield the results, which stand in the calls. A call with the status `error` failed."""
     for call in calls:
         result = call.get("result")
+        if result in (None, []) and _has_shown_result(call):
+            yield _make_shown_result(call)
+            continue
         if result is not None and not isinstance(result, list):
             session.add_issue("result of a call is not a list of parts", line)
         for part in as_list(result):
             yield _mark_error(part) if call.get("status") == "error" else part
+
+
+def _has_shown_result(call: dict[str, Any]) -> bool:
+    """Whether a call without a result for the model is finished, and says how.
+
+    A cancelled call that shows nothing has no result. A failed call is an error in any case.
+    """
+    status = call.get("status")
+    is_finished_with_text = status in FINISHED_STATUSES and bool(call.get("resultDisplay"))
+    return is_finished_with_text or status == ERROR
+
+
+def _make_shown_result(call: dict[str, Any]) -> dict[str, Any]:
+    """Return the result that the program showed to the user, as a response to the call."""
+    display = call.get("resultDisplay")
+    text = _format_content(display) if display else ""
+    kind = "error" if call.get("status") in FAILED_STATUSES else "output"
+    written = {name: call[name] for name in ("id", "name") if name in call}
+    return {"functionResponse": written | {"response": {kind: text}}}
 
 
 def _mark_error(part: Any) -> Any:

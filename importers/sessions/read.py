@@ -47,7 +47,9 @@ _PATH = re.compile(
     r"(?:\[(?P<message>\d+)\](?:\.(?:content|parts)\[(?P<block>\d+)\])?)?"
 )
 """Matches the beginning of the path of a reading, such as `messages[3].content[1].input`."""
-_EXIT_CODE = re.compile(r'(?:Process exited with code |"exit_code": ?)(?P<code>-?\d{1,10})')
+_EXIT_CODE = re.compile(
+    r'(?:\AExit code: |Process exited with code |"exit_code": ?)(?P<code>-?\d{1,10})'
+)
 MAX_SEARCHED_CHARACTERS = 10_000
 
 

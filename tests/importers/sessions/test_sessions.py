@@ -439,6 +439,95 @@ def test_text_above_the_budget_is_cut_with_an_issue(
     assert any("were cut after" in issue.what for issue in issues)
 
 
+@pytest.mark.parametrize("status", ["error", "cancelled", "success"])
+def test_shown_result_of_gemini_counts_without_another_one(tmp_path: Path, status: str) -> None:
+    call = {"id": "1", "name": "read", "args": {}, "status": status, "result": None}
+    call["resultDisplay"] = "File missing"
+    rows: list[Any] = [
+        {"sessionId": "g", "projectHash": "h", "startTime": "t"},
+        {"id": "1", "type": "user", "content": "Go."},
+        {"id": "2", "type": "gemini", "content": "", "toolCalls": [call]},
+    ]
+    item, _ = read_one(write_lines(tmp_path / "session.jsonl", rows))
+    assert list_results(item) == [("read", status != "success")]
+    (result,) = [m.content for m in item.messages if m.role == "tool"]
+    assert "File missing" in result
+
+
+def test_failed_call_of_gemini_without_any_text_is_an_error(tmp_path: Path) -> None:
+    call = {"id": "1", "name": "read", "args": {}, "status": "error", "result": []}
+    rows: list[Any] = [
+        {"sessionId": "g", "projectHash": "h", "startTime": "t"},
+        {"id": "2", "type": "gemini", "content": "", "toolCalls": [call]},
+    ]
+    item, _ = read_one(write_lines(tmp_path / "session.jsonl", rows))
+    assert list_results(item) == [("read", True)]
+
+
+def codex(output: str, **meta: Any) -> list[dict[str, Any]]:
+    payloads: list[dict[str, Any]] = [
+        {"type": "message", "role": "user", "content": "Go."},
+        {"type": "function_call", "call_id": "1", "name": "shell", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": output},
+    ]
+    rows = [{"type": "response_item", "payload": payload} for payload in payloads]
+    return [{"type": "session_meta", "payload": {"id": "x"} | meta}, *rows]
+
+
+@pytest.mark.parametrize(
+    ("output", "is_error"),
+    [
+        ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno such file", True),
+        ("Exit code: 0\nOutput:\nExit code: 1", False),
+        ("The file says Exit code: 1", False),
+    ],
+)
+def test_exit_code_at_the_start_of_a_codex_result(
+    tmp_path: Path, output: str, is_error: bool
+) -> None:
+    item, _ = read_one(write_lines(tmp_path / "rollout.jsonl", codex(output)))
+    assert list_results(item) == [("shell", is_error)]
+
+
+def test_fork_of_codex_is_a_notice(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "rollout.jsonl", codex("done", forked_from_id="y"))
+    _, issues = read_one(path)
+    assert [(issue.severity, issue.line) for issue in issues] == [("notice", 1)]
+    assert "is a fork" in issues[0].what
+
+
+GEMINI_DOCUMENT = {
+    "kind": "main",
+    "messages": [{"id": "1", "type": "user", "content": "Go."}],
+    "startTime": "2026-11-28T12:00:00Z",
+    "projectHash": "h",
+    "sessionId": "g",
+}
+
+
+@pytest.mark.parametrize("start", ["", "\N{BYTE ORDER MARK}"])
+def test_gemini_document_with_other_key_order_and_mark_is_a_session(
+    tmp_path: Path, start: str
+) -> None:
+    (tmp_path / "s.json").write_text(start + json.dumps(GEMINI_DOCUMENT), encoding="utf-8")
+    item, _ = read_one(tmp_path)
+    assert (item.id, [m.content for m in item.messages]) == ("g", ["Go."])
+
+
+def test_codex_session_with_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "rollout.jsonl", codex("done"))
+    path.write_text("\N{BYTE ORDER MARK}" + path.read_text(), encoding="utf-8")
+    item, issues = read_one(tmp_path)
+    assert (item.category, list_calls(item), issues) == ("Codex", ["shell"], [])
+
+
+def test_claude_session_with_many_lines_before_the_first_message_is_read(tmp_path: Path) -> None:
+    rows = [{"type": "queue-operation", "sessionId": "s"} for _ in range(60)]
+    rows += [claude("u", None, "user", "Go."), claude("a", "u", "assistant", "Done.")]
+    item, issues = read_one(write_lines(tmp_path / "s.jsonl", rows))
+    assert (item.category, item.n_turns, issues) == ("Claude Code", 1, [])
+
+
 # -- mutations
 
 CARRIERS = {

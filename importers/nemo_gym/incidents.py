@@ -35,6 +35,8 @@ ERROR_FIELDS = ("exception_type", "agent_error_kind", "error_kind", "failure_rea
 _NO_ERRORS = frozenset({"", "none", "other", "max_iteration", "stuck_in_loop"})
 TIMEOUT_FIELDS = ("agent_timed_out", "eval_timed_out")
 MAX_TOKENS = "max_output_tokens"
+FAILED_STATUSES = ("failed", "cancelled")
+"""Values of `response.status` with which OpenAI's Responses ends a request without an answer."""
 
 
 def apply_rollout_incident(item: Item, rollout: JsonObject) -> None:
@@ -63,6 +65,10 @@ def find_rollout_incident(rollout: JsonObject) -> Incident | None:
         incident = finder(rollout)
         if incident is not None:
             return incident
+    status = response.get("status")
+    if status in FAILED_STATUSES:
+        text = f"the response has the status {status}"
+        return make_incident("unknown", text, "response.status")
     return _find_incomplete_response(response)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.json_text import parse_json_text
 from fcreview.importers.common.jsonl import read_records
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.dialects.values import parse_arguments
@@ -29,9 +30,10 @@ from fcreview.importers.nemo_gym.rollouts import (
 from fcreview.importers.nemo_gym.survey import Survey
 from fcreview.model.item import AcceptedValues, Call, ImportIssue, MissingItem
 
-CALL_LISTS = ("expected_answers", "ground_truth")
-"""Fields with a list of golden calls."""
+GROUND_TRUTH = "ground_truth"
 EXPECTED_ACTION = "expected_action"
+CALL_LISTS = ("expected_answers", GROUND_TRUTH)
+"""Fields with a list of golden calls."""
 ANSWER_FIELDS = ("expected_answer", "answer")
 """Fields with the expected answer in words."""
 GOLDEN_FIELDS = (*CALL_LISTS, EXPECTED_ACTION, *ANSWER_FIELDS)
@@ -53,37 +55,103 @@ class Golden:
     file: str | None = None
     """Input file with the golden answer; None if it is in the rollout."""
 
+    @property
+    def is_readable(self) -> bool:
+        return self.calls is not None or bool(self.answers)
+
 
 def read_golden(row: Mapping[str, Any], file: str | None = None) -> Golden | None:
-    """Return the golden answer in a rollout or an input, or None without one."""
+    """Return the golden answer in a rollout or an input, or None without one.
+
+    A golden answer in a form that cannot be read has a problem, and neither calls nor answers.
+    """
     for name in CALL_LISTS:
-        written = row.get(name)
-        if _is_call_list(written):
-            golden = Golden(name, written, calls=[], file=file)
-            _add_calls(golden, as_list(written))
+        calls = _find_calls(row.get(name))
+        if calls is not None:
+            golden = Golden(name, row[name], calls=[], file=file)
+            _add_calls(golden, calls)
             return golden
 
-    action = row.get(EXPECTED_ACTION)
-    if isinstance(action, dict):
-        return _read_expected_action(action, file)
+    action = _find_action(row.get(EXPECTED_ACTION))
+    if action is not None:
+        return _read_expected_action(action, row[EXPECTED_ACTION], file)
 
     for name in ANSWER_FIELDS:
         answer = row.get(name)
         if answer not in (None, ""):
             return Golden(name, answer, answers=[answer], file=file)
+    return _read_other_form(row, file)
+
+
+def _find_calls(written: Any) -> list[Any] | None:
+    """Return the calls of a field with golden calls, or None if it contains something else.
+
+    The field is a list of calls, or their JSON text, or one call. An empty list means that no call
+    is expected. In a list, a call without arguments is a call.
+    """
+    value = _decode_json_text(written)
+    if isinstance(value, list):
+        calls = [_unwrap_call(call) for call in value]
+        is_call_list = all(isinstance(call, dict) and "name" in call for call in calls)
+        return calls if is_call_list else None
+
+    call = as_object(_unwrap_call(value))
+    return [call] if {"name", "arguments"} <= call.keys() else None
+
+
+def _decode_json_text(value: Any) -> Any:
+    """Return the object or list of a JSON text, and any other value unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        decoded = parse_json_text(value, [])
+    except (ValueError, RecursionError):
+        return value
+    return decoded if isinstance(decoded, (dict, list)) else value
+
+
+def _unwrap_call(call: Any) -> Any:
+    """Return the content of a call in OpenAI's chat format: `{"function": {"name": ...}}`."""
+    function = as_object(call).get("function")
+    return function if isinstance(function, dict) else call
+
+
+def _find_action(written: Any) -> JsonObject | None:
+    """Return the expected action, which is an object or its JSON text. A list of calls is a batch
+    of calls. None for any other value.
+    """
+    value = _decode_json_text(written)
+    if isinstance(value, dict):
+        return value or None
+    if not isinstance(value, list) or not value:
+        return None
+    if len(value) == 1:
+        return value[0] if isinstance(value[0], dict) else None
+    return {"type": "function_call_batch", "calls": value}
+
+
+def _read_other_form(row: Mapping[str, Any], file: str | None) -> Golden | None:
+    """Read a field of golden calls that contains no calls. A ground truth in words or numbers is
+    an expected answer, as in environments without calls.
+    """
+    for name in (*CALL_LISTS, EXPECTED_ACTION):
+        written = row.get(name)
+        if written in (None, "", [], {}):
+            continue
+        has_structure = isinstance(_decode_json_text(written), (dict, list))
+        if name == GROUND_TRUTH and not has_structure:
+            return Golden(name, written, answers=[written], file=file)
+        problem = f"{name} is in a form that fcreview does not read, so it is no golden answer"
+        return Golden(name, written, problems=[problem], file=file)
     return None
 
 
-def _is_call_list(value: Any) -> bool:
-    """Whether a value is a list of calls. An empty list means that no call is expected."""
-    if not isinstance(value, list):
-        return False
-    return all(isinstance(call, dict) and "name" in call for call in value)
+def _read_expected_action(action: JsonObject, written: Any, file: str | None) -> Golden:
+    """Read the expected action: a call, several calls, or a message instead of a call.
 
-
-def _read_expected_action(action: JsonObject, file: str | None) -> Golden:
-    """Read the expected action: a call, several calls, or a message instead of a call."""
-    golden = Golden(EXPECTED_ACTION, action, file=file)
+    `written`: the field as it is in the file.
+    """
+    golden = Golden(EXPECTED_ACTION, written, file=file)
     match action.get("type"):
         case "function_call":
             golden.calls = []
@@ -105,7 +173,7 @@ def _read_expected_action(action: JsonObject, file: str | None) -> Golden:
 def _add_calls(golden: Golden, written_calls: list[Any]) -> None:
     calls: list[Call] = []
     for written in written_calls:
-        fields = as_object(written)
+        fields = as_object(_unwrap_call(written))
         name = fields.get("name")
         if not isinstance(name, str) or not name:
             golden.problems.append("a golden call has no name")

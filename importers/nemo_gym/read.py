@@ -35,6 +35,7 @@ from fcreview.importers.dialects.conversation import MessageIssue, ParsedConvers
 from fcreview.importers.dialects.read import read_conversation
 from fcreview.importers.dialects.to_item import fill_conversation, find_last_reply
 from fcreview.importers.dialects.tools import read_tools
+from fcreview.importers.dialects.values import to_text
 from fcreview.importers.nemo_gym import incidents, rules
 from fcreview.importers.nemo_gym.inputs import (
     GOLDEN_FIELDS,
@@ -116,7 +117,14 @@ FAILED_KEY = "failed attempt"
 EARLIER_KEY = "earlier failed attempts"
 JUDGE_EVALUATIONS = "judge_evaluations"
 JUDGE_TEXT_FIELDS = ("judge_output", "judge_response", "judge_text")
-JUDGE_VERDICT_FIELDS = ("judge_verdict", "verdict", "judgement", "judgment", "extracted_verdict")
+JUDGE_VERDICT_FIELDS = (
+    "judge_verdict",
+    "verdict",
+    "verdict_label",
+    "judgement",
+    "judgment",
+    "extracted_verdict",
+)
 REWARD_TOLERANCE = 1e-9
 
 
@@ -133,6 +141,8 @@ class _RunContext:
     category: str
     namer: RolloutNamer = field(default_factory=RolloutNamer)
     n_without_input: int = 0
+    n_without_golden: int = 0
+    """Number of rollouts with an input, but without a golden answer in it."""
     n_rollouts: int = 0
     rewards: list[float] = field(default_factory=list)
     finished: set[RolloutKey] = field(default_factory=set)
@@ -160,6 +170,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
         yield from _read_finished_rollouts(path, files.agent, context, failures)
     yield from _read_failures(failures, context)
     yield from _report_unjoined_rollouts(files, context)
+    yield from _report_inputs_without_golden(files, context)
     yield from _report_not_run(context)
     yield from _compare_official_metrics(plan, files, context)
 
@@ -217,7 +228,9 @@ def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunC
     item.prediction_hash = answer_hash(response.get("output"))
     golden = _find_golden(rollout, context.inputs)
     should_have_input = golden is None and context.inputs.has_files
-    if should_have_input and not context.inputs.is_joined(rollout):
+    if should_have_input and context.inputs.is_joined(rollout):
+        context.n_without_golden += 1
+    elif should_have_input:
         context.n_without_input += 1
 
     # A failure in one part must not lose the others, such as the reward.
@@ -230,7 +243,11 @@ def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunC
 
 
 def _find_golden(rollout: JsonObject, inputs: Inputs) -> Golden | None:
-    return read_golden(rollout) or inputs.find_golden(rollout)
+    """Return the golden answer in the rollout if it is readable, else that in its input."""
+    own = read_golden(rollout)
+    if own is not None and own.is_readable:
+        return own
+    return inputs.find_golden(rollout) or own
 
 
 def _fill_conversation(item: Item, rollout: JsonObject) -> None:
@@ -391,6 +408,8 @@ def _add_golden(item: Item, golden: Golden | None) -> None:
 
     for problem in golden.problems:
         add_issue(item, problem)
+    if not golden.is_readable:
+        item.extra.metadata[golden.field_name] = golden.written
     item.golden_hash = answer_hash(golden.written)
     if golden.answers:
         item.extra.accepted_answers = list(golden.answers)
@@ -432,14 +451,35 @@ def _list_function_calls(item: Item, response: JsonObject) -> list[Call]:
 
 def _add_judge_verdicts(item: Item, rollout: JsonObject) -> None:
     """Add the verdicts of judges, with what they wrote as the explanation."""
-    evaluations = list_objects(rollout.get(JUDGE_EVALUATIONS))
+    evaluations = _list_judge_evaluations(item, rollout)
     for index, evaluation in enumerate(evaluations):
         _add_judge_evaluation(item, evaluation, index)
+    if evaluations:
+        return
 
-    written = _find_text(rollout, JUDGE_TEXT_FIELDS)
-    if written and not evaluations:
-        stated = _find_text(rollout, JUDGE_VERDICT_FIELDS)
-        add_judge_verdict(item, stated, written, criterion="correct", by=None)
+    output = _find_value(rollout, JUDGE_TEXT_FIELDS)
+    if output is None:
+        return
+    stated = _find_value(rollout, JUDGE_VERDICT_FIELDS)
+    if stated is None:
+        stated = _find_value(as_object(output), JUDGE_VERDICT_FIELDS)
+    # Some environments write the judge's whole response, or the JSON of its reply.
+    text = _join_output_texts(output) or to_text(output)
+    if stated is None:
+        stated = find_equivalence_label(text)
+    add_judge_verdict(item, stated, text, criterion="correct", by=None)
+
+
+def _list_judge_evaluations(item: Item, rollout: JsonObject) -> list[JsonObject]:
+    """Return the evaluations of judges. An object is a single evaluation."""
+    written = rollout.get(JUDGE_EVALUATIONS)
+    if written is None:
+        return []
+    entries = written if isinstance(written, list) else [written]
+    evaluations = list_objects(entries)
+    if len(evaluations) < len(entries):
+        add_issue(item, f"{JUDGE_EVALUATIONS} contains values that are no evaluations")
+    return evaluations
 
 
 def _add_judge_evaluation(item: Item, evaluation: JsonObject, index: int) -> None:
@@ -476,10 +516,11 @@ def _get_model(evaluation: JsonObject) -> str | None:
     return model if isinstance(model, str) and model else None
 
 
-def _find_text(rollout: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+def _find_value(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """Return the first of some fields that is not empty, or None."""
     for name in names:
-        value = rollout.get(name)
-        if isinstance(value, str) and value:
+        value = fields.get(name)
+        if value not in (None, "", [], {}):
             return value
     return None
 
@@ -546,13 +587,32 @@ def _name_failure(failure: JsonObject) -> str:
 def _report_unjoined_rollouts(files: RunFiles, context: _RunContext) -> Iterator[ImportIssue]:
     if not context.n_without_input:
         return
-    paths = [files.materialized_inputs] if files.materialized_inputs else []
-    names = ", ".join(path.name for path in [*paths, *files.datasets])
+    names = _list_input_names(files)
     what = (
         f"{context.n_without_input:,} rollouts belong to no input of {names}: no input has the"
         " same task index or the same messages. They have no golden answer"
     )
     yield ImportIssue(str(files.rollouts), None, what=what)
+
+
+def _report_inputs_without_golden(files: RunFiles, context: _RunContext) -> Iterator[ImportIssue]:
+    """Yield a notice, because the field of the golden answer can have a name of its own."""
+    if not context.n_without_golden:
+        return
+    names = _list_input_names(files)
+    fields = ", ".join(GOLDEN_FIELDS)
+    what = (
+        f"{context.n_without_golden:,} rollouts have an input in {names}, but no golden answer:"
+        f" neither the rollout nor the input has one of the fields {fields}"
+    )
+    yield ImportIssue(str(files.rollouts), None, what=what, severity="notice")
+
+
+def _list_input_names(files: RunFiles) -> str:
+    paths = list(files.datasets)
+    if files.materialized_inputs is not None:
+        paths.insert(0, files.materialized_inputs)
+    return ", ".join(path.name for path in paths)
 
 
 def _report_not_run(context: _RunContext) -> Iterator[RunFact | MissingItem]:

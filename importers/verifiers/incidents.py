@@ -6,14 +6,18 @@ with the chain of exceptions, and a conversation that became too long only a `st
 
 from __future__ import annotations
 
+from typing import Any
+
 from fcreview.importers.common.incidents import (
     add_failed_verdict,
     apply_incident,
     find_finish_reason_incident,
     make_empty_reply_incident,
+    make_error_incident,
     make_incident,
 )
 from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.dialects.values import to_text
 from fcreview.importers.verifiers.rollouts import JsonObject, choose_main_trace
 from fcreview.model.error_text import classify_error_text
 from fcreview.model.incident import Incident, IncidentKind
@@ -60,19 +64,51 @@ def find_episode_incident(episode: JsonObject) -> Incident | None:
         kind = error.get("type")
         if kind != SCORING_ERROR:
             return _make_error_incident(str(kind or ""), _describe_error(error), "errors")
-    for call in reversed(list_objects(trace.get("calls"))):
-        reason = call.get("finish_reason")
-        incident = find_finish_reason_incident(reason, reason, "calls.finish_reason")
+    # After a call that failed, the agent can repeat it. Only the last call decides.
+    for last_call in list_objects(trace.get("calls"))[-1:]:
+        incident = _find_call_incident(last_call)
         if incident is not None:
             return incident
-        break
-    return _find_stop_incident(trace)
+    return _find_stop_incident(trace) or _find_unexplained_failure(episode)
+
+
+def _find_call_incident(call: JsonObject) -> Incident | None:
+    """Return the incident of a model call, or None if the model replied."""
+    error = call.get("error")
+    if error:
+        return make_error_incident(error, "calls.error")
+    reason = call.get("finish_reason")
+    return find_finish_reason_incident(reason, reason, "calls.finish_reason")
+
+
+def _find_unexplained_failure(episode: JsonObject) -> Incident | None:
+    """Return the incident of an episode that failed, but lists no error of any kind."""
+    if _list_errors(episode):
+        return None
+    trace = choose_main_trace(episode)
+    if episode.get("ok") is False or trace.get("ok") is False:
+        return make_incident("unknown", "ok is false, and no error is listed", "ok")
+    if not trace:
+        return make_incident("harness", "the episode has no trace", "traces")
+    return None
 
 
 def _list_errors(episode: JsonObject) -> list[JsonObject]:
     """Return the errors of the episode and of its main trace."""
     trace = choose_main_trace(episode)
-    return [*list_objects(episode.get("errors")), *list_objects(trace.get("errors"))]
+    return [*_read_errors(episode.get("errors")), *_read_errors(trace.get("errors"))]
+
+
+def _read_errors(written: Any) -> list[JsonObject]:
+    """Return the errors of a list, or a single one. An error that is no object is a message."""
+    entries = written if isinstance(written, list) else [written]
+    errors: list[JsonObject] = []
+    for entry in entries:
+        if isinstance(entry, dict):
+            errors.append(entry)
+        elif entry not in (None, ""):
+            errors.append({"message": to_text(entry)})
+    return errors
 
 
 def _describe_error(error: JsonObject) -> str:

@@ -468,6 +468,9 @@ def _report_unread_fields(item: Item, trace: JsonObject) -> None:
 
 
 def _report_errors_without_text(item: Item, episode: JsonObject, trace: JsonObject) -> None:
+    for owner, place in ((episode, "errors"), (trace, "traces.errors")):
+        if not isinstance(owner.get("errors"), (list, type(None))):
+            add_issue(item, f"{place} is not a list")
     for error in [*as_list(episode.get("errors")), *as_list(trace.get("errors"))]:
         fields = as_object(error)
         has_type = isinstance(fields.get("type"), str)

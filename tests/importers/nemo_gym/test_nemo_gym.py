@@ -14,7 +14,7 @@ import pytest
 
 from fcreview.importers.nemo_gym.leaderboard import compute_metrics
 from fcreview.importers.registry import discover, read_items, rewrite_scores
-from fcreview.model.item import ImportIssue, Item, MissingItem, RunFact
+from fcreview.model.item import AcceptedValues, ImportIssue, Item, MissingItem, RunFact
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
@@ -400,6 +400,145 @@ def test_several_models_in_one_file_are_an_error_that_names_them(environment: Pa
     assert issue.severity == "error"
     assert "other-70b" in issue.what
     assert str(rows[0]["response"]["model"]) in issue.what
+
+
+# -- golden answers, judges and responses in other forms
+
+
+def write_golden(path: Path, field_name: str, written: Any) -> None:
+    """Give the first rollout a golden answer, which precedes that of its input."""
+    rows = read_rows(path)
+    rows[0][field_name] = written
+    write_rows(path, rows)
+
+
+CALL: Json = {"name": "find_book", "arguments": {"author": "Ida Brandt"}}
+ACTION: Json = CALL | {"type": "function_call"}
+
+
+@pytest.mark.parametrize(
+    ("field_name", "written"),
+    [
+        ("expected_answers", [CALL]),
+        ("expected_answers", json.dumps([CALL])),
+        ("expected_answers", CALL),
+        ("expected_answers", json.dumps(CALL)),
+        ("expected_answers", [{"type": "function", "function": CALL}]),
+        ("expected_action", ACTION),
+        ("expected_action", json.dumps(ACTION)),
+        ("expected_action", [ACTION]),
+    ],
+)
+def test_golden_calls_are_read_in_all_their_forms(
+    environment: Path, field_name: str, written: Any
+) -> None:
+    remove_inputs(environment)
+    write_golden(environment / "rollouts.jsonl", field_name, written)
+    items, _ = read_run(find_plan(environment))
+    assert [(call.name, call.arguments) for call in items[0].golden] == [
+        ("find_book", {"author": AcceptedValues(["Ida Brandt"])})
+    ]
+    assert items[0].rule is True
+
+
+def remove_inputs(environment: Path) -> None:
+    for path in environment.glob("*inputs.jsonl"):
+        path.unlink()
+
+
+def test_several_expected_actions_are_a_batch_of_calls(environment: Path) -> None:
+    remove_inputs(environment)
+    write_golden(environment / "rollouts.jsonl", "expected_action", [ACTION, ACTION])
+    items, _ = read_run(find_plan(environment))
+    assert [call.name for call in items[0].golden] == ["find_book", "find_book"]
+
+
+@pytest.mark.parametrize(
+    ("field_name", "written"),
+    [
+        ("expected_answers", "find_book"),
+        ("expected_answers", [1]),
+        ("expected_answers", {"calls": []}),
+        ("ground_truth", {"x": 1}),
+        ("expected_action", 5),
+        ("expected_action", "call find_book"),
+    ],
+)
+def test_golden_answer_in_an_unknown_form_gives_an_issue_and_is_kept(
+    environment: Path, field_name: str, written: Any
+) -> None:
+    remove_inputs(environment)
+    write_golden(environment / "rollouts.jsonl", field_name, written)
+    items, issues = read_run(find_plan(environment))
+    assert items[0].extra.metadata[field_name] == written
+    assert any(issue.line == 1 and field_name in issue.what for issue in issues)
+
+
+def test_ground_truth_in_words_is_an_expected_answer(environment: Path) -> None:
+    remove_inputs(environment)
+    write_golden(environment / "rollouts.jsonl", "ground_truth", "the blue one")
+    items, _ = read_run(find_plan(environment))
+    assert items[0].extra.accepted_answers == ["the blue one"]
+
+
+def test_inputs_without_a_golden_answer_give_a_notice(environment: Path) -> None:
+    for path in environment.glob("*inputs.jsonl"):
+        rows = read_rows(path)
+        for row in rows:
+            if "expected_answers" in row:
+                row["expected_calls"] = row.pop("expected_answers")
+        write_rows(path, rows)
+    _, issues = read_run(find_plan(environment))
+    assert any("rollouts have an input" in issue.what for issue in issues)
+
+
+JUDGE_MESSAGE: Json = {"output": [{"content": [{"text": "The hours are right."}]}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"judge_output": {"verdict": "yes", "why": "ok"}}, '{"verdict":"yes","why":"ok"}'),
+        ({"judge_output": {"why": "ok"}, "judge_verdict": True}, '{"why":"ok"}'),
+        ({"judge_output": JUDGE_MESSAGE, "verdict": "yes"}, "The hours are right."),
+        (
+            {"judge_evaluations": {"response": JUDGE_MESSAGE, "verdict_label": "[[A=B]]"}},
+            "The hours are right.",
+        ),
+    ],
+)
+def test_judges_are_read_from_objects(environment: Path, fields: Json, text: str) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[0].pop("judge_evaluations", None)
+    rows[0] |= fields
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(environment))
+    (verdict,) = [verdict for verdict in items[0].verdicts if verdict.source == "judge"]
+    assert verdict.value is True
+    assert str(verdict.rationale).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize("written", ["yes", [1]])
+def test_judge_evaluations_of_another_kind_give_an_issue(environment: Path, written: Any) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[0]["judge_evaluations"] = written
+    write_rows(path, rows)
+    _, issues = read_run(find_plan(environment))
+    assert any(issue.line == 1 and "judge_evaluations" in issue.what for issue in issues)
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+def test_response_that_failed_without_an_error_is_an_incident(
+    environment: Path, status: str
+) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[0]["response"] |= {"status": status, "error": None, "output": []}
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(environment))
+    assert (items[0].has_incident, items[0].incident) == (True, "unknown")
 
 
 # -- writing back

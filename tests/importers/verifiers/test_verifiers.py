@@ -372,6 +372,60 @@ def test_index_of_a_task_can_be_a_text(traces: Path) -> None:
     assert {item.group for item in items} == {"task_rolls"}
 
 
+# -- failures that few fields state
+
+RATE_LIMIT: Json = {"type": "ProviderError", "message": "429 Too Many Requests"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "incident"),
+    [
+        ({"ok": False}, "unknown"),
+        ({"calls": [{"node": 1, "error": RATE_LIMIT}]}, "rate_limit"),
+        ({"errors": "429 Too Many Requests"}, "rate_limit"),
+        ({"errors": RATE_LIMIT}, "rate_limit"),
+        ({"errors": ["429 Too Many Requests"]}, "rate_limit"),
+    ],
+)
+def test_failure_of_a_trace_is_an_incident_however_it_is_stated(
+    traces: Path, fields: Json, incident: str
+) -> None:
+    path = traces / "traces.jsonl"
+    rows = read_rows(path)
+    rows[0]["traces"][0] |= fields
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(traces))
+    assert (items[0].has_incident, items[0].incident) == (True, incident)
+
+
+def test_model_call_that_was_repeated_is_no_incident(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    rows = read_rows(path)
+    rows[0]["traces"][0]["calls"] = [{"error": RATE_LIMIT}, {"finish_reason": "stop"}]
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(traces))
+    assert not items[0].has_incident
+
+
+@pytest.mark.parametrize("fields", [{"traces": []}, {"ok": False}, {"errors": "boom"}])
+def test_failure_of_an_episode_is_an_incident(traces: Path, fields: Json) -> None:
+    path = traces / "traces.jsonl"
+    rows = read_rows(path)
+    rows[0] |= fields
+    write_rows(path, rows)
+    items, _ = read_run(find_plan(traces))
+    assert items[0].has_incident
+
+
+def test_errors_that_are_no_list_give_an_issue(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    rows = read_rows(path)
+    rows[0]["errors"] = "boom"
+    write_rows(path, rows)
+    _, issues = read_run(find_plan(traces))
+    assert any((issue.line, issue.what) == (1, "errors is not a list") for issue in issues)
+
+
 # -- writing back
 
 

@@ -46,8 +46,7 @@ def build_pass_rate_table(
     """
     rows = []
     for group in list_table_groups(comparison, source_a, source_b):
-        is_comparable = group.is_comparable(source_a, source_b) and group.counts.n > 0
-        rows.append(_GroupRow(group, is_comparable))
+        rows.append(_make_group_row(group, source_a, source_b))
 
     columns = [
         Column("category", cut="middle", min_cells=10),
@@ -76,6 +75,13 @@ def build_pass_rate_table(
         graphic_at=graphic_at,
         scale="difference",
     )
+
+
+def _make_group_row(
+    group: ComparisonGroup, source_a: VerdictSource, source_b: VerdictSource
+) -> _GroupRow:
+    is_comparable = group.is_comparable(source_a, source_b) and group.counts.n > 0
+    return _GroupRow(group, is_comparable)
 
 
 def _measure_differences(rows: Sequence[_GroupRow]) -> int:
@@ -127,13 +133,26 @@ def _format_difference(row: _GroupRow) -> str:
     return format_difference(row.group.difference) if row.is_comparable else NO_VALUE
 
 
-def _format_p_value_and_mark(row: _GroupRow) -> str:
-    """Format a p value. A mark says that the test is by cluster."""
-    p_value = row.group.difference.p
+def format_group_p_value(
+    group: ComparisonGroup, source_a: VerdictSource, source_b: VerdictSource
+) -> str:
+    """Return the p value of the items of a row, as in the table of pass rates. It is `–` if the
+    pass rates cannot be compared, such as when some pairs lack a recomputed verdict.
+    """
+    return _format_p_value(_make_group_row(group, source_a, source_b))
+
+
+def _format_p_value(row: _GroupRow) -> str:
+    """Format a p value. Items that are no random sample have none."""
     if not row.is_comparable:
         return NO_VALUE
-    text = format_p_value(p_value)
-    if p_value is not None and is_clustered(row.group):
+    return format_p_value(row.group.difference.p)
+
+
+def _format_p_value_and_mark(row: _GroupRow) -> str:
+    """Format a p value. A mark says that the test is by cluster."""
+    text = _format_p_value(row)
+    if text != NO_VALUE and is_clustered(row.group):
         return f"{text} {CLUSTER_MARK}"
     return text
 

@@ -22,12 +22,15 @@ from fcreview.stats.run_comparison import (
     VerdictSource,
     choose_verdict_source,
     compare_runs,
-    format_p_value,
     is_clustered,
     list_caveats,
 )
 from fcreview.store.rows import QueueRow, RunRow
-from fcreview.tables.comparison import build_pass_rate_table, format_item_count
+from fcreview.tables.comparison import (
+    build_pass_rate_table,
+    format_group_p_value,
+    format_item_count,
+)
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
@@ -73,14 +76,16 @@ def format_verdict_sources(source_a: VerdictSource, source_b: VerdictSource) -> 
     return f"A {SOURCE_NAMES[source_a]}, B {SOURCE_NAMES[source_b]}"
 
 
-def summarize_comparison(comparison: RunComparison, width: int) -> str:
+def summarize_comparison(
+    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource, *, width: int
+) -> str:
     """Return `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`, cut to
-    `width`.
+    `width`. The p value is `–` where the table of pass rates has none.
     """
     overall = comparison.overall
     counts = overall.counts
     noun = "item" if counts.n == 1 else "items"
-    p_value = replace_missing_value_sign(format_p_value(overall.difference.p))
+    p_value = replace_missing_value_sign(format_group_p_value(overall, source_a, source_b))
     parts = [
         f"{format_item_count(overall)} {noun}",
         f"{_name_test(overall)} p {p_value}",
@@ -342,7 +347,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         if self._message:
             line = make_line(f" {self._message}", "warn")
         else:
-            summary = summarize_comparison(self._comparison, self.size.width - 2)
+            source_a, source_b = self._sources
+            summary = summarize_comparison(
+                self._comparison, source_a, source_b, width=self.size.width - 2
+            )
             line = make_line(f" {summary}", "dim")
         title = self.query_one("#pick-title", LineBar)
         title.display = bool(self._message) or is_small_screen(self.size)
@@ -392,7 +400,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         sources = format_verdict_sources(source_a, source_b)
         title = separator.join(["Pass rates", "whole runs", sources])
         panel = self.query_one("#rates-panel", Panel)
-        panel.set_title(title, summarize_comparison(comparison, cells))
+        summary = summarize_comparison(comparison, source_a, source_b, width=cells)
+        panel.set_title(title, summary)
 
     @property
     def _flips(self) -> list[Flip]:

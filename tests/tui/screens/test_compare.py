@@ -14,7 +14,7 @@ from fcreview.stats.run_comparison import compare_runs
 from fcreview.store.workspace import Workspace
 from fcreview.tables.comparison import build_pass_rate_table
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.compare import CompareScreen, FlipScreen
+from fcreview.tui.screens.compare import CompareScreen, FlipScreen, summarize_comparison
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.stats.comparison_cases import make_outcomes
@@ -56,6 +56,22 @@ def test_table_has_p_values_corrected_for_the_number_of_categories() -> None:
     one_category = compare_runs(make_outcomes("PPP"), make_outcomes("PFF"))
     table = build_pass_rate_table(one_category, "official", "official")
     assert "p (Holm)" not in table.titles
+
+
+def test_summary_withholds_p_where_the_table_does() -> None:
+    """In run B, an item has no recomputed verdict, so that the others are no random sample."""
+    comparison = compare_runs(make_outcomes("PPPPPPPP"), make_outcomes("FFFFFFF."))
+
+    table = build_pass_rate_table(comparison, "rule", "rule")
+    assert table.rows[0].texts[-1] == "–"
+    summary = summarize_comparison(comparison, "rule", "rule", width=200)
+    assert summary.startswith("7 of 8 items · McNemar p – · only A 7, only B 0")
+
+    # An item without an official verdict is no bias, so that p is known.
+    table = build_pass_rate_table(comparison, "official", "official")
+    assert table.rows[0].texts[-1] == "0.008"
+    summary = summarize_comparison(comparison, "official", "official", width=200)
+    assert summary.startswith("7 of 8 items · McNemar p 0.008 · only A 7, only B 0")
 
 
 @asynccontextmanager

@@ -602,10 +602,20 @@ def _add_pass_rate_estimate(
     from fcreview.cli.commands.estimate import HALF_WIDTH
     from fcreview.stats.estimation import estimate_pass_rate  # imports numpy
 
-    statuses = session.store.analysis.fetch_sample_status(row.run).items
+    analysis = session.store.analysis
+    sample_status = analysis.fetch_sample_status(row.run)
+    queue_names: set[str] = set()
+    for sample in sample_status.samples:
+        queue_names |= sample.queue_names
+    statuses = sample_status.items
     n_decided = sum(status.sample_outcome == "decided" for status in statuses)
     estimate = estimate_pass_rate(statuses, HALF_WIDTH / 100) if n_decided else None
-    return replace(figures, estimate=estimate, n_sampled=n_decided)
+    return replace(
+        figures,
+        estimate=estimate,
+        n_sampled=n_decided,
+        n_seen_reviews=analysis.count_seen_reviews(row.run, queue_names),
+    )
 
 
 def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSample]:

@@ -39,11 +39,13 @@ from fcreview.model.wording import (
 )
 from fcreview.tables.estimates import (
     ESTIMATE_TITLE,
+    ITEMS_PASSED_ESTIMATE_TITLE,
     format_labels_goal,
     format_labels_needed,
     format_metric_estimate,
     format_metric_range,
     format_pass_rate_estimate,
+    format_seen_reviews,
     make_estimate_whisker,
 )
 from fcreview.tables.runs import (
@@ -200,7 +202,7 @@ def _list_best_run_notes(best: RunFigures, n_tied: int) -> Iterator[str]:
 
 
 def _build_estimate_card(run: RunFigures) -> Card:
-    title = "Estimated accuracy of this run"
+    title = "Items passed by this run, estimated"
     estimate = run.estimate
     if estimate is None:
         return Card(title, value=NO_VALUE, note="no reviewed random sample")
@@ -209,11 +211,26 @@ def _build_estimate_card(run: RunFigures) -> Card:
     if estimate.is_bounds_headline:
         undecided = format_count(estimate.n_undecided, "undecided item")
         note = f"depends on {undecided} (unsure or disputed); {sampled} decided"
+        note += _list_estimate_limits(run)
         return Card(title, value=format_pass_rate_estimate(estimate), note=note)
     half_width = (estimate.high - estimate.low) / 2
     value = f"{100 * estimate.estimated:.1f} % ± {100 * half_width:.1f}"
     interval = f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"
-    return Card(title, value=value, note=f"95 % interval {interval}, from {sampled}")
+    note = f"95 % interval {interval}, from {sampled}{_list_estimate_limits(run)}"
+    return Card(title, value=value, note=note)
+
+
+def _list_estimate_limits(run: RunFigures) -> str:
+    """Return what limits the meaning of an estimate: ` · 50 reviews not blind · not overall
+    accuracy`. Empty if nothing does.
+    """
+    limits = ""
+    seen_reviews = format_seen_reviews(run.n_seen_reviews)
+    if seen_reviews:
+        limits += f" · {seen_reviews}"
+    if run.own is not None:
+        limits += f" · not {sanitize(run.own.title)}"
+    return limits
 
 
 def _group_by_dataset(
@@ -343,7 +360,9 @@ def _build_score_table(dataset: str, runs: Sequence[RunFigures]) -> Table:
     # The graphic of the estimate stands after its interval.
     graphic_position = len(columns) + 1
     columns.append(
-        RunColumn(ESTIMATE_TITLE, lambda run: Cell(format_pass_rate_estimate(run.estimate)))
+        RunColumn(
+            ITEMS_PASSED_ESTIMATE_TITLE, lambda run: Cell(format_pass_rate_estimate(run.estimate))
+        )
     )
     columns.append(
         RunColumn(format_labels_goal(TARGET_POINTS), lambda run: Cell(_format_needed_labels(run)))

@@ -14,6 +14,7 @@ from fcreview.stats.agreement_ratings import Rating, RepeatedRating
 from fcreview.store.database import pause_garbage_collection, retry_with_more_memory
 from fcreview.store.queries import golden_audit, scored_items, view_items
 from fcreview.store.reviews.review_tables import ReviewedItem
+from fcreview.store.rows import View
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
     from fcreview.store.queries.estimation import CalibrationCell, FrameCache, RunSampleStatus
     from fcreview.store.reviews.review_tables import ReviewTables
-    from fcreview.store.rows import View
     from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
@@ -186,6 +186,17 @@ class UnblindedAnalysis:
         bulk reviews.
         """
         return self._run_query(lambda: list(self._iter_ratings(view)))
+
+    def count_seen_reviews(self, run: int, queue_names: Collection[str]) -> int:
+        """Count the reviews of a run's items in queue files that were not blind: the annotator saw
+        other verdicts. An item that two annotators reviewed counts twice.
+        """
+        seen_reviews: set[tuple[int, str]] = set()
+        for name in queue_names:
+            for rating in self.fetch_ratings(View(queue=name, runs=(run,))):
+                if rating.blind is False:
+                    seen_reviews.add((rating.item, rating.annotator))
+        return len(seen_reviews)
 
     def _iter_ratings(self, view: View) -> Iterator[Rating]:
         for item in self._iter_reviewed_items(view):

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
 
 ESTIMATE_TITLE = "estimated, 95 % CI"
+ITEMS_PASSED_ESTIMATE_TITLE = "items passed, est. 95 % CI"
+"""Title of the column with estimated pass rates. It names the figure, because the benchmark's own
+metric is another one.
+"""
+SHORT_ITEMS_PASSED_ESTIMATE_TITLE = "passed, est. [95 %]"
+"""The same title, as narrow as an estimate with its interval."""
 RANGE_TITLE = "range (undecided)"
 
 
@@ -150,7 +156,7 @@ def build_accuracy_table(runs: Sequence[AccuracyFigures], half_width: float) -> 
     if own is not None:
         columns.append(own.column)
     columns.append(Column("items passed", align_right=True))
-    columns.append(Column(ESTIMATE_TITLE))
+    columns.append(Column(SHORT_ITEMS_PASSED_ESTIMATE_TITLE))
     columns.append(Column(format_labels_goal(half_width), align_right=True))
 
     rows = []
@@ -188,6 +194,13 @@ def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
     if estimate.is_bounds_headline and estimate.bounds is not None:
         return format_pass_rate_range(*estimate.bounds)
     return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def format_seen_reviews(n_seen_reviews: int) -> str:
+    """Return `50 reviews not blind`, or an empty text if all reviews of a sample were blind."""
+    if not n_seen_reviews:
+        return ""
+    return f"{format_count(n_seen_reviews, 'review')} not blind"
 
 
 def format_pass_rate_range(low: float, high: float) -> str:

@@ -67,6 +67,8 @@ class RunFigures:
     """For each category: (number of items, pass rate from 0 to 1 or None if unknown)."""
     estimate: PassRateEstimate | None = None
     n_sampled: int = 0
+    n_seen_reviews: int = 0
+    """Number of reviews in the sample that were not blind."""
     expected_items: int | None = None
     """Number of items of the dataset in the run's categories.
 

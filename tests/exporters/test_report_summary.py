@@ -72,7 +72,7 @@ def test_partial_rate_has_its_denominator() -> None:
 
 def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
     found = list_tables(build_score_section([RUNS[0], SAMPLED]))[0]
-    assert list(found.titles[5:]) == ["estimated, 95 % CI", "for ±2"]
+    assert list(found.titles[5:]) == ["items passed, est. 95 % CI", "for ±2"]
     assert found.rows[0].texts[4:] == [
         "75.0 % of 60 · 2 open",
         "75.3 % [72.9, 77.7]",
@@ -93,6 +93,7 @@ def test_best_run_is_selected_among_runs_of_equal_size() -> None:
         "75.3 % ± 2.4",
         "95 % interval 72.9 to 77.7, from 160 sampled items",
     )
+    assert estimate.label == "Items passed by this run, estimated"
     assert (disagreements.value, disagreements.note) == (
         "3",
         "pass rates change by at most 3.3 points",
@@ -102,6 +103,15 @@ def test_best_run_is_selected_among_runs_of_equal_size() -> None:
     assert [card.value for card in alone] == ["75.0 %", "–", "0", "0"]
     assert alone[0].note == "oak · bfcl V4 en · 4 of 10 items"
     assert not any(card.needs_attention for card in alone)
+
+
+def test_estimate_says_which_figure_it_is_not_and_that_reviews_were_not_blind() -> None:
+    own = OwnScore("overall accuracy", 0.4, "share", digits=2, table="accuracy", name="overall")
+    sampled = replace(SAMPLED, own=own, n_seen_reviews=50)
+    _, estimate, *_ = build_summary_cards([sampled], 0, SuspectCounts(0, 0))
+    assert estimate.note.endswith(
+        "from 160 sampled items · 50 reviews not blind · not overall accuracy"
+    )
 
 
 def test_runs_that_may_be_as_good_as_the_best_run_are_marked() -> None:

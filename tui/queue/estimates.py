@@ -17,6 +17,7 @@ from math import (
     sqrt,
 )
 
+from fcreview.model.metric import OwnScore
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
@@ -29,6 +30,7 @@ from fcreview.tables.estimates import (
     AccuracyFigures,
     build_accuracy_table,
     format_pass_rate_range,
+    format_seen_reviews,
 )
 from fcreview.tables.runs import OwnScores
 from fcreview.tables.table import Table
@@ -82,6 +84,8 @@ class RunSample:
     estimate: PassRateEstimate | None = None
     outcomes: Sequence[OutcomeCounts] = ()
     queues: Sequence[QueueProgress] = ()
+    n_seen_reviews: int = 0
+    """Number of reviews in the sample that were not blind."""
     problems: Sequence[str] = ()
     """Messages about queue files that cannot be used as samples."""
 
@@ -122,6 +126,7 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
         estimate=estimate,
         outcomes=_count_sample_outcomes(status.items),
         queues=queues,
+        n_seen_reviews=store.analysis.count_seen_reviews(run.run, queue_names),
         problems=status.problems,
     )
 
@@ -347,6 +352,24 @@ def accuracy_range_line(sample: RunSample | None) -> Line:
     return make_line(f"{format_pass_rate_range(*estimate.bounds)}, depending on {items}", "dim")
 
 
+def estimate_meaning_line(
+    sample: RunSample | None, own: OwnScore | None, key_names: Mapping[str, str]
+) -> Line:
+    """Say that the estimate is of items passed, which key estimates the benchmark's own metric,
+    and how many reviews were not blind. Empty without an estimate. `key_names`: displayed key names
+    by action id.
+    """
+    if sample is None or sample.estimate is None:
+        return BLANK_LINE
+    parts = ["Estimated: items passed"]
+    if own is not None:
+        parts.append(f"{sanitize(own.title)}{_press_hint('estimates.metrics', key_names)}")
+    seen_reviews = format_seen_reviews(sample.n_seen_reviews)
+    if seen_reviews:
+        parts.append(seen_reviews)
+    return make_line(f" {symbols().separator} ".join(parts), "dim")
+
+
 # -- form
 
 
@@ -412,7 +435,7 @@ def expected_interval_line(
     sign = symbols().plus_minus
     points = _expected_points(size, run, sample)
     if points is not None:
-        text = f"expected: about {sign} {points:.0f} points"
+        text = f"expected: about {sign} {points:.1f} points"
     else:
         text = f"expected: at most {sign} {_largest_expected_points(size, run):.0f} points"
     n_shared = min(_parse_count_or_zero(form_values.get("overlap", "")), size)
@@ -434,18 +457,38 @@ def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float 
     """Return half the width, in percentage points, that the interval of the estimate will have with
     `size` more labels. None if it cannot be derived from an estimate.
 
-    The width is proportional to the root of the variance of a mean without replacement: 1/n - 1/N.
+    The labels that the target interval needs give half the width of the target, so that the form
+    agrees with the advice.
     """
     if sample is None or sample.estimate is None:
         return None
+    estimate = sample.estimate
     n_known = sample.n_decided
     n_items = run.n_items
     if not 0 < n_known < n_items:
         return None
-    variance_now = 1 / n_known - 1 / n_items
-    variance_then = max(1 / (n_known + size) - 1 / n_items, 0)
-    width = sample.estimate.high - sample.estimate.low
-    return 50 * width * sqrt(variance_then / variance_now)
+
+    target = 100 * TARGET_HALF_WIDTH
+    needed = estimate.needed or 0
+    n_then = n_known + size
+    if needed and size >= needed:
+        return target * _shrink_interval(n_known + needed, n_then, n_items)
+    points_now = 50 * (estimate.high - estimate.low)
+    points_then = points_now * _shrink_interval(n_known, n_then, n_items)
+    # With fewer labels than the target needs, the interval does not reach the target.
+    return max(points_then, target) if needed else points_then
+
+
+def _shrink_interval(n_before: int, n_after: int, n_items: int) -> float:
+    """Return the width of an interval from `n_after` labels as a share of that from `n_before`.
+
+    The width is proportional to the root of the variance of a mean without replacement: 1/n - 1/N.
+    """
+    variance_before = 1 / n_before - 1 / n_items
+    variance_after = 1 / n_after - 1 / n_items
+    if variance_before <= 0 or variance_after <= 0:
+        return 0.0
+    return sqrt(variance_after / variance_before)
 
 
 def _largest_expected_points(size: int, run: RunRow) -> float:

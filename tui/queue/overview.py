@@ -224,7 +224,12 @@ def _count_overall_passes(run: RunRow) -> PassCounts:
 
 def _format_overall_pass_rate(run: RunRow) -> str:
     rate = format_pass_rate(*_count_overall_passes(run), run.n_items)
-    return f"{rate} judge" if run.has_only_judge_verdicts else rate
+    if run.has_only_judge_verdicts:
+        return f"{rate} judge"
+    # The other figures of the overview are official, so the source of this one has a name.
+    if run.rule_known and not run.official_known:
+        return f"{rate} recomputed"
+    return rate
 
 
 def _find_category_pass_rate(run: RunRow, category: str) -> float | None:
@@ -624,7 +629,7 @@ def _estimate_column(overview: Overview) -> FixedColumn[RunRow]:
         is_read = run.run in overview.estimates
         return make_line(symbols().none if is_read else symbols().ellipsis, "dim")
 
-    return FixedColumn("estimated", ESTIMATE_CELLS - len(CELL_GAP), make_cell)
+    return FixedColumn("estimated items passed", ESTIMATE_CELLS - len(CELL_GAP), make_cell)
 
 
 def _estimate_bar_column(overview: Overview, cells: int) -> FixedColumn[RunRow]:

@@ -214,7 +214,7 @@ def _heading_line(name_cells: int) -> Line:
     line.add(GAP)
     line.add_padded("this item", VERDICT_CELLS, "dim")
     line.add(GAP)
-    line.add_padded("items passed", RATE_CELLS, "dim")
+    line.add_padded("corrected", RATE_CELLS, "dim")
     line.add(GAP)
     line.add("rank", "dim")
     return line.build()

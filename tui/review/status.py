@@ -51,7 +51,14 @@ AVERAGED_ITEMS = 50
 REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
 """Actions that select the first three override reasons on an item without scores."""
 SOURCE_NAMES = {"official": "checker", "rule": "checker", "judge": "judge"}
-REASON_LABELS = {"too strict": "{} too strict", "misread": "{} misread answer"}
+TOO_STRICT = "too strict"
+TOO_LENIENT = "too lenient"
+"""Reasons of a pass that a source failed, and of a fail that a source passed."""
+REASON_LABELS = {
+    TOO_STRICT: "{} too strict",
+    TOO_LENIENT: "{} too lenient",
+    "misread": "{} misread answer",
+}
 """Label of each default reason. `{}` stands for the source of the contradicted verdict. Journals
 store the default reasons.
 """
@@ -441,6 +448,21 @@ class Override:
         source = str(self.contradicted.get("source"))
         return SOURCE_NAMES.get(source, sanitize(source))
 
+    @property
+    def fails_passed_target(self) -> bool:
+        """Whether the annotator fails what the contradicted source passed."""
+        if self.criterion not in PASS_FAIL_CRITERIA:
+            return False
+        return self.verdict is False and self.contradicted.get("value") is True
+
+    def choose_reasons(self, reasons: Sequence[str]) -> list[str]:
+        """Return the reasons that fit the override, in the same order. A source that passed what
+        the annotator fails was too lenient, not too strict.
+        """
+        if not self.fails_passed_target or TOO_LENIENT in reasons:
+            return list(reasons)
+        return [TOO_LENIENT if reason == TOO_STRICT else reason for reason in reasons]
+
     def format_question(self, cells: int) -> str:
         """Return `Why pass although the checker failed simple_3?`. A long name is shortened to
         fit into `cells`.
@@ -505,16 +527,23 @@ class OverrideReasons:
 
     def find_reason(self, number: int) -> str:
         """Return the override reason with this number, from 1. Empty if there is no such reason."""
-        if not 1 <= number <= len(self._reasons):
+        reasons = self._list_reasons()
+        if not 1 <= number <= len(reasons):
             return ""
-        return self._reasons[number - 1]
+        return reasons[number - 1]
+
+    def _list_reasons(self) -> Sequence[str]:
+        """Return the reasons for the last override, or all reasons without an override."""
+        if self.override is None:
+            return self._reasons
+        return self.override.choose_reasons(self._reasons)
 
     @property
     def unavailable_message(self) -> str:
         if self.override is None:
             return "your last verdict contradicts no automatic verdict"
         numbered = [
-            f"{number} {sanitize(reason)}" for number, reason in enumerate(self._reasons, 1)
+            f"{number} {sanitize(reason)}" for number, reason in enumerate(self._list_reasons(), 1)
         ]
         return f"reasons: {', '.join(numbered)}"
 
@@ -532,7 +561,7 @@ class OverrideReasons:
             return [open_list_hint]
 
         hints = []
-        for action, reason in zip(REASON_ACTIONS, self._reasons, strict=False):
+        for action, reason in zip(REASON_ACTIONS, self._list_reasons(), strict=False):
             key = self._key(action)
             if key:
                 hints.append((key, self.override.format_reason_label(reason)))

@@ -31,6 +31,7 @@ from fcreview.tui.queue.estimates import (
     build_sampling_form_defaults,
     choose_sampling_command,
     describe_new_queues,
+    estimate_meaning_line,
     expected_interval_line,
     fill_and_order_fields,
     next_step_line,
@@ -337,8 +338,16 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
                 can_switch_annotator=not self._session.fixed_annotator_reason,
             )
             lines.append(advice)
+            lines.append(self._meaning_of_estimate())
         fitted = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
         self.query_one("#advice", LineBlock).show(fitted)
+
+    def _meaning_of_estimate(self) -> Line:
+        """Return what the estimate of the run under the cursor is about."""
+        own = None
+        if self._selected_run is not None:
+            own = self._own_scores.get(self._selected_run.run)
+        return estimate_meaning_line(self._selected_sample, own, find_action_key_names(self.app))
 
     def _draw_undecided_range(self) -> None:
         """Draw the range of accuracy that depends on items without a decision, if there are any."""

@@ -539,7 +539,8 @@ class OverrideReasonScreen(BottomDialog[int | None]):
 
     def __init__(self, override: Override, reasons: Sequence[str]) -> None:
         super().__init__()
-        self._override, self._reasons = override, reasons
+        self._override = override
+        self._reasons = override.choose_reasons(reasons)
 
     def compose(self) -> ComposeResult:
         yield LineBlock(id="why")

@@ -18,6 +18,7 @@ from fcreview.tui.queue.estimates import (
     build_accuracy_figure,
     build_sampling_form_defaults,
     choose_sampling_command,
+    estimate_meaning_line,
     expected_interval_line,
     fill_and_order_fields,
     next_step_line,
@@ -86,10 +87,33 @@ def test_estimates_lead_with_the_benchmarks_own_metric() -> None:
         "overall accuracy", value=0.3971, unit="share", digits=2, table="accuracy", name="overall"
     )
     figure = build_accuracy_figure(RUNS, {1: make_sample()}, frozenset(), {1: own})
-    assert figure.titles[:3] == ["run", "overall accuracy", "items passed"]
+    titles = ["run", "overall accuracy", "items passed", "passed, est. [95 %]"]
+    assert figure.titles[:4] == titles
     assert figure.rows[0].texts[:3] == ["gpt-4o", "39.71 %", "72.1 %"]
     lines = lay_out_figure(figure, 78)
     assert all(line_width(line) <= 78 for line in (lines.heading, *lines.rows))
+
+
+def test_meaning_of_estimate_names_its_figure_and_reviews_that_were_not_blind() -> None:
+    own = OwnScore("overall accuracy", 0.4, "share", digits=2, table="accuracy", name="overall")
+    line = estimate_meaning_line(make_sample(n_seen_reviews=50), own, KEYS)
+    assert plain_text(line) == (
+        "Estimated: items passed · overall accuracy: press m · 50 reviews not blind"
+    )
+    line = estimate_meaning_line(make_sample(), None, KEYS)
+    assert plain_text(line) == "Estimated: items passed"
+    assert not estimate_meaning_line(make_sample(estimate=None), own, KEYS)
+
+
+def test_form_promises_the_target_for_the_labels_that_the_advice_names() -> None:
+    sample = make_sample()
+    advice = plain_text(next_step_line(sample, "alice", {}))
+    assert ESTIMATE.needed == 64 and advice
+    texts = []
+    for size in ("63", "64"):
+        texts.append(plain_text(expected_interval_line({"size": size}, RUNS[0], sample)))
+    assert texts[1] == "expected: about ± 2.0 points"
+    assert float(texts[0].split()[3]) >= 2.0
 
 
 @pytest.mark.parametrize("cells", [40, 56, 80])
@@ -182,7 +206,7 @@ def test_form_shows_expected_interval_and_work() -> None:
     )
     assert (
         plain_text(expected_interval_line({"size": "150"}, RUNS[0], make_sample()))
-        == "expected: about ± 2 points"
+        == "expected: about ± 1.7 points"
     )
     assert not expected_interval_line(
         {"size": "many"}, RUNS[0], None

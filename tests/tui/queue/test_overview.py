@@ -232,11 +232,22 @@ def test_scores_are_dashes_where_verdicts_are_missing() -> None:
     estimate = PassRateEstimate(0.75, 0.70, 0.80, 64)
     overview = Overview(runs, "alice", estimates={2: estimate}, sampled_runs=frozenset({1, 2}))
     heading, weak, strong = map(plain_text, score_lines(overview, runs, 90))
-    assert "official corrected  estimated" in heading
+    assert "official corrected  estimated items passed" in heading
     assert "–" in weak and weak.rstrip().endswith("…"), "not read yet"
     assert "75.0 %" in strong and "75.0 % [70.0, 80.0]" in strong and "●" in strong
     heading, _, strong = map(plain_text, score_lines(overview, runs, 49))
     assert "corrected" not in heading and strong.endswith("75.0 %  75.0 % [70.0, 80.0]   ")
+
+
+def test_recomputed_rate_names_its_source() -> None:
+    run = replace(run_row("maple-8b"), official_known=0, official_pass=0)
+    run = replace(run, rule_known=run.n_items, rule_pass=run.n_items)
+    table = build_run_table(Overview([run], "alice"), [run], 120, 0)
+    assert "100.0 % recomputed" in plain_text(table.lines[0])
+    official = replace(run, official_known=run.n_items, official_pass=0)
+    table = build_run_table(Overview([official], "alice"), [official], 120, 0)
+    assert "0.0 %" in plain_text(table.lines[0])
+    assert "recomputed" not in plain_text(table.lines[0])
 
 
 def test_long_categories_with_a_common_beginning_have_different_titles() -> None:

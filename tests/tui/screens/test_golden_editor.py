@@ -16,6 +16,7 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
+from fcreview.tui.review.golden_effect import _heading_line
 from fcreview.tui.review.other_runs import find_most_given_answer
 from fcreview.tui.screens.golden_editor import GoldenEffectScreen, GoldenScreen, GoldenTextArea
 from fcreview.tui.screens.review_dialogs import NoteBox
@@ -339,3 +340,8 @@ async def test_blind_item_hides_the_answer_that_others_accepted(
             detail = store.read_detail(item)
             assert detail.golden is None
             assert (detail.row.golden_status, detail.row.golden_verdict) == (None, None)
+
+
+def test_rates_before_and_after_a_fix_are_named_corrected() -> None:
+    """The overview calls the official rate "items passed", which is another figure."""
+    assert plain_text(_heading_line(12)).split() == ["run", "this", "item", "corrected", "rank"]

@@ -15,6 +15,7 @@ from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import Override, OverrideReasons
+from fcreview.tui.screens.review_dialogs import OverrideReasonScreen
 from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary
 from fcreview.tui.text.lines import key_hints_line, plain_text
 from tests.labels import fetch_labels
@@ -87,6 +88,24 @@ async def test_confirming_verdict_needs_no_reason(workspace: Workspace) -> None:
         await pilot.press("O")
         assert "your last verdict contradicts no automatic verdict" in bar_text(app, "status")
         assert len(recorded_reviews(workspace)) == 1
+
+
+def test_source_that_passed_a_failed_item_was_too_lenient() -> None:
+    detail = SimpleNamespace(row=SimpleNamespace(id="simple_0"))
+    subject = ReviewSubject(1, detail, "item")  # type: ignore[arg-type]
+    passed = {"source": "rule", "by": None, "value": True}
+    override = Override(subject, "correct", False, passed)
+    reasons = OverrideReasons(DEFAULT_REASONS, lambda name: name[-1])
+    reasons.override = override
+    labels = [label for _, label in reasons.key_hints(digits_are_answers=False)]
+    assert labels == ["checker too lenient", "checker misread answer", "other"]
+    assert [reasons.find_reason(number) for number in (1, 2, 4)] == ["too lenient", "misread", ""]
+    assert OverrideReasonScreen(override, DEFAULT_REASONS)._reasons[0] == "too lenient"
+
+    reasons.override = Override(subject, "correct", True, passed | {"value": False})
+    assert reasons.find_reason(1) == "too strict"
+    own_reasons = ("too lenient", "too strict")
+    assert override.choose_reasons(own_reasons) == list(own_reasons)
 
 
 async def test_reason_belongs_to_the_target_of_its_verdict(workspace: Workspace) -> None:

@@ -192,6 +192,13 @@ class Store:
     def count_items(self, view: View) -> int:
         return self._run_query(lambda: self._orders.get_order(view, 0).count)
 
+    def count_reviewed_items(self, view: View) -> int:
+        """Count the items of `count_items` that have a verdict by the annotator now.
+
+        Unlike a filter `you:any`, this count does not wait for `refresh_reviews`.
+        """
+        return self._run_query(lambda: self._orders.count_reviewed_items(view))
+
     def count_by_official_and_recomputed(
         self, view: View
     ) -> dict[tuple[bool | None, bool | None], int]:

@@ -265,7 +265,7 @@ class FcreviewApp(App[int]):
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.push_screen(
-            AdjudicationScreen(self.session, make_scope_of_list(self._state)),
+            AdjudicationScreen(self.session, make_scope_of_list(self._state), is_top_level=True),
             lambda _: self.exit(self.session.reviewed_count),
         )
 

@@ -37,6 +37,7 @@ from fcreview.store.rows import (
     ColumnWidths,
     QueueRow,
     View,
+    strip_duplicate_mark,
 )
 
 if TYPE_CHECKING:
@@ -165,6 +166,24 @@ class ViewOrders:
             if row is not None or order.n_rows == order.count:
                 break
         return None if row is None else int(row[0])
+
+    def count_reviewed_items(self, view: View) -> int:
+        """Count the items of the order that have a verdict by the annotator now.
+
+        The order can be older than the latest reviews, as on a screen whose rows stay in place.
+        """
+        order = self.get_order(view, 0)
+        if order.has_rows(None):
+            # A hidden duplicate counts as its item.
+            item = f"o.item & {strip_duplicate_mark(-1)}"
+            query = f"SELECT count(*) FROM {order.table} o JOIN human h ON h.item = {item}"
+            rows = self._connection.execute(f"{query} WHERE h.you IS NOT NULL").fetchall()
+        else:
+            # The table of a lake can lack items. Its order then does not depend on reviews.
+            condition = build_view_condition(view, blind=self._blind)
+            query = f"SELECT count(*) {FROM_ITEMS} WHERE h.you IS NOT NULL AND ({condition.sql})"
+            rows = self._connection.execute(query, condition.params).fetchall()
+        return int(rows[0][0])
 
     def _drop_order(self, view: View) -> None:
         self._connection.execute(f"DROP TABLE {self._orders.pop(view).table}")

@@ -265,9 +265,7 @@ def read_review_progress(view: View, store: Store) -> ReviewProgress:
     progress = _read_share_progress(view, store)
     if progress is not None:
         return progress
-    unreviewed = replace(view, where=add_terms(view.where, "you:none"))
-    n_items = store.count_items(view)
-    return ReviewProgress(n_items - store.count_items(unreviewed), n_items)
+    return ReviewProgress(store.count_reviewed_items(view), store.count_items(view))
 
 
 def _read_share_progress(view: View, store: Store) -> ReviewProgress | None:

@@ -264,7 +264,7 @@ class ItemReviewer:
         self._displayed = displayed
         self._is_detail_stale = False
         self.last_completed_item = last_completed_item
-        self.pace.unreviewed_at_start = None
+        self.pace.request_count()
         self._prefetcher.set_view(displayed.navigator.view)
         self._prefetcher.forget_old_store()
 
@@ -321,13 +321,15 @@ class ItemReviewer:
         """Let lists read the row of the item again, or all rows if other items changed too."""
         if outcome.changes_other_items:
             self._prefetcher.discard_prefetched()
+            self.pace.request_count()
         self._view.notify_review_saved(None if outcome.changes_other_items else item)
 
     def _count_completed_item(self, subject: ReviewSubject) -> None:
         self.last_completed_item = subject.item
-        self.pace.record_item(subject.detail.key, monotonic())
+        is_first_verdict = subject.detail.row.you is None
+        self.pace.record_item(subject.detail.key, monotonic(), is_first_verdict=is_first_verdict)
         self._reviewed_ids[subject.item] = subject.detail.key.id
-        if subject.detail.row.you is None:
+        if is_first_verdict:
             self.newly_reviewed.add(subject.detail.key)
 
     async def _show_outcome(self, outcome: ReviewOutcome) -> None:
@@ -552,19 +554,22 @@ class ItemReviewer:
 
         self._prefetcher.discard_prefetched()
         if outcome.is_bulk:
+            self.pace.request_count()
             self._view.notify_review_saved(None)
             await self._refresh_item(outcome.message)
             return True
 
         item = await self._prefetcher.find_item(outcome.undone, is_duplicate=outcome.is_duplicate)
-        self.pace.remove_item(outcome.undone)
+        self.pace.request_count()
         if item is None:
+            self.pace.remove_item(outcome.undone)
             await self._refresh_item(f"{outcome.message} (this item is not in the workspace)")
             return True
         self._notify_review_saved(item, outcome)
         detail = await self._prefetcher.read_detail(item)
         if detail.row.you is None:
             self.newly_reviewed.discard(outcome.undone)
+            self.pace.remove_item(outcome.undone)
         if item == self.displayed.navigator.item:
             self._pending_item = None
             await self._refresh_item(outcome.message)
@@ -603,6 +608,7 @@ class ItemReviewer:
             return True
         if requested.is_reread or requested.view != self._prefetcher.view:
             self._prefetcher.set_view(requested.view)
+            self.pace.request_count()
             self._session.queue_file = requested.view.queue_file
 
         previous = self._displayed

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from fcreview.store.filters.tokens import add_terms
 from fcreview.store.rows import (
     ItemDetail,
     QueueRow,
@@ -17,7 +17,7 @@ from fcreview.store.rows import (
     is_hidden_duplicate,
     to_item_number,
 )
-from fcreview.tui.queue.loader import QueueNavigator, RemainingItems
+from fcreview.tui.queue.loader import QueueNavigator, RemainingItems, read_review_progress
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
@@ -225,8 +225,9 @@ class ItemPrefetcher:
         )
 
     async def count_unreviewed(self) -> int:
-        view = replace(self.view, where=add_terms(self.view.where, "you:none"))
-        return await self._session.query(lambda store: store.count_items(view))
+        """Count the items of the view without a verdict by the annotator."""
+        progress = await self._session.query(partial(read_review_progress, self.view))
+        return progress.n_items - progress.n_reviewed
 
     async def read_used_tags(self) -> list[str]:
         return await self._session.query(lambda store: store.fetch_used_tags())

@@ -69,11 +69,13 @@ MIN_NAME_CELLS = 10
 class Pace:
     """Pace of a review session: items reviewed, items left, and seconds per item."""
 
-    unreviewed_at_start: int | None = None
-    """Number of items without a verdict by the annotator when the session began.
+    n_left: int | None = None
+    """Number of items of the list without a verdict by the annotator.
 
-    None until the items are counted.
+    None until the items are counted, and after a change that only a new count can follow.
     """
+    n_changes: int = 0
+    """Number of changes of reviews and lists. A count that began before a change is out of date."""
     reviewed_items: set[Hashable] = field(default_factory=set)
     _durations: list[float] = field(default_factory=list)
     _last_time: float | None = None
@@ -81,8 +83,11 @@ class Pace:
     monotonic clock.
     """
 
-    def record_item(self, item: Hashable, now: float) -> None:
+    def record_item(self, item: Hashable, now: float, *, is_first_verdict: bool) -> None:
         """Count a reviewed item. `now`: time in seconds of a monotonic clock."""
+        self.n_changes += 1
+        if is_first_verdict and self.n_left is not None:
+            self.n_left = max(self.n_left - 1, 0)
         if self._last_time is not None:
             duration = now - self._last_time
             if duration < BREAK_SECONDS:
@@ -97,9 +102,18 @@ class Pace:
     def restart_clock(self, now: float) -> None:
         self._last_time = now
 
-    def set_unreviewed_count(self, count: int) -> None:
-        """Set the current number of items without a verdict by the annotator."""
-        self.unreviewed_at_start = count + len(self.reviewed_items)
+    def request_count(self) -> None:
+        """Forget how many items are left, because the list or its reviews changed."""
+        self.n_changes += 1
+        self.n_left = None
+
+    def set_count(self, n_left: int, n_changes: int) -> None:
+        """Set the number of items left, unless something changed since the count began.
+
+        `n_changes`: value of the attribute when the count began.
+        """
+        if self.n_changes == n_changes:
+            self.n_left = n_left
 
     @property
     def summary(self) -> str:
@@ -110,9 +124,8 @@ class Pace:
         if not n_reviewed:
             return ""
         parts = [f"{n_reviewed:,} reviewed"]
-        if self.unreviewed_at_start is not None:
-            n_left = max(self.unreviewed_at_start - n_reviewed, 0)
-            parts.append(f"{n_left:,} left")
+        if self.n_left is not None:
+            parts.append(f"{self.n_left:,} left")
         if self._durations:
             parts.append(f"{median(self._durations):.1f} s/item")
         return " · ".join(parts)

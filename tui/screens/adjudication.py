@@ -20,6 +20,7 @@ from fcreview.tui.actions import ADJUDICATION_ACTIONS
 from fcreview.tui.item_view.blocks import Block, DisplayOptions
 from fcreview.tui.keymap import (
     find_action_key_names,
+    format_key,
     format_unavailable_key_message,
     list_key_hints,
     make_bindings,
@@ -128,10 +129,16 @@ class AdjudicationScreen(GuardedScreen[None]):
     AdjudicationScreen #item-keys { background: $bar; }
     """
 
-    def __init__(self, session: Session, scope: FigureScope) -> None:
-        """Create the screen. `scope`: items whose disagreements are listed."""
+    def __init__(self, session: Session, scope: FigureScope, *, is_top_level: bool = False) -> None:
+        """Create the screen.
+
+        Args:
+            scope: Items whose disagreements are listed.
+            is_top_level: Whether closing the screen ends the program.
+        """
         super().__init__()
         self._session = session
+        self._is_top_level = is_top_level
         self.scope = scope
         self.adjudicator = Adjudicator(session, scope.view, self, self._key_name)
         self._key_guard = KeyGuard(session.key_guard_time)
@@ -341,7 +348,8 @@ class AdjudicationScreen(GuardedScreen[None]):
         if not self.adjudicator.is_loaded or self.adjudicator.cases.current is not None:
             return hints
         other_hints = [(key, label) for key, label in hints if label != "undo"]
-        return [(self._key_name("item.back"), "back"), *other_hints]
+        back_label = "quit" if self._is_top_level else "back"
+        return [(self._key_name("item.back"), back_label), *other_hints]
 
     # -- reviews
 
@@ -425,7 +433,15 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.adjudicator.step(by)
 
     def action_back(self) -> None:
-        """Close the screen as soon as all reviews are on disk."""
+        """Close the screen as soon as all reviews are on disk. At the top level, Esc only says how
+        to quit, as in the queue.
+        """
+        quit_key = self._key_name("item.back")
+        is_escape = getattr(self.app, "last_key_name", "") == format_key("escape") != quit_key
+        if self._is_top_level and is_escape:
+            message = f"Already at the top level; press {quit_key} to quit"
+            self.show_message(StatusMessage(message, "warn"))
+            return
         self.adjudicator.call_after_queued_actions(self.dismiss)
 
     def action_show_answers(self) -> None:

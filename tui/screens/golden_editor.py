@@ -524,8 +524,8 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self._show_message("NOT SAVED: the text equals the golden answer of the dataset", "bad")
             self.app.bell()
         elif checked.golden_fix is None:
+            # The focus stays: a verdict key that follows must not become a letter of the text.
             self._text_area.move_cursor(to_line_and_column(self._text_area.text, checked.position))
-            self._text_area.focus()
             self._show_message(f"NOT SAVED: {sanitize(checked.problem)}", "bad")
             self.app.bell()
         else:

@@ -303,6 +303,7 @@ class ItemPane(Vertical):
         self.text.update_item(displayed.detail)
         self.refresh_bindings()
         self._move_to_first_unanswered_verdict()
+        self._count_items_left()
 
     def _move_to_first_unanswered_verdict(self) -> None:
         """In the queue `judged`, move the cursor to the first unanswered judge verdict."""
@@ -368,13 +369,22 @@ class ItemPane(Vertical):
     async def _prefetch(self) -> None:
         self._show_suspicion_if_hidden()
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
-        if self.item_reviewer.pace.unreviewed_at_start is None and not self.follows_list:
-            self.item_reviewer.pace.set_unreviewed_count(await self._prefetcher.count_unreviewed())
+        self._count_items_left()
         if self._prefetcher.prefetches_other_runs:
             displayed = self.item_reviewer.displayed
             self.text.show_other_runs(
                 displayed.detail.row.item, await self._prefetcher.read_other_runs(displayed)
             )
+
+    @work(exclusive=True, group="left")
+    async def _count_items_left(self) -> None:
+        """Count the items of the list that are left, unless the number is known or not shown."""
+        pace = self.item_reviewer.pace
+        if pace.n_left is not None or self.follows_list:
+            return
+        n_changes = pace.n_changes
+        pace.set_count(await self._prefetcher.count_unreviewed(), n_changes)
+        self.draw_bars()
 
     def _make_cursor(self, displayed: DisplayedItem) -> Cursor:
         """Create the cursor of the first item. Later items keep its folds and options."""

@@ -13,15 +13,26 @@ def test_pace_has_items_done_items_left_and_usual_time() -> None:
     pace = Pace()
     assert pace.summary == ""
     pace.restart_clock(100.0)
-    pace.record_item(1, 104.0)
-    pace.set_unreviewed_count(1482)
+    pace.record_item(1, 104.0, is_first_verdict=True)
+    pace.set_count(1482, pace.n_changes)
     assert pace.summary == "1 reviewed · 1,482 left · 4.0 s/item"
-    pace.record_item(2, 108.2)
-    pace.record_item(3, 108.2 + BREAK_SECONDS * 2)  # after a break
-    pace.record_item(3, 112.0 + BREAK_SECONDS * 2)  # reviewed again
+    pace.record_item(2, 108.2, is_first_verdict=True)
+    after_break = 108.2 + BREAK_SECONDS * 2
+    pace.record_item(3, after_break, is_first_verdict=True)
+    pace.record_item(3, after_break + 3.8, is_first_verdict=False)
     assert pace.summary.startswith("3 reviewed · 1,480 left · 4.0 s/item")
-    pace.remove_item(3)
-    assert pace.summary.startswith("2 reviewed · 1,481 left · ")
+
+
+def test_count_from_before_a_review_or_an_undo_is_not_shown() -> None:
+    pace = Pace()
+    n_changes = pace.n_changes
+    pace.record_item(1, 104.0, is_first_verdict=True)
+    pace.set_count(1482, n_changes)
+    assert pace.summary == "1 reviewed"
+    pace.set_count(1481, pace.n_changes)
+    assert pace.summary == "1 reviewed · 1,481 left"
+    pace.request_count()
+    assert pace.summary == "1 reviewed"
 
 
 def test_pace_is_shown_after_messages_if_it_fits() -> None:

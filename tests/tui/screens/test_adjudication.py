@@ -207,6 +207,16 @@ async def test_unsure_answer_cannot_be_accepted(workspace: Workspace) -> None:
         assert person.events == []
 
 
+async def test_escape_does_not_end_the_program_and_says_how_to_quit(workspace: Workspace) -> None:
+    async with open_adjudication(workspace) as person:
+        await person.press("escape")
+        assert person.app.is_running and isinstance(person.app.screen, AdjudicationScreen)
+        assert "Already at the top level; press q to quit" in person.status()
+        assert "unresolved · 1 of 3" in person.lines[1]
+        await person.press("q")
+        assert person.app.return_code == 0 and not isinstance(person.app.screen, AdjudicationScreen)
+
+
 @pytest.mark.sweep
 async def test_key_opens_adjudication_and_escape_returns_to_the_queue(workspace: Workspace) -> None:
     async with open_adjudication(workspace, adjudicate=False) as person:

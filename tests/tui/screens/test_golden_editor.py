@@ -210,6 +210,8 @@ async def test_problem_is_shown_and_nothing_is_saved(
         assert isinstance(app.screen, GoldenScreen)
         assert "NOT SAVED" in message_text(app)
         assert app.screen.query_one(GoldenTextArea).cursor_location[0] == line
+        await pilot.press("g", "p")
+        assert editor_text(app) == value, "a verdict key must not become a letter of the text"
         assert not (sample_workspace.reviews / "alice.jsonl").exists() or not read_events(
             sample_workspace
         )

@@ -404,6 +404,8 @@ class FcreviewApp(App[int]):
         if not isinstance(screen, GuardedScreen) or not screen.is_mounted:
             return  # an earlier screen has received the key
         if screen.has_enabled_action(event.key):
+            if clear_message := getattr(screen, "clear_unavailable_key_message", None):
+                clear_message()
             return
         if getattr(screen, "is_item_loading", False):
             self.bell()

@@ -122,6 +122,7 @@ class ItemPane(Vertical):
         self._is_target_at_cursor = False
         """Whether verdict keys apply to the part under the cursor instead of the whole item."""
         self._key_guard, self._message = KeyGuard(session.key_guard_time), NO_MESSAGE
+        self._unavailable_key_message = NO_MESSAGE
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
@@ -324,7 +325,16 @@ class ItemPane(Vertical):
     def show_unavailable_key(self, key: str) -> None:
         """Show that the key has no action here, unless a reload removed the item."""
         if not self.item_reviewer.is_removed_from_results:
-            self.show_message(StatusMessage(format_unavailable_key_message(self.app, key), "warn"))
+            message = StatusMessage(format_unavailable_key_message(self.app, key), "warn")
+            self._unavailable_key_message = message
+            self.show_message(message)
+
+    def clear_unavailable_key_message(self) -> None:
+        """Remove the message about a key without an action, if it is still displayed."""
+        message = self._unavailable_key_message
+        self._unavailable_key_message = NO_MESSAGE
+        if message != NO_MESSAGE and self._message == message:
+            self.show_message(NO_MESSAGE)
 
     def show_summary(self, lines: Sequence[str]) -> None:
         cells, styles = self.size.width, ("strong", *[""] * len(lines))
@@ -753,6 +763,9 @@ class ItemScreen(GuardedScreen[int]):
 
     def show_unavailable_key(self, key: str) -> None:
         self.pane.show_unavailable_key(key)
+
+    def clear_unavailable_key_message(self) -> None:
+        self.pane.clear_unavailable_key_message()
 
     def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:
         self.dismiss(closed.item)

@@ -100,6 +100,8 @@ class QueueScreen(GuardedScreen[None]):
         self.pane = QueuePane(session, state, self._menus)
         self._split = SplitView(session, state, self.pane)
         self._preloaded = self._is_share_mentioned = False
+        self._unavailable_key_message = ""
+        """Message about the last key without an action here. Empty when it was removed."""
         self._focused_at = 0.0
         """When the list was drawn after it got the focus, in seconds of the monotonic clock."""
         self._opens_overview = session.opens_overview and position is None and open_item is None
@@ -339,6 +341,7 @@ class QueueScreen(GuardedScreen[None]):
     def on_descendant_focus(self) -> None:
         """Close the filter line when a click moves the focus to the list or to the item."""
         self._ignore_quit_until_drawn()
+        self.clear_unavailable_key_message()
         if self.pane.filter_line.display and not self.pane.filter_line.has_focus_within:
             self.pane.filter_line.close()
 
@@ -466,7 +469,19 @@ class QueueScreen(GuardedScreen[None]):
             self._split.item_pane.show_unavailable_key(key)
             return
         open_key = find_action_key_names(self.app).get("queue.open", "") if self.list.total else ""
-        self.pane.show_message(format_unavailable_key_message(self.app, key, open_key))
+        message = format_unavailable_key_message(self.app, key, open_key)
+        self._unavailable_key_message = message
+        self.pane.show_message(message)
+
+    def clear_unavailable_key_message(self) -> None:
+        """Remove the message about a key without an action, because it no longer helps after
+        another key or in another pane.
+        """
+        if self._unavailable_key_message:
+            self.pane.clear_message_if_shown(self._unavailable_key_message)
+            self._unavailable_key_message = ""
+        if self._split.item_pane is not None:
+            self._split.item_pane.clear_unavailable_key_message()
 
     def on_screen_resume(self) -> None:
         self._split.resume()

@@ -56,6 +56,22 @@ async def press(pilot: Any, wait_for_screen: Any, *keys: str) -> list[str]:
     return await wait_for_screen(pilot)
 
 
+async def test_message_about_a_key_that_does_nothing_goes_with_the_next_key_or_the_focus(
+    open_two_panes: Any, wait_for_screen: Any
+) -> None:
+    async with open_two_panes() as pilot:
+        for next_key in ("j", "enter"):
+            lines = await press(pilot, wait_for_screen, "G")
+            assert "works on an item" in "\n".join(lines)
+            lines = await press(pilot, wait_for_screen, next_key)
+            assert "works on an item" not in "\n".join(lines)
+
+        lines = await press(pilot, wait_for_screen, "L")
+        assert "L " in lines[-2] and "works" in lines[-2]
+        lines = await press(pilot, wait_for_screen, "j")
+        assert "works" not in lines[-2]
+
+
 @pytest.mark.parametrize(("columns", "panes"), [(119, 1), (120, 2), (200, 2)])
 async def test_two_panes_from_120_columns(
     open_two_panes: Any, wait_for_screen: Any, columns: int, panes: int

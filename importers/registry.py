@@ -19,6 +19,7 @@ from fcreview.importers.bfcl.importer import BfclImporter
 from fcreview.importers.common.clean_texts import clean_issue, clean_plan, clean_record
 from fcreview.importers.common.copies import find_copies, report_copies
 from fcreview.importers.common.discovery import (
+    DATA_SUFFIXES,
     NOT_UTF8,
     escape_file_name,
     gather_files,
@@ -32,6 +33,8 @@ from fcreview.importers.common.faulty_files import (
 )
 from fcreview.importers.common.file_form import UNPACK
 from fcreview.importers.common.other_formats import (
+    MAP_ADVICE,
+    TABLE_SUFFIXES,
     describe_files,
     describe_nearest_match,
     explain_object_by_id,
@@ -357,15 +360,15 @@ def _report_unused_score_folders(
 
 
 def _report_unclaimed_files(unclaimed: Sequence[Path]) -> Iterator[ImportIssue]:
-    """Yield a notice for archives, one for Git LFS pointers, and one for JSON files that no
-    importer recognizes."""
+    """Yield a notice for archives, one for Git LFS pointers, and one each for JSON files
+    and tables that no importer recognizes."""
     archives = find_archives(unclaimed)
     if archives:
         yield _make_notice_about_files(
             archives, f"archives skipped: {_list_names(archives)}. {UNPACK}"
         )
 
-    json_files = [path for path in unclaimed if path.suffix in (".json", ".jsonl")]
+    json_files = [path for path in unclaimed if path.suffix in DATA_SUFFIXES]
     pointers = find_git_lfs_pointers(json_files)
     if pointers:
         names = _list_names(pointers)
@@ -376,6 +379,11 @@ def _report_unclaimed_files(unclaimed: Sequence[Path]) -> Iterator[ImportIssue]:
     if unknown:
         what = f"JSON files skipped because no importer recognizes them: {_list_names(unknown)}"
         yield _make_notice_about_files(unknown, what)
+
+    tables = [path for path in unclaimed if path.suffix.lower() in TABLE_SUFFIXES]
+    if tables:
+        what = f"tables skipped because no importer recognizes them: {_list_names(tables)}"
+        yield _make_notice_about_files(tables, f"{what}. {MAP_ADVICE}")
 
 
 def _list_names(files: Sequence[Path]) -> str:

@@ -16,11 +16,14 @@ from fcreview.importers.common.jsonl import is_large_file, make_excerpt
 from fcreview.safe_files import open_file
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".traj", ".eval")
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
+"""Suffixes of tables that a mapping file can describe."""
 ARCHIVE_SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".zst", ".7z")
 MAX_EXAMINED_FILES = 200
 """Number of files whose start is read to find the nearest match."""
 MAX_ID_LENGTH = 60
 CONVERT_ADVICE = "Convert the records to the generic format, which fcreview schema prints"
+MAP_ADVICE = "Describe their columns in a mapping file (--map FILE)"
 OPEN_EACH_ADVICE = "Write each result to a file of its own, and open their folder"
 
 

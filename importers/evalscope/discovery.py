@@ -15,7 +15,7 @@ from typing import Any
 
 from fcreview.importers.common.discovery import list_telling_folders
 from fcreview.importers.common.json_file import read_json
-from fcreview.importers.common.jsonl import read_first_record
+from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records
 from fcreview.importers.common.records import as_object
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
@@ -27,9 +27,12 @@ REPORTS = "reports"
 CONFIGS = "configs"
 TEMPORARY_PREFIX = "rerun-"
 """Beginning of the names of files that EvalScope writes while it runs again."""
+SAMPLE_SUFFIXES = (".jsonl", ".ndjson", ".json")
+"""Suffixes of predictions and reviews. EvalScope writes the first one, other programs convert."""
 MAX_FIRST_LINE_BYTES = 32 << 20
-HEAD_BYTES = 512
-"""Number of bytes in which the index of a first line stands."""
+HEAD_BYTES = 1 << 16
+"""Number of bytes in which the index of a first line stands. Converted records can have sorted
+keys."""
 REPORT_HEAD_BYTES = 1 << 16
 """Number of bytes in which the name of the benchmark stands in a report."""
 MAX_CONFIG_BYTES = 1 << 20
@@ -118,7 +121,7 @@ class _OutputFolder:
     def add_file_of_model(self, path: Path) -> bool:
         """Add a file in FOLDER/MODEL. Return whether the folder is one of EvalScope's."""
         kind = path.parent.parent.name
-        is_of_samples = kind in (PREDICTIONS, REVIEWS) and path.suffix == ".jsonl"
+        is_of_samples = kind in (PREDICTIONS, REVIEWS) and path.suffix in SAMPLE_SUFFIXES
         if is_of_samples and path.name.startswith(TEMPORARY_PREFIX):
             self.temporary.append(path)
             return True
@@ -158,7 +161,7 @@ def find_runs(
             _add_plans(found, folder, model_folder, model)
 
     for path in files:
-        if path not in found.claimed and path.suffix == ".jsonl":
+        if path not in found.claimed and path.suffix in SAMPLE_SUFFIXES:
             _add_single_file(found, path)
     return found
 
@@ -196,13 +199,24 @@ def _is_output_folder(folder: _OutputFolder) -> bool:
 
 def _find_kind(path: Path) -> str | None:
     """Return what the first record of a file is: a review, a prediction, or neither."""
-    record = as_object(read_first_record(path, MAX_FIRST_LINE_BYTES))
+    record = as_object(_read_first_record_in_any_form(path))
     if "index" not in record:
         return None
     if isinstance(record.get("sample_score"), dict):
         return REVIEWS
     if isinstance(record.get("model_output"), dict):
         return PREDICTIONS
+    return None
+
+
+def _read_first_record_in_any_form(path: Path) -> Any:
+    """Return the first record of a file, also if it spans several lines."""
+    record = read_first_record(path, MAX_FIRST_LINE_BYTES)
+    if record is not None:
+        return record
+    for reading in read_records(path):
+        if isinstance(reading, JsonRecord):
+            return reading.value
     return None
 
 
@@ -328,7 +342,9 @@ def _list_settings(config: TaskConfig) -> dict[str, Any]:
 
 def _add_single_file(found: DiscoveredRuns, path: Path) -> None:
     """Add a run for a file that was taken out of its output folder."""
-    if '"index"' not in _read_head(path, HEAD_BYTES):
+    # UTF-16 has a null byte in each ASCII character.
+    head = _read_head(path, HEAD_BYTES).replace("\0", "")
+    if '"index"' not in head:
         return
     kind = _find_kind(path)
     if kind is None:

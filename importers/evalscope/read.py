@@ -22,6 +22,7 @@ from fcreview.importers.evalscope import bfcl, conversations, leaderboard, tau, 
 from fcreview.importers.evalscope.acebench import fill_acebench_item
 from fcreview.importers.evalscope.discovery import BenchmarkFiles
 from fcreview.importers.evalscope.incidents import find_incident
+from fcreview.importers.evalscope.repeats import Repeats, find_repeats
 from fcreview.importers.evalscope.reports import (
     Report,
     StatedMetric,
@@ -87,6 +88,7 @@ class RunContext:
     """What all samples of a run have in common."""
 
     files: BenchmarkFiles
+    repeats: Repeats
     known_ids: set[str] = field(default_factory=set)
     scored: list[ScoredItem] = field(default_factory=list)
     """Items with their official verdicts, to compare the figures of the report."""
@@ -100,7 +102,7 @@ class RunContext:
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     files: BenchmarkFiles = plan.importer_data
-    context = RunContext(files)
+    context = RunContext(files, find_repeats(files.subsets, files.config))
     report = read_report(files.report)
     if report.metrics:
         plan.run.official_metrics = {
@@ -108,6 +110,8 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
             leaderboard.PRIMARY_METRIC: report.primary_metric,
         }
     yield from report.issues
+    if context.repeats.source:
+        yield _report_unstated_repeats(plan, context.repeats)
 
     for subset in files.subsets:
         for sample in read_samples(subset):
@@ -120,6 +124,15 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
             yield item
     yield from _make_facts(report)
     yield from _compare_with_report(context, report)
+
+
+def _report_unstated_repeats(plan: RunPlan, repeats: Repeats) -> ImportIssue:
+    plan.run.settings["repeats"] = repeats.number
+    what = (
+        f"no configuration states that questions were repeated. {repeats.number} samples in"
+        f" succession are one question, {repeats.source}"
+    )
+    return ImportIssue(str(plan.results[0]), line=None, what=what, severity="notice")
 
 
 def _make_scored_item(item: Item) -> ScoredItem:
@@ -178,8 +191,7 @@ def _start_item(sample: Sample, context: RunContext) -> Item:
 
     item.extra.metadata[leaderboard.INDEX] = sample.index
     item.extra.metadata[leaderboard.QUESTION] = question_id
-    has_repeats = context.files.config.repeats > 1 or place.trial > 0
-    if has_repeats:
+    if context.repeats.number > 1:
         item.group = question_id
         item.extra.metadata[leaderboard.TRIAL] = place.trial
     return item
@@ -187,7 +199,7 @@ def _start_item(sample: Sample, context: RunContext) -> Item:
 
 def _find_place(sample: Sample, context: RunContext) -> Place:
     """Return question and repeat. The id of a sample is question times repeats plus repeat."""
-    repeats = max(context.files.config.repeats, 1)
+    repeats = context.repeats.number
     question = sample.sample_score.get("group_id")
     trial = sample.sample_score.get("generation_index")
     if is_integer(question) and is_integer(trial):

@@ -161,8 +161,10 @@ class _LoadedFile:
         if earlier is not None:
             what = f"sample {index} also occurs in line {earlier.line}. The last line counts"
             self._report(record, what)
-        # The values of a large file do not fit in memory. They are read again on use.
-        self.lines[index] = record if self.keeps_values else replace(record, value=None)
+        # The values of a large file do not fit in memory. They are read again on use, unless the
+        # record has no place in the file, as in UTF-16.
+        is_read_again = not self.keeps_values and record.length > 0
+        self.lines[index] = replace(record, value=None) if is_read_again else record
 
     def _report(
         self,
@@ -179,7 +181,7 @@ class _LoadedFile:
         record = self.lines.get(index)
         if record is None:
             return None
-        if self.keeps_values:
+        if self.keeps_values or record.length == 0:
             return Line(self.path, record)
         value = reread_value(self.path, record)
         read = JsonRecord(record.line, offset=record.offset, length=record.length, value=value)

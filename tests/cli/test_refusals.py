@@ -172,6 +172,17 @@ def test_archive_beside_a_run_is_a_notice(tmp_path: Path, cli: Cli) -> None:
     assert any("archives skipped: 1 (more.zip)" in line.get("what", "") for line in done.objects)
 
 
+@pytest.mark.parametrize("name", ["scores.csv", "scores.TSV", "scores.parquet"])
+def test_table_beside_a_run_is_a_notice(tmp_path: Path, cli: Cli, name: str) -> None:
+    folder = write(tmp_path / "runs", RESULT_FILE, LINES)
+    write(folder, name, "id,ok\n1,true\n")
+    done = cli("import", folder, "--json")
+    assert done.code == 0
+    (notice,) = [line for line in done.objects if "tables skipped" in line.get("what", "")]
+    assert f"recognizes them: 1 ({name})" in notice["what"]
+    assert "--map FILE" in notice["what"]
+
+
 def test_git_lfs_pointer_of_any_name_is_named(tmp_path: Path, cli: Cli) -> None:
     done = cli("import", write(tmp_path / "runs", "trajectory.json", LFS_POINTER))
     assert done.code == 1

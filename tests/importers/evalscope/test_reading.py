@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fcreview.importers.evalscope.discovery import BenchmarkFiles
 from fcreview.importers.evalscope.messages import find_written_arguments, read_conversation
+from fcreview.importers.evalscope.repeats import infer_repeats
 from fcreview.importers.evalscope.verdicts import CAUSE
 from fcreview.importers.registry import (
     compute_metrics,
@@ -253,6 +255,80 @@ def test_repeats_of_a_question_are_a_group(samples: Path) -> None:
     items = read_output(samples / "evalscope" / "repeats").items
     groups = Counter(item.group for item in items.values())
     assert groups == {"default_0": 2, "default_1": 2, "default_2": 2}
+
+
+@pytest.mark.parametrize("kind", ["predictions", "reviews"])
+def test_repeats_of_a_single_file_are_a_group(samples: Path, tmp_path: Path, kind: str) -> None:
+    source = samples / "evalscope" / "repeats" / kind / MODEL / "general_fc_default.jsonl"
+    (tmp_path / source.name).write_bytes(source.read_bytes())
+    reading = read_output(tmp_path)
+    groups = Counter(item.group for item in reading.items.values())
+    assert groups == {"default_0": 2, "default_1": 2, "default_2": 2}
+    notices = [issue.what for issue in reading.issues if "2 samples in succession" in issue.what]
+    assert len(notices) == 1
+
+
+def convert_to_array(lines: list[Line]) -> bytes:
+    return json.dumps(lines).encode()
+
+
+def convert_to_indented_records(lines: list[Line]) -> bytes:
+    return "\n".join(json.dumps(line, indent=2) for line in lines).encode()
+
+
+def convert_to_sorted_keys(lines: list[Line]) -> bytes:
+    # The order inside of a score states which value is the main one.
+    return "\n".join(json.dumps(dict(sorted(line.items()))) for line in lines).encode()
+
+
+def convert_to_utf16(lines: list[Line]) -> bytes:
+    return "\n".join(json.dumps(line) for line in lines).encode("utf-16")
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".ndjson"])
+@pytest.mark.parametrize(
+    "convert",
+    [
+        convert_to_array,
+        convert_to_indented_records,
+        convert_to_sorted_keys,
+        convert_to_utf16,
+    ],
+)
+def test_converted_reviews_keep_their_verdicts(
+    samples: Path, tmp_path: Path, suffix: str, convert: Callable[[list[Line]], bytes]
+) -> None:
+    source = samples / "evalscope" / "repeats" / "reviews" / MODEL / "general_fc_default.jsonl"
+    (tmp_path / source.name).write_bytes(source.read_bytes())
+    expected = {name: item.official for name, item in read_output(tmp_path).items.items()}
+    (tmp_path / source.name).unlink()
+
+    lines = [json.loads(line) for line in source.read_text().splitlines()]
+    (tmp_path / source.with_suffix(suffix).name).write_bytes(convert(lines))
+    found = {name: item.official for name, item in read_output(tmp_path).items.items()}
+    assert found == expected
+
+
+def test_converted_files_of_an_output_folder_are_joined(samples: Path, tmp_path: Path) -> None:
+    folder = copy_subset(samples, tmp_path, SIMPLE)
+    expected = {name: item.official for name, item in read_output(folder).items.items()}
+    for kind in ("predictions", "reviews"):
+        path = folder / kind / MODEL / f"{SIMPLE}.jsonl"
+        path.rename(path.with_suffix(".json"))
+    found = {name: item.official for name, item in read_output(folder).items.items()}
+    assert found == expected
+
+
+def test_questions_that_differ_are_no_repeats() -> None:
+    assert infer_repeats([{0: "a", 1: "b", 2: "c"}]) == 1
+    assert infer_repeats([{0: "a", 1: "a", 2: "b", 3: "c"}]) == 1
+    assert infer_repeats([{0: "a", 1: "a", 2: "b", 3: "b"}, {0: "c", 1: "d"}]) == 1
+    assert infer_repeats([{0: "a", 3: "b"}]) == 1
+
+
+def test_questions_that_follow_each_other_are_repeats_although_samples_are_missing() -> None:
+    assert infer_repeats([{0: "a", 1: "a", 2: "b", 5: "c", 4: "c"}]) == 2
+    assert infer_repeats([{0: "a", 1: "a", 2: "a", 3: "b", 5: "b"}]) == 3
 
 
 def test_simulation_in_the_reply_is_read_by_the_rules_of_tau2(

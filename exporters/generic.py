@@ -1,17 +1,24 @@
 """Export items in the generic format, without a loss of messages, calls, results, tools and golden
 answers.
 
+Integers beyond 64 bits are kept if the call has its own text; elsewhere the store has them as text.
+NaN and infinite numbers, which JSON does not have, are text. A note of the export counts them.
+
 Each run is a file. Each message has its turn and step in the field `fcreview`, so that the items
 are read again exactly as they are. Other programs read the messages as OpenAI's chat format.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from fcreview.exporters.base import ExportSource
 from fcreview.exporters.training import CorrectedGoldens
@@ -31,6 +38,8 @@ MAX_NAME_LENGTH = 100
 CHAT_ROLES = ("system", "user", "assistant", "tool")
 STATE_SOURCES = ("official", "rule", "judge")
 """Sources of verdicts that the format has. Reviews are exported as labels."""
+_NUMBER_AS_TEXT = re.compile(r"-?[0-9]{19,}|NaN|-?Infinity|-?[0-9.]+[eE]\+?[0-9]{3,}")
+"""Matches the text of an integer of 19 digits or more, or of a number that is not finite."""
 JsonObject = dict[str, Any]
 Step = tuple[int, int]
 
@@ -40,6 +49,7 @@ def write_runs(source: ExportSource, folder: Path) -> None:
     goldens = CorrectedGoldens(source, MIN_ANNOTATORS)
     files: dict[int, Path] = {}
     n_corrected = 0
+    n_numbers_as_text = 0
     for chunk in source.iter_item_chunks():
         for detail in chunk:
             path = files.get(detail.row.run)
@@ -50,12 +60,16 @@ def write_runs(source: ExportSource, folder: Path) -> None:
             corrected = goldens.find_corrected_golden(detail)
             golden = detail.item.golden if corrected is None else corrected.calls
             n_corrected += corrected is not None
+            n_numbers_as_text += _count_numbers_as_text(detail.item, golden)
             record = make_record(detail.item, golden, is_corrected=corrected is not None)
             with path.open("a", encoding="utf-8") as file:
                 file.write(_dump(record))
     if n_corrected:
         count = format_count(n_corrected, "golden answer")
         source.print_note(f"{count} by annotators or errata")
+    if n_numbers_as_text:
+        count = format_count(n_numbers_as_text, "argument value")
+        source.print_note(f"{count} written as text, such as NaN or an integer beyond 64 bits")
 
 
 def _name_file(detail: ItemDetail) -> str:
@@ -272,7 +286,7 @@ def _make_tool_call(call: Call, call_id: str) -> JsonObject:
     if call.arguments is None:
         arguments = call.raw or ""
     else:
-        arguments = _to_json_text(call.arguments)
+        arguments = _to_json_text(_restore_numbers(call))
     written: JsonObject = {
         "id": call_id,
         "type": "function",
@@ -294,6 +308,64 @@ def _to_json_text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (ValueError, TypeError, RecursionError):
         return json.dumps(to_plain_json(value), ensure_ascii=False)
+
+
+# -- numbers that the store keeps as text
+
+
+def _restore_numbers(call: Call) -> Any:
+    """Return the arguments of a call with the integers of its own text.
+
+    The store has integers beyond 64 bits as text. Numbers that JSON does not have, such as NaN,
+    remain text.
+    """
+    if call.raw is None:
+        return call.arguments
+    try:
+        written = json.loads(call.raw)
+        restored = json.loads(
+            call.raw, parse_float=_parse_finite_number, parse_constant=lambda name: name
+        )
+    except (ValueError, RecursionError):
+        return call.arguments
+
+    is_text_of_arguments = to_plain_json(call.arguments) in _list_stored_forms(written)
+    return restored if is_text_of_arguments else call.arguments
+
+
+def _list_stored_forms(arguments: Any) -> list[Any]:
+    """Return what the store can have of arguments: NaN is text, or null without long integers."""
+    forms = [to_plain_json(arguments)]
+    with contextlib.suppress(TypeError):
+        forms.append(orjson.loads(orjson.dumps(arguments)))
+    return forms
+
+
+def _parse_finite_number(text: str) -> float | str:
+    """Return a number, or the text of one that is too large for a number of 64 bits."""
+    number = float(text)
+    return number if math.isfinite(number) else text
+
+
+def _count_numbers_as_text(item: Item, golden: Sequence[Call]) -> int:
+    """Return how many values of calls and golden calls are texts of numbers that are not kept."""
+    count = 0
+    for call in item.predicted:
+        if call.arguments is not None:
+            count += _count_texts_of_numbers(_restore_numbers(call))
+    for call in golden:
+        for accepted in (call.arguments or {}).values():
+            count += _count_texts_of_numbers(to_plain_json(accepted.any_of))
+    return count
+
+
+def _count_texts_of_numbers(value: Any) -> int:
+    """Return how many texts in a JSON value look like a number that the store has as text."""
+    if isinstance(value, Mapping):
+        return sum(_count_texts_of_numbers(field) for field in value.values())
+    if isinstance(value, list):
+        return sum(_count_texts_of_numbers(element) for element in value)
+    return int(isinstance(value, str) and _NUMBER_AS_TEXT.fullmatch(value) is not None)
 
 
 # -- golden answers

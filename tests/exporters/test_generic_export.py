@@ -152,6 +152,64 @@ def test_notes_undecoded_calls_and_calls_of_the_user_survive(tmp_path: Path) -> 
     assert copy.predicted[0].arguments == {"a": [1.0, 10**20]}
 
 
+LONG_INTEGER = 10**20
+
+
+@pytest.mark.parametrize(
+    ("raw", "written"),
+    [
+        ('{"x": 100000000000000000000}', {"x": LONG_INTEGER}),
+        ('{"x": [1, {"y": -100000000000000000000}]}', {"x": [1, {"y": -LONG_INTEGER}]}),
+        ('{"x": NaN, "y": 100000000000000000000}', {"x": "NaN", "y": LONG_INTEGER}),
+        ('{"x": 1e400}', {"x": "1e400"}),
+        ('{"x": "100000000000000000000"}', {"x": "100000000000000000000"}),
+    ],
+)
+def test_numbers_of_a_stored_call_are_those_of_its_text(
+    tmp_path: Path, open_runs: OpenRuns, raw: str, written: Any
+) -> None:
+    (stored, *_), _ = export_call(tmp_path, open_runs, raw)
+    assert json.loads(stored["function"]["arguments"]) == written
+
+
+def test_argument_values_that_are_text_instead_of_numbers_are_counted(
+    tmp_path: Path, open_runs: OpenRuns
+) -> None:
+    golden = [{"name": "f", "arguments": {"x": LONG_INTEGER, "y": 1}}]
+    _, notes = export_call(tmp_path, open_runs, '{"x": NaN, "y": 1}', golden)
+    assert notes == ["2 argument values written as text, such as NaN or an integer beyond 64 bits"]
+    _, notes = export_call(tmp_path / "kept", open_runs, '{"x": 100000000000000000000}')
+    assert notes == []
+
+
+def export_call(
+    folder: Path, open_runs: OpenRuns, raw: str, golden: Sequence[Any] = ()
+) -> tuple[list[Any], list[str]]:
+    """Import and export an item with one call. Return the written calls, and the notes."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": raw}}
+    messages = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+    ]
+    record = {"id": "a", "category": "x", "messages": messages, "golden": list(golden)}
+    run_folder = folder / "run"
+    run_folder.mkdir(parents=True)
+    (run_folder / "run.jsonl").write_text(json.dumps(record) + "\n")
+    reviewed = open_runs([run_folder])
+    reviewed.store.reviews.rebuild([])
+    services = ExportServices([run_folder])
+    export(
+        reviewed.store,
+        "generic",
+        folder / "out",
+        View("", "dataset"),
+        benchmarks=services.benchmarks(),
+    )
+    (path,) = (folder / "out").glob("*.jsonl")
+    _, line = path.read_text().splitlines()
+    return json.loads(line)["messages"][1]["tool_calls"], services.messages
+
+
 def test_golden_answers_with_alternatives_survive(tmp_path: Path) -> None:
     nested = GoldenObject({"unit": AcceptedValues(["C", "F"], optional=True)})
     arguments = {

@@ -24,7 +24,7 @@ from fcreview.exporters.base import ExportSource
 from fcreview.exporters.training import CorrectedGoldens
 from fcreview.matching.conversation import REASONING
 from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
-from fcreview.model.json_value import to_plain_json
+from fcreview.model.json_value import MAX_DEPTH, is_nested_deeper_than, to_plain_json
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
@@ -329,6 +329,9 @@ def _restore_numbers(call: Call) -> Any:
     except (ValueError, RecursionError):
         return call.arguments
 
+    # The store has no values below this level, so the text would say more than the call.
+    if is_nested_deeper_than(restored, MAX_DEPTH - 1):
+        return call.arguments
     is_text_of_arguments = to_plain_json(call.arguments) in _list_stored_forms(written)
     return restored if is_text_of_arguments else call.arguments
 

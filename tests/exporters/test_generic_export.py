@@ -182,6 +182,16 @@ def test_argument_values_that_are_text_instead_of_numbers_are_counted(
     assert notes == []
 
 
+@pytest.mark.parametrize("depth", [90, 400, 900])
+def test_deeply_nested_arguments_are_exported(
+    tmp_path: Path, open_runs: OpenRuns, depth: int
+) -> None:
+    raw = '{"x": ' + "[" * depth + "100000000000000000000" + "]" * depth + "}"
+    (call, *_), _ = export_call(tmp_path, open_runs, raw)
+    assert call["fcreview"]["raw"] == raw
+    assert json.loads(call["function"]["arguments"])["x"]
+
+
 def export_call(
     folder: Path, open_runs: OpenRuns, raw: str, golden: Sequence[Any] = ()
 ) -> tuple[list[Any], list[str]]:

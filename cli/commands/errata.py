@@ -148,7 +148,7 @@ def write_issue(
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write a GitHub issue for the benchmark's maintainers, as Markdown.
+    """Write a GitHub issue for the maintainers, as Markdown.
 
     The issue lists each corrected golden answer with question, old and new answer, reason,
     adjudicator and the number of runs that passed with the old answer.

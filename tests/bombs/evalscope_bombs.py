@@ -141,7 +141,7 @@ def reference_trajectory(folder: Path, size: int) -> None:
 BOMBS = {
     "calls": Bomb(calls_in_a_reply, ITEM, size=4_000, small_size=500),
     "trace": Bomb(text_calls_of_a_trace, ITEM, size=4_000, small_size=500),
-    "deep": Bomb(deep_arguments, ITEM, size=10_000, small_size=1_000, has_items=False),
+    "deep": Bomb(deep_arguments, ITEM, size=10_000, small_size=10_000, has_items=False),
     "deep reply": Bomb(deep_bfcl_reply, SIMPLE_ITEM, size=10_000, small_size=1_000),
     "wide": Bomb(wide_metadata, ITEM, size=40_000, small_size=0),
     "long": Bomb(long_text, ITEM, size=14, small_size=14, is_cut=True),

@@ -21,8 +21,9 @@ from fcreview.tui.screens.command_form import CommandFormScreen
 from fcreview.tui.screens.command_palette import CommandPaletteScreen
 from fcreview.tui.screens.compare import CompareScreen, FlipScreen
 from fcreview.tui.screens.estimates import EstimatesScreen
-from fcreview.tui.screens.golden_editor import GoldenScreen
+from fcreview.tui.screens.golden_editor import GoldenEffectScreen, GoldenScreen
 from fcreview.tui.screens.help import HelpScreen
+from fcreview.tui.screens.issues import IssueScreen, IssuesScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.pager import CopyScreen, PagerScreen
@@ -78,13 +79,18 @@ KEYS: dict[type[Screen[Any]], str] = {
 """Keys that open each screen from the queue."""
 SCREENS_WITHOUT_KEY = {
     BottomDialog,
+    GoldenEffectScreen,
     GuardedModalScreen,
+    IssueScreen,
+    IssuesScreen,
     PanelPickerScreen,
     StatisticsScreen,
     QueueScreen,
     TerminalTooSmallScreen,
 }
-"""Base classes, the first screen, and the screen of a small terminal."""
+"""Base classes, the first screen, the screen of a small terminal, and screens that need an item of a
+benchmark or an import issue, which the app of these tests does not have.
+"""
 KEYS_BEFORE_NEXT = {CompareScreen: "end equals_sign k"}
 """Keys to press before the last key. The list of runs forgets the marked run."""
 MAX_TURNS = 4

@@ -40,7 +40,7 @@ NO_PATHS = {
         "exclude-benchmark-goldens",
         "flavour",
     ),
-    *("force", "format", "half-width", "include-incidents", "method", "plan", "sign"),
+    *("force", "format", "half-width", "include-incidents", "method", "plan", "ranking", "sign"),
     *(
         "item",
         "limit",

@@ -68,7 +68,8 @@ class Recorder:
 
     @property
     def names_in_loop(self) -> list[str]:
-        return [name for name, loop in self.calls if loop]
+        """Methods called on the thread of the app. A query is interrupted from another thread."""
+        return [name for name, loop in self.calls if loop and name != "interrupt"]
 
     @property
     def names(self) -> list[str]:

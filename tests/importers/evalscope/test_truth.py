@@ -11,10 +11,10 @@ import pytest
 from fcreview.importers.evalscope.leaderboard import CRITERIA, INDEX, OTHER_VALUES, compute_figures
 from fcreview.importers.evalscope.read import TOLERANCE
 from fcreview.importers.evalscope.reports import list_stated_subsets, read_report
-from fcreview.importers.registry import compute_metrics, discover, read_items
-from fcreview.model.item import ImportIssue, Item
-from fcreview.run_plan import RunPlan
+from fcreview.importers.registry import compute_metrics, discover
+from fcreview.model.item import Item
 from tests.importers.evalscope.outputs import get_official_values, make_scored_items
+from tests.importers.run_reading import read_run
 
 FOLDERS = (
     "acebench",
@@ -31,24 +31,12 @@ def read_truth(bench: Path, folder: str) -> dict[str, Any]:
     return truth
 
 
-def read_plan(plan: RunPlan) -> tuple[list[Item], list[ImportIssue]]:
-    items = []
-    issues = []
-    for record in read_items(plan):
-        if isinstance(record, Item):
-            items.append(record)
-            issues += record.issues
-        elif isinstance(record, ImportIssue):
-            issues.append(record)
-    return items, issues
-
-
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_samples_are_those_of_the_truth(bench: Path, folder: str) -> None:
     truth = read_truth(bench, folder)
     n_checked = 0
     for plan in discover([bench / "evalscope" / folder]).plans:
-        items, _ = read_plan(plan)
+        items, _ = read_run(plan)
         samples = {(item.category, item.extra.metadata[INDEX]): item for item in items}
         for name, rows in truth["items"].items():
             if not name.startswith(f"{plan.run.generation}_"):
@@ -93,7 +81,7 @@ def remove_spaces(calls: list[Any]) -> str:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_recomputed_verdicts_agree_with_the_official_program(bench: Path, folder: str) -> None:
     for plan in discover([bench / "evalscope" / folder]).plans:
-        items, _ = read_plan(plan)
+        items, _ = read_run(plan)
         differing = [item.id for item in items if item.rule not in (None, item.official)]
         assert differing == []
         is_checked = plan.run.generation in ("acebench", "bfcl_v4")
@@ -110,7 +98,7 @@ def test_figures_are_those_of_the_report(bench: Path, folder: str) -> None:
             for plan in discover([bench / "evalscope" / folder]).plans
             if plan.run.generation == path.stem
         ]
-        items, _ = read_plan(plan)
+        items, _ = read_run(plan)
         has_all_subsets = set(list_stated_subsets(report)) == {item.category for item in items}
         computed = compute_figures(make_scored_items(items), path.stem, report.metrics)
         for stated, figures in zip(report.metrics, computed, strict=True):
@@ -135,7 +123,7 @@ def test_figures_are_those_of_the_report(bench: Path, folder: str) -> None:
 
 def test_printed_metrics_are_those_of_the_report(bench: Path) -> None:
     (plan,) = discover([bench / "evalscope" / "acebench"]).plans
-    items, _ = read_plan(plan)
+    items, _ = read_run(plan)
     metrics = {
         (metric.table, metric.name): metric.value
         for metric in compute_metrics(make_scored_items(items), plan.run)
@@ -152,7 +140,7 @@ def test_only_known_problems_are_reported(bench: Path) -> None:
     problems = set()
     for folder in FOLDERS:
         for plan in discover([bench / "evalscope" / folder]).plans:
-            _, issues = read_plan(plan)
+            _, issues = read_run(plan)
             problems |= {(folder, issue.what) for issue in issues}
     assert problems == {
         (

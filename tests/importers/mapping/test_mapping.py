@@ -12,9 +12,10 @@ import duckdb
 import pytest
 
 from fcreview.importers.mapping.check import MappingReport, check_mapping_file
-from fcreview.importers.registry import discover, read_items
+from fcreview.importers.registry import discover
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import DiscoveredRuns, SearchOptions
+from tests.importers.run_reading import read_runs
 
 HEADER = '[map]\nversion = 1\nbenchmark = "desk"\n'
 CALL = {"id": "c", "type": "function", "function": {"name": "book", "arguments": '{"people": 2}'}}
@@ -35,16 +36,8 @@ def write_mapping(folder: Path, text: str, rows: Sequence[Any] = ()) -> Path:
 
 
 def read(found: DiscoveredRuns) -> tuple[list[Item], list[ImportIssue]]:
-    items: list[Item] = []
-    issues = list(found.issues)
-    for plan in found.plans:
-        for record in read_items(plan):
-            if isinstance(record, Item):
-                items.append(record)
-                issues += record.issues
-            elif isinstance(record, ImportIssue):
-                issues.append(record)
-    return items, issues
+    items, issues = read_runs(found.plans)
+    return items, found.issues + issues
 
 
 def read_folder(folder: Path) -> tuple[list[Item], list[ImportIssue]]:

@@ -16,7 +16,7 @@ from fcreview.importers.mcp_atlas.leaderboard import compute_metrics
 from fcreview.importers.registry import discover, read_items, rewrite_scores
 from fcreview.model.address import RESPONSE
 from fcreview.model.item import ImportIssue, Item, MissingItem
-from fcreview.model.metric import Metric, ScoredItem
+from fcreview.model.metric import Metric
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import COVERAGE, find_scale
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
@@ -29,6 +29,7 @@ from tests.importers.mutations import (
     find_silent_losses,
     list_mutations,
 )
+from tests.importers.run_reading import find_only_plan, read_run, score_item
 
 Row = dict[str, Any]
 JSON_COLUMNS = ("raw_conversation_history", "coverage_details_json", "TRAJECTORY", "ENABLED_TOOLS")
@@ -58,38 +59,12 @@ def folder(samples: Path, tmp_path: Path) -> Path:
 
 
 def find_plan(folder: Path) -> RunPlan:
-    (plan,) = discover([folder], format="mcp_atlas").plans
-    return plan
+    return find_only_plan(folder, "mcp_atlas")
 
 
-def read_run(plan: RunPlan) -> tuple[dict[str, Item], list[ImportIssue]]:
-    items: dict[str, Item] = {}
-    issues: list[ImportIssue] = []
-    for record in read_items(plan):
-        if isinstance(record, Item):
-            items[record.id] = record
-            issues += record.issues
-        elif isinstance(record, ImportIssue):
-            issues.append(record)
-    return items, issues
-
-
-def score_item(item: Item, overrides: dict[tuple[str, str], Any] | None = None) -> ScoredItem:
-    values = {
-        verdict.criterion: verdict.value
-        for verdict in item.verdicts
-        if verdict.source == "official" and verdict.target == "item"
-    }
-    return ScoredItem(
-        item.id,
-        item.category,
-        item.group,
-        item.official,
-        values=values,
-        overrides=overrides or {},
-        metadata=item.extra.metadata,
-        is_incident=item.has_incident,
-    )
+def read_tasks(plan: RunPlan) -> tuple[dict[str, Item], list[ImportIssue]]:
+    items, issues = read_run(plan)
+    return {item.id: item for item in items}, issues
 
 
 def list_claims(item: Item) -> list[Any]:
@@ -117,7 +92,7 @@ def edit_rows(path: Path, edit: Callable[[list[Row]], None]) -> None:
 @pytest.mark.bench
 def test_published_run_has_the_recorded_claims_calls_and_verdicts(bench: Path) -> None:
     truth = json.loads((bench / "mcp_atlas" / "truth.json").read_text())
-    items, _ = read_run(find_plan(bench / "mcp_atlas"))
+    items, _ = read_tasks(find_plan(bench / "mcp_atlas"))
     assert set(items) == {entry["task"] for entry in truth["items"] if entry["in_scored_file"]}
     for entry in truth["items"]:
         item = items.get(entry["task"])
@@ -144,7 +119,7 @@ def test_published_run_has_the_recorded_claims_calls_and_verdicts(bench: Path) -
 def test_published_figures_are_recomputed_for_each_split(bench: Path) -> None:
     truth = json.loads((bench / "mcp_atlas" / "truth.json").read_text())
     plan = find_plan(bench / "mcp_atlas")
-    items, _ = read_run(plan)
+    items, _ = read_tasks(plan)
     metrics = compute_metrics([score_item(item) for item in items.values()], plan.run)
     for split, expected in truth["official"].items():
         figures = get_metrics(metrics, f"coverage, {split} tasks")
@@ -159,7 +134,7 @@ def test_figures_without_failed_requests_and_judges_stand_beside_the_official_on
     bench: Path,
 ) -> None:
     plan = find_plan(bench / "mcp_atlas")
-    items, _ = read_run(plan)
+    items, _ = read_tasks(plan)
     metrics = compute_metrics([score_item(item) for item in items.values()], plan.run)
     figures = get_metrics(metrics, "coverage without failed requests and judges")
     # t-0001 1, t-0002 0.25, t-0006 1 (of the claim that was judged), t-0008 0.5
@@ -179,7 +154,7 @@ def test_outputs_are_imported_only_without_their_scored_file(bench: Path) -> Non
     plan = find_plan(folder)
     assert Path(plan.run.path).name == "scored_mock-model.csv"
     (unscored,) = discover([folder / "outputs.csv", folder / "groundtruth.csv"]).plans
-    items, _ = read_run(unscored)
+    items, _ = read_tasks(unscored)
     assert len(items) == 7
     assert {item.official for item in items.values()} == {None}
     assert [call.name for call in items["t-0001"].golden] == ["library_search_books"]
@@ -208,7 +183,7 @@ def test_claims_are_read_in_every_form(cell: str, claims: list[str]) -> None:
 
 
 def test_claims_pass_fail_or_are_partly_fulfilled(folder: Path) -> None:
-    items, _ = read_run(find_plan(folder))
+    items, _ = read_tasks(find_plan(folder))
     assert [claim.value for claim in list_claims(items["g-01"])] == [True, True, True]
     assert [claim.value for claim in list_claims(items["g-02"])] == [0.5, False]
     assert list_claims(items["g-01"])[0].by == "oak-20b"
@@ -219,14 +194,14 @@ def test_claims_pass_fail_or_are_partly_fulfilled(folder: Path) -> None:
 
 
 def test_claims_of_a_failed_request_were_not_judged(folder: Path) -> None:
-    items, _ = read_run(find_plan(folder))
+    items, _ = read_tasks(find_plan(folder))
     failed = items["g-04"]
     assert (failed.incident, failed.official) == ("timeout", False)
     assert [(claim.source, claim.value) for claim in list_claims(failed)] == [("official", False)]
 
 
 def test_failure_mode_of_the_diagnosis_file_is_the_error_type(folder: Path) -> None:
-    items, _ = read_run(find_plan(folder))
+    items, _ = read_tasks(find_plan(folder))
     (diagnosis,) = [v for v in items["g-02"].verdicts if v.criterion == "failure_mode"]
     assert (diagnosis.value, items["g-02"].error_type) == (["err_recovery"], "err_recovery")
     (undiagnosed,) = [v for v in items["g-04"].verdicts if v.criterion == "failure_mode"]
@@ -237,7 +212,7 @@ def test_coverage_that_is_not_the_mean_of_the_claims_is_reported(folder: Path) -
     edit_rows(
         folder / "scored" / "scored_maple-8b.csv", lambda rows: rows[0].update(coverage_score="0.9")
     )
-    _, issues = read_run(find_plan(folder))
+    _, issues = read_tasks(find_plan(folder))
     assert [issue.what for issue in issues] == [
         "coverage_score is 0.9, but the claims have the mean 1.000"
     ]
@@ -249,7 +224,7 @@ def test_coverage_that_is_no_share_gives_an_issue_and_no_verdict(folder: Path, t
     edit_rows(
         folder / "scored" / "scored_maple-8b.csv", lambda rows: rows[0].update(coverage_score=text)
     )
-    items, issues = read_run(find_plan(folder))
+    items, issues = read_tasks(find_plan(folder))
     assert items["g-01"].official is None
     assert any(issue.line == 2 and "coverage_score" in issue.what for issue in issues)
 
@@ -267,7 +242,7 @@ def test_trajectories_of_older_files_are_read(folder: Path) -> None:
         errors = json.dumps(["max_tool_calls_reached"])
         writer.writerow(["o-1", "How many beds?", json.dumps(trajectory), "Three.", errors])
     (plan,) = discover([path]).plans
-    items, issues = read_run(plan)
+    items, issues = read_tasks(plan)
     item = items["o-1"]
     assert issues == []
     assert [(call.name, call.arguments) for call in item.predicted] == [
@@ -305,7 +280,7 @@ def test_failed_call_of_an_older_file_has_the_mark_of_an_error(
 ) -> None:
     call = {"name": "garden_list_plants", "parameters": {}}
     write_trajectory(tmp_path / "old.csv", [{**call, **outcome}])
-    items, issues = read_run(find_plan(tmp_path))
+    items, issues = read_tasks(find_plan(tmp_path))
     tool_messages = [each.content for each in items["o-1"].messages if each.role == "tool"]
     assert (tool_messages, issues) == ([result], [])
 
@@ -313,7 +288,7 @@ def test_failed_call_of_an_older_file_has_the_mark_of_an_error(
 def test_unknown_status_of_a_call_is_reported(tmp_path: Path) -> None:
     call = {"name": "garden_list_plants", "parameters": {}, "status": "skipped"}
     write_trajectory(tmp_path / "old.csv", [call])
-    _, issues = read_run(find_plan(tmp_path))
+    _, issues = read_tasks(find_plan(tmp_path))
     assert [issue.what for issue in issues] == ["agent_trajectory[0].status is not known: skipped"]
 
 
@@ -325,7 +300,7 @@ def test_failure_of_the_judge_is_no_verdict_in_any_case(folder: Path, reason: st
         rows[0]["coverage_details_json"] = json.dumps(details)
 
     edit_rows(folder / "scored" / "scored_maple-8b.csv", fail_first_claim)
-    items, _ = read_run(find_plan(folder))
+    items, _ = read_tasks(find_plan(folder))
     judged = [claim.value for claim in list_claims(items["g-01"]) if claim.source == "judge"]
     assert judged[0] is None
 
@@ -397,8 +372,8 @@ def test_scored_outputs_are_left_out_with_a_notice(tmp_path: Path) -> None:
 
 def test_reviewed_claims_decide_the_coverage_and_the_item(folder: Path) -> None:
     plan = find_plan(folder)
-    items, _ = read_run(plan)
-    item = score_item(items["g-03"], {(RESPONSE, "claim 2"): True})
+    items, _ = read_tasks(plan)
+    item = score_item(items["g-03"], overrides={(RESPONSE, "claim 2"): True})
     assert item.derive_verdict("mcp_atlas", "item", COVERAGE) == 1.0
     assert item.derive_verdict("mcp_atlas", *ITEM_CORRECT) is True
     metrics = compute_metrics([item], plan.run)
@@ -407,10 +382,10 @@ def test_reviewed_claims_decide_the_coverage_and_the_item(folder: Path) -> None:
 
 def test_reviewed_claims_are_written_and_all_else_is_kept(folder: Path) -> None:
     plan = find_plan(folder)
-    items, _ = read_run(plan)
+    items, _ = read_tasks(plan)
     reviewed = [score_item(item) for item in items.values()]
-    reviewed[1] = score_item(items["g-02"], {(RESPONSE, "claim 2"): 0.5})
-    reviewed[0] = score_item(items["g-01"], {ITEM_CORRECT: False})
+    reviewed[1] = score_item(items["g-02"], overrides={(RESPONSE, "claim 2"): 0.5})
+    reviewed[0] = score_item(items["g-01"], overrides={ITEM_CORRECT: False})
     written = list(rewrite_scores(plan, reviewed))
     (file,) = [each for each in written if isinstance(each, RewrittenFile)]
     assert [each.count for each in written if isinstance(each, Unrepresentable)] == [1]
@@ -436,7 +411,7 @@ def test_unterminated_quote_is_reported_with_its_line(folder: Path) -> None:
     path = folder / "scored" / "scored_maple-8b.csv"
     content = path.read_bytes()
     path.write_bytes(content[: content.rindex(b"Skipped")])
-    items, issues = read_run(find_plan(folder))
+    items, issues = read_tasks(find_plan(folder))
     assert set(items) == {"g-01", "g-02", "g-03"}
     assert any("not CSV" in issue.what and issue.line for issue in issues)
 
@@ -445,7 +420,7 @@ def test_record_with_too_few_cells_is_reported(folder: Path) -> None:
     path = folder / "scored" / "scored_maple-8b.csv"
     with path.open("a") as file:
         file.write("g-09,What?\n")
-    items, issues = read_run(find_plan(folder))
+    items, issues = read_tasks(find_plan(folder))
     assert "g-09" in items
     assert any("2 cells instead of 17" in issue.what for issue in issues)
 
@@ -460,7 +435,7 @@ def read_mutated(path: Path, rows: Sequence[Row]) -> Reading:
         writer = csv.DictWriter(file, columns, lineterminator="\n", restval="")
         writer.writeheader()
         writer.writerows(cells)
-    items, issues = read_run(find_plan(path))
+    items, issues = read_tasks(find_plan(path))
     return Reading([describe_item(item) for item in items.values()], issues)
 
 

@@ -15,7 +15,6 @@ import pytest
 from fcreview.importers.nemo_gym.leaderboard import compute_metrics
 from fcreview.importers.registry import discover, read_items, rewrite_scores
 from fcreview.model.item import AcceptedValues, ImportIssue, Item, MissingItem, RunFact
-from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
@@ -27,8 +26,15 @@ from tests.importers.mutations import (
     find_silent_losses,
     list_mutations,
 )
+from tests.importers.run_reading import (
+    Json,
+    find_only_plan,
+    read_rows,
+    read_run,
+    score_item,
+    write_rows,
+)
 
-Json = dict[str, Any]
 ENVIRONMENT = Path("nemo_gym") / "library_desk"
 MUTATED_FIELDS = (
     "role",
@@ -58,42 +64,7 @@ def environment(samples: Path, tmp_path: Path) -> Path:
 
 
 def find_plan(folder: Path, **options: str) -> RunPlan:
-    (plan,) = discover([folder], format="nemo_gym").plans
-    plan.options.update(options)  # type: ignore[call-overload]
-    return plan
-
-
-def read_run(plan: RunPlan) -> tuple[list[Item], list[ImportIssue]]:
-    items: list[Item] = []
-    issues: list[ImportIssue] = []
-    for record in read_items(plan):
-        if isinstance(record, Item):
-            items.append(record)
-            issues += record.issues
-        elif isinstance(record, ImportIssue):
-            issues.append(record)
-    return items, issues
-
-
-def score_item(item: Item, **overrides: Any) -> ScoredItem:
-    values = {v.criterion: v.value for v in item.verdicts if v.source == "official"}
-    return ScoredItem(
-        item.id,
-        item.category,
-        item.group,
-        item.official,
-        values=values,
-        metadata=item.extra.metadata,
-        **{"is_incident": item.has_incident} | overrides,
-    )
-
-
-def read_rows(path: Path) -> list[Json]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def write_rows(path: Path, rows: Sequence[Json]) -> None:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return find_only_plan(folder, "nemo_gym", **options)
 
 
 def get_reward(item: Item) -> Any:

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import discover, read_items
+from fcreview.importers.registry import discover
 from fcreview.importers.sessions import claude_code
 from fcreview.importers.sessions import session as session_module
 from fcreview.importers.sessions.session import WrittenMessage
 from fcreview.model.item import ImportIssue, Item
+from tests.importers.run_reading import read_runs
 
 MAX_SECONDS_OF_LONG_REPLY = 4
 SESSION = "11111111-2222-4333-8444-555555555555"
@@ -23,16 +24,9 @@ SESSION = "11111111-2222-4333-8444-555555555555"
 
 def read(path: Path) -> tuple[list[Item], list[ImportIssue]]:
     found = discover([path])
-    items: list[Item] = []
-    issues = [issue for issue in found.issues if issue.severity == "error"]
-    for plan in found.plans:
-        for record in read_items(plan):
-            if isinstance(record, Item):
-                items.append(record)
-                issues += record.issues
-            elif isinstance(record, ImportIssue):
-                issues.append(record)
-    return items, issues
+    errors = [issue for issue in found.issues if issue.severity == "error"]
+    items, issues = read_runs(found.plans)
+    return items, errors + issues
 
 
 def read_one(path: Path) -> tuple[Item, list[ImportIssue]]:

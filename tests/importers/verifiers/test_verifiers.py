@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import discover, read_items, rewrite_scores
+from fcreview.importers.registry import read_items, rewrite_scores
 from fcreview.importers.verifiers.leaderboard import compute_metrics
 from fcreview.importers.verifiers.messages import read_branch, read_tree
 from fcreview.importers.verifiers.rollouts import choose_main_trace
-from fcreview.model.item import ImportIssue, Item, RunFact
-from fcreview.model.metric import ScoredItem
+from fcreview.model.item import Item, RunFact
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import TOTAL_REWARD
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
@@ -28,8 +27,15 @@ from tests.importers.mutations import (
     find_silent_losses,
     list_mutations,
 )
+from tests.importers.run_reading import (
+    Json,
+    find_only_plan,
+    read_rows,
+    read_run,
+    score_item,
+    write_rows,
+)
 
-Json = dict[str, Any]
 TRACES = "bakery--maple-8b--bash--7c1d09aa"
 LEGACY = Path("outputs") / "evals" / "bakery-old--maple-8b" / "5e6f7a8b"
 MUTATED_FIELDS = (
@@ -82,52 +88,13 @@ def legacy(samples: Path, tmp_path: Path) -> Path:
 
 
 def find_plan(folder: Path, **options: str) -> RunPlan:
-    (plan,) = discover([folder], format="verifiers").plans
-    plan.options.update(options)  # type: ignore[call-overload]
-    return plan
-
-
-def read_run(plan: RunPlan) -> tuple[list[Item], list[ImportIssue]]:
-    items: list[Item] = []
-    issues: list[ImportIssue] = []
-    for record in read_items(plan):
-        if isinstance(record, Item):
-            items.append(record)
-            issues += record.issues
-        elif isinstance(record, ImportIssue):
-            issues.append(record)
-    return items, issues
-
-
-def score_item(item: Item, **fields: Any) -> ScoredItem:
-    values = {
-        verdict.criterion: verdict.value
-        for verdict in item.verdicts
-        if verdict.source == "official" and verdict.target == "item"
-    }
-    return ScoredItem(
-        item.id,
-        item.category,
-        item.group,
-        item.official,
-        values=values,
-        metadata=item.extra.metadata,
-        **{"is_incident": item.has_incident} | fields,
-    )
+    return find_only_plan(folder, "verifiers", **options)
 
 
 def get_figures(plan: RunPlan) -> dict[str, float | None]:
     items, _ = read_run(plan)
     metrics = compute_metrics([score_item(item) for item in items], plan.run)
     return {metric.name: metric.value for metric in metrics}
-
-
-def read_rows(path: Path) -> list[Json]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def write_rows(path: Path, rows: Sequence[Json]) -> None:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 def get_values(item: Item, source: str = "official") -> dict[str, Any]:

@@ -8,10 +8,10 @@ A trial without a reward counts as 0 (`harbor/metrics/base.py`) and as a failure
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
+from fcreview.importers.common.effective_scores import apply_derived_verdict
 from fcreview.importers.common.records import as_object, is_number
 from fcreview.model.address import ITEM
 from fcreview.model.item import Run
@@ -35,7 +35,7 @@ REWARDS_KEY = "rewards"
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    trials = [_apply_reward_override(item) for item in items]
+    trials = [apply_derived_verdict(item, "atif") for item in items]
     return [
         *build_category_metrics(trials, ACCURACY_TABLE),
         *_compute_reward_metrics(trials),
@@ -66,14 +66,6 @@ def _compute_reward_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
         metrics.append(metric)
     metrics += _compute_pass_at_k_metrics(items, rewards)
     return metrics
-
-
-def _apply_reward_override(item: ScoredItem) -> ScoredItem:
-    """If an annotator overrode the reward of an item, return the item with the verdict that
-    follows from it.
-    """
-    verdict = item.derive_verdict("atif", *ITEM_CORRECT)
-    return item if verdict is None else replace(item, valid=verdict)
 
 
 def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
@@ -211,7 +203,8 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: A
     A trial that was verified after an exception has the ending `graded`.
     """
     trials = []
-    for item in map(_apply_reward_override, items):
+    for unreviewed in items:
+        item = apply_derived_verdict(unreviewed, "atif")
         unverified: Ending = "error" if EXCEPTION_KEY in item.metadata else "not run"
         ending = unverified if item.valid is None else "graded"
         trials.append(

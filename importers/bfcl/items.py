@@ -26,7 +26,7 @@ from fcreview.importers.bfcl.decoders.raw_calls import holds_call_text
 from fcreview.importers.bfcl.joining import is_same_golden_answer
 from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.jsonl import JsonRecord
-from fcreview.importers.common.records import add_issue, function_names, is_number
+from fcreview.importers.common.records import add_issue, function_names, is_number, set_position
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.matching.decisive_call import add_decisive_call, find_call_loop
 from fcreview.matching.decisive_step import add_guessed_step
@@ -338,9 +338,7 @@ def _set_run_specific_fields(item: Item, inputs: ItemInputs, record: dict[str, A
     item.tokens_out = _read_tokens(record.get("output_token_count"))
     item.latency = _read_latency(record.get("latency"))
     item.file = inputs.file
-    item.line = inputs.position.line
-    item.offset = inputs.position.offset
-    item.length = inputs.position.length
+    set_position(item, inputs.position)
 
 
 def _read_tokens(count: Any) -> int | None:

@@ -8,10 +8,9 @@ import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, Protocol, TypeGuard
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.jsonl import make_excerpt, read_records
 from fcreview.model.item import ImportIssue, Item, Message
 
@@ -111,7 +110,18 @@ def add_issue(
     )
 
 
-def set_position(item: Item, record: JsonRecord) -> None:
+class PlacedRecord(Protocol):
+    """A record with its line from 1, and its offset and length in bytes."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def length(self) -> int: ...
+
+
+def set_position(item: Item, record: PlacedRecord) -> None:
     """Set where an item's record is in its file."""
     item.line = record.line
     item.offset = record.offset

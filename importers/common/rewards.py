@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.records import add_issue, is_number
+from fcreview.model.address import ITEM
 from fcreview.model.item import Item, RunFact, Verdict
 from fcreview.model.json_value import to_json_text
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
 
+ITEM_REWARD = (ITEM, TOTAL_REWARD)
 MAX_SHOWN_REWARD_LENGTH = 60
 MAX_LISTED_THRESHOLDS = 5
 _THRESHOLD = re.compile(r"reward>=(-?[0-9.]{1,20}(?:e[+-]?[0-9]{1,3})?)")
@@ -96,3 +100,16 @@ def add_reward_verdicts(item: Item, written: Any, rule: PassRule, *, by: str) ->
     item.official = reward >= rule.threshold
     item.verdicts.append(Verdict("official", item.official, by=by))
     item.extra.metadata[PASSING_REWARD_KEY] = rule.threshold
+
+
+def get_reviewed_reward(item: ScoredItem) -> float | None:
+    """Return the reward that annotators set, or 1 or 0 for a verdict where every reward of the run
+    is 0 or 1.
+    """
+    reward: Any = item.overrides.get(ITEM_REWARD)
+    if is_number(reward):
+        return float(reward)
+    verdict = item.overrides.get(ITEM_CORRECT)
+    if isinstance(verdict, bool) and item.metadata.get(PASSING_REWARD_KEY) == 1:
+        return float(verdict)
+    return None

@@ -17,6 +17,7 @@ from typing import Any
 
 from fcreview.model.address import ITEM, RESPONSE, parse_address
 from fcreview.model.function_schema import read_declared_parameters
+from fcreview.model.incident import Incident
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT
@@ -180,6 +181,11 @@ class LineEdits:
 
     Added records are inserted by position.
     """
+
+    def replace_if_changed(self, number: int, line: bytes, old_record: Any, record: Any) -> None:
+        """Replace a line if its record changed. Keep the JSON style of the line."""
+        if record != old_record:
+            self.replaced[number] = dump_in_style_of(line, old_record, record)
 
     def __bool__(self) -> bool:
         return bool(self.replaced or self.removed or self.added)
@@ -393,8 +399,7 @@ def rewrite_golden_file(
             continue
         item, fix = match
         fixed = apply_fix(record, fix)
-        if fixed.record != record:
-            edits.replaced[line] = dump_in_style_of(lines[line - 1], record, fixed.record)
+        edits.replace_if_changed(line, lines[line - 1], record, fixed.record)
         applied.append(
             AppliedGoldenFix(item, path=path, old=fixed.old_golden, new=fixed.new_golden)
         )
@@ -458,6 +463,15 @@ def get_item_override(item: ScoredItem) -> bool | None:
 
 def list_overridden_items(items: Iterable[ScoredItem]) -> list[ScoredItem]:
     return [item for item in items if get_item_override(item) is not None]
+
+
+def is_incident_mark_reviewed(item: ScoredItem, incident: Incident | None) -> bool:
+    """Return whether annotators set or cleared the mark of an incident.
+
+    `incident` is the one that the item's own record shows.
+    """
+    is_automatic = incident is not None and incident.counts
+    return item.is_incident != is_automatic
 
 
 def find_unrepresentable_reviews(

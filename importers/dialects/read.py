@@ -34,7 +34,7 @@ from fcreview.importers.dialects.detection import (
 from fcreview.importers.dialects.pairing import pair_results
 from fcreview.importers.dialects.reading import collect_fragments
 from fcreview.importers.dialects.text_calls import read_text_calls
-from fcreview.importers.dialects.tools import find_listed_tools, read_tools
+from fcreview.importers.dialects.tools import add_tools, find_listed_tools
 
 MessageReader = Callable[[Sequence[Any]], Iterator[ParsedMessage | MessageIssue]]
 READERS: Mapping[str, MessageReader] = {
@@ -263,8 +263,4 @@ def has_reply(written: Any) -> bool:
 
 def _add_functions(conversation: ParsedConversation, parts: _WrittenConversation) -> None:
     for declared in (parts.tools, find_listed_tools([*parts.messages, *parts.output_items])):
-        for reading in read_tools(declared):
-            if isinstance(reading, MessageIssue):
-                conversation.issues.append(reading)
-            else:
-                conversation.functions.append(reading)
+        add_tools(conversation, declared)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.dialects import values
-from fcreview.importers.dialects.conversation import MessageIssue
+from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
 from fcreview.importers.dialects.gemini import with_camel_case_keys
 
 FunctionDoc = dict[str, Any]
@@ -49,6 +49,15 @@ def read_tools(written: Any, *, path: str = "tools") -> Iterator[FunctionDoc | M
         return
     for index, tool in enumerate(as_list(written)):
         yield from _read_tool(tool, path=f"{path}[{index}]")
+
+
+def add_tools(conversation: ParsedConversation, written: Any, *, path: str = "tools") -> None:
+    """Add the docs of each declared function, and the issues of their declarations."""
+    for reading in read_tools(written, path=path):
+        if isinstance(reading, MessageIssue):
+            conversation.issues.append(reading)
+        else:
+            conversation.functions.append(reading)
 
 
 def _read_tool_object(

@@ -25,7 +25,7 @@ from fcreview.importers.dialects.conversation import (
 )
 from fcreview.importers.dialects.pairing import pair_results
 from fcreview.importers.dialects.reading import collect_fragments, read_known_role
-from fcreview.importers.dialects.tools import read_tools
+from fcreview.importers.dialects.tools import add_tools
 
 DIALECT = "evalscope"
 COMMON_FIELDS = ("id", "role", "content", "source", "perf_metrics")
@@ -71,11 +71,7 @@ def read_conversation(messages: Any, tools: Any = None) -> ParsedConversation:
                 conversation.messages.append(reading)
     conversation.issues.extend(pair_results(conversation.messages))
 
-    for declaration in read_tools(tools):
-        if isinstance(declaration, MessageIssue):
-            conversation.issues.append(declaration)
-        else:
-            conversation.functions.append(declaration)
+    add_tools(conversation, tools)
     return conversation
 
 

@@ -16,6 +16,7 @@ from fcreview.importers.common.records import (
     is_integer,
     is_number,
     list_objects,
+    set_position,
 )
 from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.evalscope import bfcl, conversations, leaderboard, tau, verdicts
@@ -184,9 +185,8 @@ def _start_item(sample: Sample, context: RunContext) -> Item:
     place = _find_place(sample, context)
     question_id = _find_question_id(sample, place)
     line = sample.main_line
-    item = Item(question_id, sample.subset, file=str(line.path), line=line.record.line)
-    item.offset = line.record.offset
-    item.length = line.record.length
+    item = Item(question_id, sample.subset, file=str(line.path))
+    set_position(item, line.record)
     item.id = _make_unique_id(item, question_id, place, context)
 
     item.extra.metadata[leaderboard.INDEX] = sample.index

@@ -32,6 +32,7 @@ from fcreview.importers.common.records import (
     as_object,
     fill_safely,
     read_tools,
+    set_position,
 )
 from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.dialects.detection import (
@@ -250,9 +251,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 def _make_item(item_id: str, path: Path, line: JsonRecord, source: _SourceRecord) -> Item:
     record = source.record
     item = Item(item_id, category=record.category, group=record.group, file=str(path))
-    item.line = line.line
-    item.offset = line.offset
-    item.length = line.length
+    set_position(item, line)
     # Filling the item may change the line's value.
     incident = find_line_incident(as_object(line.value))
     fill_safely(item, partial(_fill_item, item, source))

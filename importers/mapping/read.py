@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from fcreview.importers.common.incidents import apply_incident, make_error_incident
-from fcreview.importers.common.records import as_object, fill_safely
+from fcreview.importers.common.records import as_object, fill_safely, set_position
 from fcreview.importers.mapping.counts import (
     MappingCounts,
     collect_field_names,
@@ -152,9 +152,8 @@ class MappingReader:
             )
         self._places_by_id[run, full_id] = place
 
-        item = Item(full_id, category=ALL, file=str(record.file), line=record.line)
-        item.offset = record.offset
-        item.length = record.length
+        item = Item(full_id, category=ALL, file=str(record.file))
+        set_position(item, record)
         if trial is not None:
             item.group = item_id
             item.extra.metadata["trial"] = trial

@@ -7,16 +7,15 @@ the last table leaves them out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from fcreview.importers.common.effective_scores import apply_derived_verdict, get_effective_score
 from fcreview.importers.common.records import as_list, is_number
 from fcreview.importers.mcp_atlas.columns import ERRORS
 from fcreview.importers.mcp_atlas.read import NO_ANSWER_KEY
-from fcreview.model.address import ITEM
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, build_category_metrics
-from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import CLAIM_SCORES_KEY, COVERAGE, PASSING_COVERAGE
 from fcreview.model.wording import format_count
 
@@ -26,7 +25,7 @@ THRESHOLDS = (0.5, PASSING_COVERAGE)
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    tasks = [_apply_overrides(item) for item in items]
+    tasks = [apply_derived_verdict(item, BENCHMARK) for item in items]
     metrics = build_category_metrics(tasks)
     metrics += _compute_split("all", tasks)
     for split in SPLITS:
@@ -37,15 +36,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def get_effective_coverage(item: ScoredItem) -> float | None:
-    override = item.derive_verdict(BENCHMARK, ITEM, COVERAGE)
-    coverage = item.values.get(COVERAGE) if override is None else override
-    return float(coverage) if is_number(coverage) else None
-
-
-def _apply_overrides(item: ScoredItem) -> ScoredItem:
-    """Return an item with the verdict that follows from reviewed claims."""
-    verdict = item.derive_verdict(BENCHMARK, *ITEM_CORRECT)
-    return item if verdict is None else replace(item, valid=verdict)
+    return get_effective_score(item, BENCHMARK, COVERAGE)
 
 
 def _compute_split(split: str, items: Sequence[ScoredItem]) -> list[Metric]:

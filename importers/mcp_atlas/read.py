@@ -29,12 +29,13 @@ from fcreview.importers.common.records import (
     fill_safely,
     first_question,
     list_objects,
+    set_position,
     shorten_question,
 )
-from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
+from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.dialects.read import read_conversation
 from fcreview.importers.dialects.to_item import ERROR_MARK, fill_conversation
-from fcreview.importers.dialects.tools import read_tools
+from fcreview.importers.dialects.tools import add_tools
 from fcreview.importers.mcp_atlas import columns
 from fcreview.importers.mcp_atlas.claims import Judgement, parse_claims, read_judgements
 from fcreview.importers.mcp_atlas.discovery import RunFiles
@@ -218,9 +219,7 @@ def _start_item(record: CsvRecord, task_id: str, category: str, context: _RunCon
     context.known_ids.add(item_id)
 
     item = Item(item_id, category, file=str(context.files.results))
-    item.line = record.line
-    item.offset = record.offset
-    item.length = record.length
+    set_position(item, record)
     if is_repeated:
         add_issue(item, f"{task_id} occurs more than once")
     return item
@@ -252,11 +251,7 @@ def _fill_conversation(item: Item, cells: dict[str, str], response: str) -> None
     conversation = ParsedConversation("openai_chat")
     if messages:
         conversation = _read_messages(messages, columns.CONVERSATION)
-    for reading in read_tools(_list_tools(item, cells), path=columns.TOOLS):
-        if isinstance(reading, MessageIssue):
-            conversation.issues.append(reading)
-        else:
-            conversation.functions.append(reading)
+    add_tools(conversation, _list_tools(item, cells), path=columns.TOOLS)
 
     fill_conversation(item, conversation)
     item.functions = conversation.functions

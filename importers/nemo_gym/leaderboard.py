@@ -10,16 +10,15 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from fcreview.importers.common.effective_scores import apply_derived_verdict, get_effective_score
 from fcreview.importers.common.records import as_object, is_number
 from fcreview.importers.nemo_gym.read import FAILED_KEY, ROLLOUT_KEY, TASK_KEY, USAGE_KEY
-from fcreview.model.address import ITEM
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
-from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
 
 BENCHMARK = "nemo_gym"
@@ -35,8 +34,10 @@ Scores = Sequence[float]
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    finished = [_apply_reward_override(item) for item in items if FAILED_KEY not in item.metadata]
     failed = [item for item in items if FAILED_KEY in item.metadata]
+    finished = [
+        apply_derived_verdict(item, BENCHMARK) for item in items if FAILED_KEY not in item.metadata
+    ]
     metrics = build_category_metrics(items=finished)
     if failed:
         note = "they are in no other figure"
@@ -48,15 +49,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 def get_effective_reward(item: ScoredItem) -> float | None:
     """Return the reward of a rollout, with reviews."""
-    override = item.derive_verdict(BENCHMARK, ITEM, TOTAL_REWARD)
-    reward = item.values.get(TOTAL_REWARD) if override is None else override
-    return float(reward) if is_number(reward) else None
-
-
-def _apply_reward_override(item: ScoredItem) -> ScoredItem:
-    """If an annotator overrode the reward, return the item with the verdict that follows."""
-    verdict = item.derive_verdict(BENCHMARK, *ITEM_CORRECT)
-    return item if verdict is None else replace(item, valid=verdict)
+    return get_effective_score(item, BENCHMARK, TOTAL_REWARD)
 
 
 # -- statistics of fields

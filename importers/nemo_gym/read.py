@@ -21,6 +21,7 @@ from fcreview.importers.common.records import (
     fill_safely,
     is_integer,
     list_objects,
+    set_position,
     shorten_question,
 )
 from fcreview.importers.common.rewards import (
@@ -34,7 +35,7 @@ from fcreview.importers.dialects.context import quote_calls
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
 from fcreview.importers.dialects.read import read_conversation
 from fcreview.importers.dialects.to_item import fill_conversation, find_last_reply
-from fcreview.importers.dialects.tools import read_tools
+from fcreview.importers.dialects.tools import add_tools
 from fcreview.importers.dialects.values import to_text
 from fcreview.importers.nemo_gym import incidents, rules
 from fcreview.importers.nemo_gym.inputs import (
@@ -216,9 +217,7 @@ def _make_not_a_rollout_issue(path: Path, record: JsonRecord) -> ImportIssue:
 
 def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunContext) -> Item:
     item = Item(name.item_id, context.category, group=name.group, file=str(path))
-    item.line = record.line
-    item.offset = record.offset
-    item.length = record.length
+    set_position(item, record)
     # The id of a rollout that occurs again ends with `#` and its line.
     if "#" in name.item_id:
         add_issue(item, "several rollouts have the same task and rollout index")
@@ -338,11 +337,7 @@ def _add_functions(
     tools = request.get("tools")
     if tools is None:
         tools = response.get("tools")
-    for reading in read_tools(tools, path=f"{REQUEST}.tools"):
-        if isinstance(reading, MessageIssue):
-            conversation.issues.append(reading)
-        else:
-            conversation.functions.append(reading)
+    add_tools(conversation, tools, path=f"{REQUEST}.tools")
 
 
 def _add_metadata(item: Item, rollout: JsonObject) -> None:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fcreview.importers.common.jsonl import JsonRecord
-from fcreview.importers.common.records import as_object, is_number
+from fcreview.importers.common.records import as_object
+from fcreview.importers.common.rewards import ITEM_REWARD, get_reviewed_reward
 from fcreview.importers.common.writeback import (
     CriterionKey,
     LineEdits,
     apply_line_edits,
-    dump_in_style_of,
     find_unrepresentable_reviews,
+    is_incident_mark_reviewed,
     parse_numbered_records,
 )
 from fcreview.importers.nemo_gym.discovery import SUMMARY_ENDINGS
@@ -33,14 +33,11 @@ from fcreview.importers.nemo_gym.rollouts import (
     is_rollout,
     read_rollouts,
 )
-from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
-ITEM_REWARD = (ITEM, TOTAL_REWARD)
 CONFIG = "instance_config"
 
 
@@ -55,7 +52,7 @@ def rewrite_scores(
         # The copies of a file that several runs share would overwrite each other.
         if is_shared or item.id not in lines_by_id:
             return False
-        return key in (ITEM_REWARD, ITEM_CORRECT) and _has_reward(item)
+        return key in (ITEM_REWARD, ITEM_CORRECT) and get_reviewed_reward(item) is not None
 
     yield from find_unrepresentable_reviews(items, is_representable)
     if is_shared:
@@ -93,44 +90,20 @@ def _edit_lines(raw: bytes, items_by_line: Mapping[int, ScoredItem]) -> LineEdit
     edits = LineEdits()
     for number, rollout in parse_numbered_records(raw):
         item = items_by_line.get(number)
-        if item is None:
-            continue
-        new_rollout = _apply_reviews(rollout, item)
-        if new_rollout != rollout:
-            edits.replaced[number] = dump_in_style_of(lines[number - 1], rollout, new_rollout)
+        if item is not None:
+            new_rollout = _apply_reviews(rollout, item)
+            edits.replace_if_changed(number, lines[number - 1], rollout, new_rollout)
     return edits
 
 
 def _apply_reviews(rollout: JsonObject, item: ScoredItem) -> JsonObject:
     reviewed: JsonObject = dict(rollout)
-    reward = _get_reviewed_reward(item)
+    reward = get_reviewed_reward(item)
     if reward is not None:
         reviewed[REWARD] = reward
-    if _has_reviewed_mark(rollout, item):
+    if is_incident_mark_reviewed(item, find_rollout_incident(rollout)):
         reviewed[MASK] = item.is_incident
         config = as_object(rollout.get(CONFIG))
         if MASK in config:
             reviewed[CONFIG] = config | {MASK: item.is_incident}
     return reviewed
-
-
-def _has_reviewed_mark(rollout: JsonObject, item: ScoredItem) -> bool:
-    """Whether annotators set or cleared the mark of an incident that the rollout itself has."""
-    incident = find_rollout_incident(rollout)
-    is_automatic = incident is not None and incident.counts
-    return item.is_incident != is_automatic
-
-
-def _has_reward(item: ScoredItem) -> bool:
-    return _get_reviewed_reward(item) is not None
-
-
-def _get_reviewed_reward(item: ScoredItem) -> float | None:
-    """Return the reward that annotators set, or 1 or 0 for a verdict where rewards are verdicts."""
-    reward: Any = item.overrides.get(ITEM_REWARD)
-    if is_number(reward):
-        return float(reward)
-    verdict = item.overrides.get(ITEM_CORRECT)
-    if isinstance(verdict, bool) and item.metadata.get(PASSING_REWARD_KEY) == 1:
-        return float(verdict)
-    return None

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from fcreview.importers.common.effective_scores import apply_derived_verdict, get_effective_score
 from fcreview.importers.common.records import as_object, is_integer, is_number
 from fcreview.importers.verifiers.read import (
     ERROR_KEY,
@@ -21,10 +21,8 @@ from fcreview.importers.verifiers.read import (
     PER_EXAMPLE_KEY,
     REWARD_PREFIX,
 )
-from fcreview.model.address import ITEM
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
-from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import TOTAL_REWARD
 
 BENCHMARK = "verifiers"
@@ -33,7 +31,7 @@ DIGITS = 4
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    rollouts = [_apply_reward_override(item) for item in items]
+    rollouts = [apply_derived_verdict(item, BENCHMARK) for item in items]
     return [
         *build_category_metrics(rollouts),
         *_compute_mean_rewards(rollouts),
@@ -43,14 +41,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def get_effective_reward(item: ScoredItem) -> float | None:
-    override = item.derive_verdict(BENCHMARK, ITEM, TOTAL_REWARD)
-    reward = item.values.get(TOTAL_REWARD) if override is None else override
-    return float(reward) if is_number(reward) else None
-
-
-def _apply_reward_override(item: ScoredItem) -> ScoredItem:
-    verdict = item.derive_verdict(BENCHMARK, *ITEM_CORRECT)
-    return item if verdict is None else replace(item, valid=verdict)
+    return get_effective_score(item, BENCHMARK, TOTAL_REWARD)
 
 
 def _has_error(item: ScoredItem) -> bool:

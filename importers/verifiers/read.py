@@ -19,6 +19,7 @@ from fcreview.importers.common.records import (
     is_integer,
     is_number,
     list_objects,
+    set_position,
     shorten_question,
 )
 from fcreview.importers.common.rewards import (
@@ -30,9 +31,9 @@ from fcreview.importers.common.rewards import (
     read_reward,
 )
 from fcreview.importers.common.run_models import RunModels, report_several_models
-from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
+from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.dialects.to_item import fill_conversation, find_last_reply, make_issues
-from fcreview.importers.dialects.tools import read_tools
+from fcreview.importers.dialects.tools import add_tools
 from fcreview.importers.verifiers import incidents
 from fcreview.importers.verifiers.messages import (
     MessageTree,
@@ -202,9 +203,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
 
 def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category: str) -> Item:
     item = Item(name.item_id, category, group=name.group, file=str(files.rollouts))
-    item.line = record.line
-    item.offset = record.offset
-    item.length = record.length
+    set_position(item, record)
     item.extra.metadata[TRIAL_KEY] = name.trial
     if not name.has_stated_group:
         field_names = "example_id" if files.is_legacy else "task.key and no task.data.idx"
@@ -283,11 +282,7 @@ def _add_functions(conversation: ParsedConversation, trace: JsonObject) -> None:
             node.get("tools") for node in list_objects(trace.get("nodes")) if node.get("tools")
         ]
         tools = roots[0] if roots else None
-    for reading in read_tools(tools, path="traces.tools"):
-        if isinstance(reading, MessageIssue):
-            conversation.issues.append(reading)
-        else:
-            conversation.functions.append(reading)
+    add_tools(conversation, tools, path="traces.tools")
 
 
 def _add_earlier_branches(
@@ -550,11 +545,7 @@ def _add_legacy_conversation(item: Item, rollout: JsonObject) -> None:
     context = read_messages(prompt, [f"prompt[{index}]" for index in range(len(prompt))])
     answer = read_messages(completion, [f"completion[{index}]" for index in range(len(completion))])
     conversation = join_context_and_answer(context, answer)
-    for reading in read_tools(rollout.get("tool_defs"), path="tool_defs"):
-        if isinstance(reading, MessageIssue):
-            conversation.issues.append(reading)
-        else:
-            conversation.functions.append(reading)
+    add_tools(conversation, rollout.get("tool_defs"), path="tool_defs")
     fill_conversation(item, conversation)
     item.functions = conversation.functions
     item.pairs = align_calls_by_turn([], item.predicted)

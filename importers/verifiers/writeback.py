@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.common.records import as_object, is_number
+from fcreview.importers.common.rewards import ITEM_REWARD, get_reviewed_reward
 from fcreview.importers.common.writeback import (
     CriterionKey,
     LineEdits,
     apply_line_edits,
-    dump_in_style_of,
     find_unrepresentable_reviews,
+    is_incident_mark_reviewed,
     parse_numbered_records,
 )
 from fcreview.importers.verifiers.incidents import find_episode_incident, find_legacy_incident
@@ -33,11 +33,9 @@ from fcreview.importers.verifiers.rollouts import (
 from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
-ITEM_REWARD = (ITEM, TOTAL_REWARD)
 MASKS = "reviewed incidents, because verifiers has no field for rollouts to leave out of training"
 
 
@@ -53,16 +51,16 @@ def rewrite_scores(
     raw = read_file(files.rollouts)
     lines = raw.split(b"\n")
     items_by_line = {lines_by_id[item.id]: item for item in items if item.id in lines_by_id}
+    find_incident = find_legacy_incident if files.is_legacy else find_episode_incident
     edits = LineEdits()
     n_masks = 0
     for number, rollout in parse_numbered_records(raw):
         item = items_by_line.get(number)
         if item is None:
             continue
-        n_masks += _has_reviewed_mark(rollout, item, files)
+        n_masks += is_incident_mark_reviewed(item, find_incident(rollout))
         new_rollout = _apply_reviews(rollout, item, files)
-        if new_rollout != rollout:
-            edits.replaced[number] = dump_in_style_of(lines[number - 1], rollout, new_rollout)
+        edits.replace_if_changed(number, lines[number - 1], rollout, new_rollout)
     if n_masks:
         yield Unrepresentable(MASKS, n_masks)
     if edits:
@@ -83,17 +81,9 @@ def _find_lines(files: RunFiles) -> dict[str, int]:
     return lines
 
 
-def _has_reviewed_mark(rollout: JsonObject, item: ScoredItem, files: RunFiles) -> bool:
-    """Whether annotators set or cleared the mark of an incident."""
-    find_incident = find_legacy_incident if files.is_legacy else find_episode_incident
-    incident = find_incident(rollout)
-    is_automatic = incident is not None and incident.counts
-    return item.is_incident != is_automatic
-
-
 def _is_representable(item: ScoredItem, key: CriterionKey, files: RunFiles) -> bool:
     if files.is_legacy:
-        return key in (ITEM_REWARD, ITEM_CORRECT) and _get_legacy_reward(item) is not None
+        return key in (ITEM_REWARD, ITEM_CORRECT) and get_reviewed_reward(item) is not None
     if key == ITEM_CORRECT:
         return isinstance(item.metadata.get(DECIDING_KEY), str)
     target, criterion = key
@@ -102,7 +92,7 @@ def _is_representable(item: ScoredItem, key: CriterionKey, files: RunFiles) -> b
 
 def _apply_reviews(rollout: JsonObject, item: ScoredItem, files: RunFiles) -> JsonObject:
     if files.is_legacy:
-        reward = _get_legacy_reward(item)
+        reward = get_reviewed_reward(item)
         return rollout if reward is None else rollout | {"reward": reward}
     scores = _list_reviewed_scores(item)
     if not scores:
@@ -112,17 +102,6 @@ def _apply_reviews(rollout: JsonObject, item: ScoredItem, files: RunFiles) -> Js
         _replace_scores(trace, scores) if trace is main else trace for trace in rollout["traces"]
     ]
     return rollout | {"traces": traces}
-
-
-def _get_legacy_reward(item: ScoredItem) -> float | None:
-    """Return the reviewed reward, or 1 or 0 for a verdict where every reward is 0 or 1."""
-    reward: Any = item.overrides.get(ITEM_REWARD)
-    if is_number(reward):
-        return float(reward)
-    verdict = item.overrides.get(ITEM_CORRECT)
-    if isinstance(verdict, bool) and item.metadata.get(PASSING_REWARD_KEY) == 1:
-        return float(verdict)
-    return None
 
 
 def _list_reviewed_scores(item: ScoredItem) -> dict[str, float]:

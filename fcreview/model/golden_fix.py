@@ -102,27 +102,35 @@ class GoldenFixDecision:
 def decide_golden_fix(events: Iterable[Event]) -> GoldenFixDecision | None:
     """Combine the golden fixes of all annotators on one question.
 
-    `events`: reviews with a golden fix or a status, without retracted and stale ones, in the order
-    of each annotator. Returns None if no annotator proposed or accepted a fix.
+    `events`: reviews with a golden fix or a status, without retracted and stale ones, in the
+    journal order of each annotator. Returns None if no annotator proposed or accepted a fix.
     """
-    adjudication: Event | None = None
-    latest_by_annotator: dict[str, Event] = {}
-    for event in sorted(events, key=lambda event: event.time):
-        if event.golden_status is not None and event.act == "adjudicate":
-            adjudication = event
-        elif event.act == "review":
-            latest_by_annotator[event.annotator] = event
+    # The journal, not the clock, decides which event of an annotator is the latest.
+    latest_reviews: dict[str, Event] = {}
+    latest_adjudications: dict[str, Event] = {}
+    for event in events:
+        if event.act == "review":
+            latest_reviews[event.annotator] = event
+        elif event.act == "adjudicate" and event.golden_status is not None:
+            latest_adjudications[event.annotator] = event
 
-    if adjudication is not None:
-        return _decide_by_adjudication(adjudication, latest_by_annotator.values())
+    reviews = sorted(latest_reviews.values(), key=_get_time)
+    if latest_adjudications:
+        adjudication = max(latest_adjudications.values(), key=_get_time)
+        return _decide_by_adjudication(adjudication, reviews)
     # A fix without a status was recorded as a note for maintainers, so it decides nothing.
-    fixes = [event for event in latest_by_annotator.values() if event.golden_status is not None]
+    fixes = [event for event in reviews if event.golden_status is not None]
     if not fixes:
         return None
     if len({canonical_json(event.golden_fix) for event in fixes}) > 1:
         return GoldenFixDecision(DISPUTED_FIX)
     is_accepted = any(event.golden_status == ACCEPTED for event in fixes)
     return _make_decision(ACCEPTED if is_accepted else PROPOSED, fixes)
+
+
+def _get_time(event: Event) -> tuple[str, str]:
+    """Return the time, and the annotator, so that equal times have one order on all machines."""
+    return event.time, event.annotator
 
 
 def _decide_by_adjudication(adjudication: Event, reviews: Iterable[Event]) -> GoldenFixDecision:

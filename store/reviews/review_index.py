@@ -279,8 +279,8 @@ class EventIndex:
         ] = {}  # events of one annotator after the other, in journal order
         # (event id, annotator) of each retracted event
         self.retracted: set[tuple[str, str]] = set()
-        # question -> keys of the items on which annotators proposed, accepted or rejected a fix
-        self._fix_keys: dict[QuestionKey, list[ItemKey]] = {}
+        # question -> reviews of its golden answer in all runs, in the journal order of each annotator
+        self._golden_reviews: dict[QuestionKey, list[Event]] = {}
 
     def __len__(self) -> int:
         return len(self._events)
@@ -291,24 +291,20 @@ class EventIndex:
         for event in new:
             self._events[event.event, event.annotator] = event
             self.by_key.setdefault(event.key, []).append(event)
-            if event.golden_status is not None:
-                self._add_fix_key(event.key)
+            if event.golden_fix is not None or event.golden_status is not None:
+                question = find_question_key(event.key)
+                self._golden_reviews.setdefault(question, []).append(event)
         self.retracted |= find_retracted_events(new)
         return new
 
-    def _add_fix_key(self, key: ItemKey) -> None:
-        keys = self._fix_keys.setdefault(find_question_key(key), [])
-        if key not in keys:
-            keys.append(key)
-
     def list_questions_with_fixes(self, keys: Iterable[ItemKey] | None = None) -> list[QuestionKey]:
         """Return the questions with a golden fix: those of these items, by default all."""
-        if not self._fix_keys:
+        if not self._golden_reviews:
             return []
         if keys is None:
-            return list(self._fix_keys)
+            return list(self._golden_reviews)
         questions = dict.fromkeys(find_question_key(key) for key in keys)
-        return [question for question in questions if question in self._fix_keys]
+        return [question for question in questions if question in self._golden_reviews]
 
     def decide_golden_fix(self, key: ItemKey, golden_hash: str) -> GoldenFixDecision | None:
         """Return what annotators decided about the golden answer of an item, from their reviews of
@@ -357,21 +353,18 @@ class EventIndex:
         return OpenGoldenFixes(decision.status, from_other_runs)
 
     def _list_current_fixes(self, key: ItemKey, golden_hash: str) -> list[Event]:
-        """Return the current golden fixes of an item's question in all runs, by time."""
-        events = []
-        for reviewed_key in self._fix_keys.get(find_question_key(key), ()):
-            for event in self.by_key[reviewed_key]:
-                if self._is_current_fix(event, golden_hash):
-                    events.append(event)
-        return sorted(events, key=lambda event: event.time)
+        """Return the current golden fixes of an item's question in all runs, in the journal order
+        of each annotator.
+        """
+        events = self._golden_reviews.get(find_question_key(key), ())
+        return [event for event in events if self._is_current_fix(event, golden_hash)]
 
     def _is_current_fix(self, event: Event, golden_hash: str) -> bool:
-        is_about_golden = event.golden_fix is not None or event.golden_status is not None
         is_retracted = (event.event, event.annotator) in self.retracted
         is_on_item = (event.target, event.criterion) == ITEM_CORRECT
         # A new prediction does not change the golden answer.
         is_golden_stale = is_stale(event, prediction_hash="", golden_hash=golden_hash)
-        return is_about_golden and is_on_item and not is_retracted and not is_golden_stale
+        return is_on_item and not is_retracted and not is_golden_stale
 
     def list_annotators(self) -> set[str]:
         """Return the annotators with an event."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from fcreview.importers.registry import compute_metrics, rescore
 from fcreview.model.review import Annotation, ItemKey
 from fcreview.store.golden_fix_effect import collect_changed_verdicts, measure_run_effects
+from fcreview.store.reviews import journal
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
@@ -263,6 +265,29 @@ def test_different_accepted_fixes_leave_the_answer_of_the_dataset(workspace: Wor
 
     record_fix(workspace, fix=FIX, annotator="bob", model="maple-8b-FC")
     assert find_changes(before, read_effective_verdicts(workspace)) == {"maple-8b": True}
+
+
+def test_latest_fix_of_an_annotator_does_not_depend_on_the_clock(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock is set back between two fixes of a question in two runs."""
+    years = iter(range(2040, 2000, -1))
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return datetime(next(years), 1, 1, tzinfo=UTC)
+
+    monkeypatch.setattr(journal, "datetime", Clock)
+    record_fix(workspace, fix=OTHER_FIX, model="maple-8b-FC")
+    record_fix(workspace, fix=FIX, model="maple-8b")
+
+    with Store.open(workspace, "alice") as store:
+        (answer,) = {
+            json.dumps(store.read_detail(find_item(store, model)).golden.golden_fix)
+            for model in ("maple-8b", "maple-8b-FC")
+        }
+    assert json.loads(answer) == FIX
 
 
 def test_adjudicator_can_keep_the_answer_of_the_dataset(workspace: Workspace) -> None:

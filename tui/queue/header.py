@@ -49,6 +49,9 @@ TARGET_HALF_WIDTH = 0.02
 NO_DATASET_SHORT = "no dataset: --data DIR"
 COLUMN_GAP: StyledText = ("   ", "")
 MAX_PATH_CELLS = 40
+MIN_RUN_NAME_CELLS = 12
+MIN_SEARCH_CELLS = 16
+"""Smallest widths, in cells, of a cut run name and of a cut search beside it."""
 WIDE_TOP_LINE = 100
 WIDE_TOP_BAR_CELLS = 20
 NARROW_TOP_BAR_CELLS = 8
@@ -510,8 +513,8 @@ def format_queue_facts(
 ) -> str:
     """Return `BFCL V4 · filter official:fail · failures first · 12/640`.
 
-    If there is no room, omit the benchmark, then the order. If there is still no room, return only
-    the position with the run name or, if `cursor` has none, with the shortened filter.
+    If there is no room, omit the benchmark, then the order. If there is still no room, shorten the
+    run name or, if `cursor` has none, the filter.
     """
     separator = f" {symbols().separator} "
     position = _format_cursor_position(cursor)
@@ -534,8 +537,28 @@ def format_queue_facts(
             return text
 
     if run_names:
-        return run_names[0] + ending
+        return _shorten_run_beside_selection(selection, cursor.run_name, cells) + ending
     return truncate(separator.join(selection.parts), cells) + ending
+
+
+def _shorten_run_beside_selection(selection: _Selection, run_name: str, cells: int) -> str:
+    """Return the selection and a shortened run name. If there is no room for both, return the
+    search and the run name, or only the run name.
+    """
+    separator = f" {symbols().separator} "
+    name = sanitize(run_name)
+    search_cells = cells - MIN_RUN_NAME_CELLS - len(separator)
+
+    choices = []
+    if selection.is_narrowed:
+        choices.append(separator.join(selection.parts))
+    if selection.search and search_cells >= MIN_SEARCH_CELLS:
+        choices.append(truncate(selection.search, search_cells))
+    for text in choices:
+        name_cells = cells - display_width(text) - len(separator)
+        if name_cells >= MIN_RUN_NAME_CELLS:
+            return text + separator + truncate_middle(name, name_cells)
+    return truncate_middle(name, cells)
 
 
 def _format_cursor_position(cursor: QueueCursor) -> str:
@@ -568,6 +591,10 @@ class _Selection:
     parts: list[str]
     names_order: bool = False
     """Whether the parts also name the order, such as `suspects only`."""
+    search: str = ""
+    """The part with the search. Empty without a search."""
+    is_narrowed: bool = False
+    """Whether a filter, a search or selected items narrow the queue."""
 
 
 def _list_selection(
@@ -581,16 +608,20 @@ def _list_selection(
         parts.append(f"selected {format_count(len(view.items), 'item')}")
     if filter_text:
         parts.append(f"filter {sanitize(filter_text)}")
+    search = ""
     if search_text:
-        parts.append(f"search {sanitize(search_text)}")
+        search = f"search {sanitize(search_text)}"
+        parts.append(search)
+    is_narrowed = bool(parts)
     if not parts and view.share:
         parts.append("your items")
 
+    names_order = False
     if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
-        suspects = f"suspects, {_format_strong_suspects(cursor)}"
-        return _Selection([*parts, suspects], names_order=True)
+        parts.append(f"suspects, {_format_strong_suspects(cursor)}")
+        names_order = True
     if parts:
-        return _Selection(parts)
+        return _Selection(parts, names_order, search=search, is_narrowed=is_narrowed)
     if view.queue == SUSPECTS_QUEUE:
         return _Selection(["suspects only"], names_order=True)
     if view.queue in PARTIAL_QUEUES:

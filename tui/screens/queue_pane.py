@@ -45,7 +45,7 @@ from fcreview.tui.session import Session, SessionError
 from fcreview.tui.text.lines import ChoiceTable, Line, make_line, progress_message
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
-from fcreview.tui.widgets.base import Panel, ProgressTimer, work
+from fcreview.tui.widgets.base import Panel, ProgressTimer, is_small_screen, work
 from fcreview.tui.widgets.document_view import LineBar, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine
 from fcreview.tui.widgets.lists import QueueList
@@ -245,8 +245,10 @@ HIDE_DELAY = 0.15
 
 Most views load faster.
 """
-FACTS_MARGIN = 18
-"""Width, in cells, of the panel's top border that the facts at its right end cannot use."""
+FACTS_MARGIN = 8
+"""Width, in cells, of the panel's bottom border that the facts at its right end cannot use."""
+FLAT_FACTS_MARGIN = 18
+"""The same for the upper border of a flat panel, which has the title too."""
 
 
 class QueuePane(Vertical):
@@ -459,7 +461,8 @@ class QueuePane(Vertical):
         state, page = self._shown, None if self.list.is_waiting else self._page
         position = self.list.cursor + 1 if page and page.total else None
         panel = self.query_one("#queue-panel", Panel)
-        cells = max(self.size.width - FACTS_MARGIN, 1)
+        margin = FLAT_FACTS_MARGIN if is_small_screen(self.app.size) else FACTS_MARGIN
+        cells = max(self.size.width - margin, 1)
         row = (
             self.list.row_at(self.list.cursor) if position and self.list.has_cut_run_names else None
         )

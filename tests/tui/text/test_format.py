@@ -337,6 +337,24 @@ def test_run_at_cursor_is_named_if_the_list_cuts_its_name():
     )
 
 
+def test_search_stays_named_beside_a_cut_run_name():
+    def facts(filter_text, search_text, width):
+        cursor = QueueCursor(1, 20, "gemini/gemini-2.5-flash · llm_agent")
+        return header.format_queue_facts(
+            [run_row()], View(), filter_text, search_text, cursor, width
+        )
+
+    both = facts("effective:fail", "reserv", 64)
+    assert both.startswith("filter effective:fail · search reserv · ")
+    assert both.endswith("llm_agent · 1/20") and display_width(both) == 64
+    without_filter = facts("effective:fail", "reserv", 54)
+    assert without_filter.startswith("search reserv · ")
+    assert without_filter.endswith("llm_agent · 1/20")
+    long_search = facts("", "reservation number of the passenger", 54)
+    assert long_search.startswith("search reserv") and long_search.endswith("agent · 1/20")
+    assert display_width(long_search) <= 54
+
+
 def test_first_difference_keeps_room_beside_ids_and_models():
     """At 160 columns, the list has 70 cells within its border."""
     assert list_pane_width(160) == 74 and list_pane_width(120) == 54

@@ -18,6 +18,7 @@ from dataclasses import (
 from typing import Any, Literal, NamedTuple, assert_never
 
 from fcreview.model.incident import WEAK_NOTE, describe_incident, format_incident_title
+from fcreview.model.run_name import NAME_SEPARATOR
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import INCIDENT_PREFIX, describe_error_type
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, Suspicion
@@ -524,15 +525,20 @@ def _choose_verdict_columns(
 
 
 def _choose_model_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
-    """Return the width of run names. They shrink until the difference has its preferred width. 0
-    if there are none.
+    """Return the width of run names. They shrink until the difference has its preferred width or,
+    if that would cut what tells the runs apart, its comfortable width. 0 if there are none.
     """
     width = limits.max_model
     if width:
         used = _width_with_blank(width) + _width_with_blank(limits.min_item)
         difference = free - used - 1
         missing = max(limits.preferred_difference - difference, 0)
-        width = max(width - missing, limits.min_model)
+        missing_for_comfort = max(COMFORTABLE_DIFFERENCE_CELLS - difference, 0)
+
+        # The endings that tell runs apart are cut only for a comfortable difference.
+        endings_width = _measure_distinguishing_endings(widths.run_names)
+        width_for_endings = min(endings_width, width - missing_for_comfort)
+        width = max(width - missing, limits.min_model, width_for_endings)
     if not widths.run_names:
         return width
 
@@ -785,23 +791,44 @@ def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
     """Return unique short forms of the run names that are wider than `width`, by name.
 
     A short form has the first words of the name and, if another name begins with these words, also
-    the last word. In a narrow column, it has only the last word if the last words of all names
-    differ.
+    the last part of the name. If there is no room for both, it has only the end of the name. In a
+    narrow column, it has only the last word if the last words of all names differ.
     """
     short_ids = shorten_ids(names, width)
-    sorted_texts = sorted(sanitize(name) for name in names)
-    if width < MIN_COLUMN_CELLS and _have_distinct_last_words(sorted_texts, width):
+    texts = _RunNameTexts.index_names(names)
+    if width < MIN_COLUMN_CELLS and _have_distinct_last_words(texts.from_start, width):
         return {name: _last_word(sanitize(name)) for name in short_ids}
 
     short_names = {}
-    used_forms = {*short_ids.values(), *sorted_texts}
+    used_forms = {*short_ids.values(), *texts.from_start}
     for name, short_id in short_ids.items():
-        forms = _list_run_name_forms(sanitize(name), sorted_texts, width)
+        forms = _list_run_name_forms(sanitize(name), texts, width)
         fitting_forms = [form for form in forms if display_width(form) <= width]
         short_name = _find_unused(fitting_forms, used_forms, default=short_id)
         short_names[name] = short_name
         used_forms.add(short_name)
     return short_names
+
+
+@dataclass(frozen=True, slots=True)
+class _RunNameTexts:
+    """Sanitized run names, sorted so that names with the same beginning or end are neighbours."""
+
+    from_start: list[str]
+    from_end: list[str]
+    """The names with their characters in reverse order."""
+
+    @classmethod
+    def index_names(cls, names: Sequence[str]) -> _RunNameTexts:
+        texts = [sanitize(name) for name in names]
+        reversed_texts = [text[::-1] for text in texts]
+        return cls(sorted(texts), from_end=sorted(reversed_texts))
+
+    def is_unique_beginning(self, beginning: str) -> bool:
+        return _is_unique_prefix(self.from_start, beginning)
+
+    def is_unique_ending(self, ending: str) -> bool:
+        return _is_unique_prefix(self.from_end, ending[::-1])
 
 
 def _have_distinct_last_words(texts: Sequence[str], width: int) -> bool:
@@ -818,22 +845,57 @@ def _last_word(text: str) -> str:
     return symbols().ellipsis + text[start:]
 
 
-def _list_run_name_forms(text: str, sorted_texts: Sequence[str], width: int) -> list[str]:
+def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[str]:
     """Return short forms of a run name, the best first: first words that no other name begins with,
-    then first words with the last word. Forms can be too wide.
+    an end that no other name has, with or without first words, then first words with the last word.
+    Forms can be too wide.
     """
     beginnings = []
     for word_end in reversed(_find_word_ends(text)):
         beginnings.append(text[:word_end].rstrip(f" {symbols().separator}"))
     unique_beginnings = [
-        beginning for beginning in beginnings if _is_unique_prefix(sorted_texts, beginning)
+        beginning for beginning in beginnings if texts.is_unique_beginning(beginning)
     ]
+
+    forms = [beginning + symbols().ellipsis for beginning in unique_beginnings]
+    for ending in _list_distinguishing_endings(text, texts):
+        forms += [beginning + ending for beginning in beginnings]
+        forms.append(ending)
 
     last_word = _last_word(text)
     cut_beginning = text[: max(width - display_width(last_word), 1)]
-    forms = [beginning + symbols().ellipsis for beginning in unique_beginnings]
     forms += [beginning + last_word for beginning in [*beginnings, cut_beginning]]
     return forms
+
+
+def _list_distinguishing_endings(text: str, texts: _RunNameTexts) -> list[str]:
+    """Return the ends of a run name that no other name has, each with an ellipsis, the widest
+    first: `…llm_agent`, `…_agent`. They begin in the last part of the name, which is there because
+    the names before it are equal. Empty if the name has only one part.
+    """
+    name, separator, part = text.rpartition(NAME_SEPARATOR)
+    if not separator:
+        return []
+
+    part_start = len(name) + len(separator)
+    starts = [part_start]
+    for word_end in _find_word_ends(part):
+        starts.append(part_start + word_end)
+    unique_starts = [start for start in starts if texts.is_unique_ending(text[start:])]
+    return [symbols().ellipsis + text[start:] for start in unique_starts]
+
+
+def _measure_distinguishing_endings(names: Sequence[str]) -> int:
+    """Return the cells in which each run name with several parts shows an end that no other name
+    has. 0 if no name has several parts.
+    """
+    texts = _RunNameTexts.index_names(names)
+    width = 0
+    for text in texts.from_start:
+        endings = _list_distinguishing_endings(text, texts)
+        if endings:
+            width = max(width, display_width(endings[-1]))
+    return width
 
 
 def _find_word_ends(text: str) -> list[int]:

@@ -324,6 +324,26 @@ def test_run_names_keep_their_first_words_and_differ():
         assert len({*labels}) == len(labels) and max(map(len, labels)) <= cells
 
 
+def test_short_run_names_keep_the_part_that_tells_runs_apart():
+    names = (
+        "gemini/gemini-2.5-flash · llm_agent",
+        "gemini/gemini-2.5-flash · context_agent",
+        "gemini/gemma-3-27b-it · hotel_calle · sim_13",
+        "gemini/gemma-3-27b-it · hotel_calle · sim_4",
+        "openai/gpt-4.1-mini · mock",
+    )
+    short_names = ["…llm_agent", "…context_agent", "gemini…sim_13", "gemini…sim_4", "openai/gpt…"]
+    assert list(shorten_run_names(names, 14).values()) == short_names
+    assert shorten_run_names(names, 24)[names[0]] == "gemini/gemini…llm_agent"
+
+    # The column is as wide as these ends, because the difference is still comfortable to read.
+    widths = ColumnWidths(item=18, model=44, run_names=names, has_difference=True)
+    columns = dict(QueueColumns.fit_to_width(70, widths).columns)
+    assert columns["model"] == 14 and columns["difference"] >= 28
+    narrow_columns = dict(QueueColumns.fit_to_width(62, widths).columns)
+    assert narrow_columns["model"] < 14
+
+
 def test_run_at_cursor_is_named_if_the_list_cuts_its_name():
     place = QueueCursor(1, 4890, "claude-3-5-sonnet-20240620")
     assert (

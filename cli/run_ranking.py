@@ -120,15 +120,8 @@ def _undo_errata(
     """
     if source.source == "official":
         return list(outcomes)
-
-    original = []
-    for outcome in outcomes:
-        mark = marks.get(outcome.item)
-        if mark is not None and mark.verdict_before is not None:
-            original.append(outcome._replace(verdict=mark.verdict_before))
-        else:
-            original.append(outcome)
-    return original
+    verdicts_before = {item: mark.verdict_before for item, mark in marks.items()}
+    return _replace_known_verdicts(outcomes, verdicts_before)
 
 
 def _omit_incidents(
@@ -149,14 +142,19 @@ def _apply_errata(
     outcomes: Sequence[ItemOutcome], marks: Mapping[int, RankingMarks]
 ) -> list[ItemOutcome]:
     """Return outcomes with the verdicts that corrected golden answers change."""
-    corrected = []
+    golden_verdicts = {item: mark.golden_verdict for item, mark in marks.items()}
+    return _replace_known_verdicts(outcomes, golden_verdicts)
+
+
+def _replace_known_verdicts(
+    outcomes: Sequence[ItemOutcome], verdicts: Mapping[int, bool | None]
+) -> list[ItemOutcome]:
+    """Return outcomes with other verdicts by item, where these are not None."""
+    replaced = []
     for outcome in outcomes:
-        mark = marks.get(outcome.item)
-        if mark is not None and mark.golden_verdict is not None:
-            corrected.append(outcome._replace(verdict=mark.golden_verdict))
-        else:
-            corrected.append(outcome)
-    return corrected
+        verdict = verdicts.get(outcome.item)
+        replaced.append(outcome if verdict is None else outcome._replace(verdict=verdict))
+    return replaced
 
 
 def _rank_with_errata(

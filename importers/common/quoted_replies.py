@@ -29,9 +29,6 @@ class QuotedReplies:
         if not is_same:
             self.others.setdefault(category, set()).add(item_id)
 
-    def is_other_reply(self, category: str, item_id: str) -> bool:
-        return item_id in self.others.get(category, ())
-
     @property
     def n_others(self) -> int:
         return sum(len(item_ids) for item_ids in self.others.values())

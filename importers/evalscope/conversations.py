@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from fcreview.importers.common.records import add_issue, as_list, as_object, list_objects
@@ -200,8 +199,3 @@ def parse_json_or_none(text: str) -> Any:
 def add_conversation_issues(item: Item, conversation: ParsedConversation) -> None:
     """Add the problems of messages from which the item is not filled."""
     item.issues.extend(make_issues(item, conversation.issues))
-
-
-def list_reply_texts(conversation: ParsedConversation) -> Sequence[str]:
-    """Return the texts of the model, in order."""
-    return [message.text for message in conversation.messages if message.role == "assistant"]

@@ -22,7 +22,6 @@ from fcreview.importers.inspect.scores import (
 )
 
 LOWER = "lower"
-HIGHER = "higher"
 MAX_KEYS = 200
 """Maximum number of keys of object scores for which there are scales."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,12 +63,6 @@ class MappingCounts:
 
     def _get(self, key: str) -> KeyCount:
         return self.keys.setdefault(key, KeyCount())
-
-    def list_unused_keys(self) -> Iterator[tuple[str, KeyCount]]:
-        """Yield the keys that no item has."""
-        for key, count in self.keys.items():
-            if self.n_items and not count.n_found and not count.others:
-                yield key, count
 
 
 def format_place(record: MappedRecord) -> str:

@@ -30,7 +30,6 @@ MAX_ENTRIES = 100_000
 """Maximum number of messages of one session."""
 MAX_STRING_OVER_BUDGET = 1_000
 """Length after which texts are cut when a session has more text than an item may have."""
-MAX_NAMED_LINES = 3
 NOTE_LENGTH = 20_000
 """Maximum number of characters of one message in a note on an older version or a subagent."""
 

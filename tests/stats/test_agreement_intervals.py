@@ -30,8 +30,6 @@ from tests.stats.agreement_tables import KEY, compute_coefficients, make_label_t
 
 pytestmark = pytest.mark.slow  # Each test draws thousands of samples.
 
-METRICS = ("percent", "fleiss", "alpha", "ac1", "cohen alice bob")
-
 
 def test_intervals_do_not_depend_on_order_of_ratings() -> None:
     labels = make_ratings(make_label_table(3, [True, False], annotators=3, missing=0.2), "correct")

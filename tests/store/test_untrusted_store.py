@@ -74,10 +74,6 @@ def create_reading_macro(workspace: Workspace, secret: Path) -> None:
     run_statements(workspace, f"CREATE MACRO len(x) AS (SELECT content FROM read_text('{secret}'))")
 
 
-def read_store_bytes(workspace: Workspace) -> bytes:
-    return workspace.store.read_bytes()
-
-
 @pytest.mark.parametrize("name", ["meta", "runs", "item_rows", "items", "messages"])
 def test_store_with_a_view_that_reads_a_file_is_rebuilt(
     workspace: Workspace, plan: RunPlan, secret: Path, name: str

@@ -51,7 +51,6 @@ from fcreview.tui.review.other_runs import find_most_given_answer
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.review_dialogs import (
-    DRAFT_DELAY,
     NoteScreen,
     SafeTextArea,
     make_draft_slot,
@@ -433,12 +432,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     def on_text_area_changed(self, _: TextArea.Changed) -> None:
         self._confirms_cancel = False
         self._check_text()
-        self._keep_draft_after_pause()
-
-    @work(exclusive=True, group="draft")
-    async def _keep_draft_after_pause(self) -> None:
-        await asyncio.sleep(DRAFT_DELAY)
-        self.keep_draft()
+        self.keep_draft_after_pause()
 
     def keep_draft(self) -> None:
         if self._draft is None:

@@ -6,7 +6,6 @@ A review from a dialog is about the item that was on screen when the key of the 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -100,8 +99,6 @@ class SafeTextArea(TextArea):
             event.prevent_default()
 
 
-DRAFT_DELAY = 0.3
-"""Seconds without a key press after which the text is kept as a draft."""
 MIN_NAME_WIDTH = 5
 """Smallest width, in cells, of the name of the item in the title of the note dialog."""
 
@@ -201,12 +198,7 @@ class NoteScreen(BottomDialog[str | None]):
         return "" if self._box.text == self._note else "the note"
 
     def on_text_area_changed(self) -> None:
-        self._keep_draft_after_pause()
-
-    @work(exclusive=True, group="draft")
-    async def _keep_draft_after_pause(self) -> None:
-        await asyncio.sleep(DRAFT_DELAY)
-        self.keep_draft()
+        self.keep_draft_after_pause()
 
     def keep_draft(self) -> None:
         if self._draft is None:

@@ -330,11 +330,6 @@ def justify_line(left: Line, right: Line, cells: int) -> Line:
     return (*fitted_left, (blanks, ""), *fitted_right)
 
 
-def pad_text(text: str, cells: int, style: str = "") -> StyledText:
-    """Return visible text clipped or padded to exactly `cells`."""
-    return (pad(text, cells), style)
-
-
 MIN_MIDDLE_CUT_CELLS = 4
 """Minimum width, in cells, of a name that is shortened in the middle, not at the end."""
 MIN_PREFIX_WIDTH = 4

@@ -4,6 +4,7 @@ progress timer.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import wraps
 from time import monotonic
@@ -183,6 +184,10 @@ LEAVING_ACTIONS = frozenset({"back", "close", "cancel", "app.quit", "app.redraw"
 """Actions that run at once, even while the screen is loading its data."""
 
 
+DRAFT_DELAY = 0.3
+"""Seconds without a key press after which the text is kept as a draft."""
+
+
 class GuardedScreen(Screen[T]):
     """Screen that closes only itself, and only once.
 
@@ -240,6 +245,12 @@ class GuardedScreen(Screen[T]):
 
         The app calls this before it ends.
         """
+
+    @work(exclusive=True, group="draft")
+    async def keep_draft_after_pause(self) -> None:
+        """Keep the draft when the user stops typing."""
+        await asyncio.sleep(DRAFT_DELAY)
+        self.keep_draft()
 
     def action_close(self) -> None:
         self.dismiss(None)

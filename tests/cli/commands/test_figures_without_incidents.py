@@ -31,7 +31,6 @@ INCIDENTS = {f"irrelevance_{at}": RATE_LIMIT for at in range(4)} | {
     "weather_1": LIMIT,
 }
 INCIDENTS |= {"weather_2": EMPTY}
-CLEARED_RATE = 7 / 15
 SOURCES = ("official", "rule", "effective")
 
 

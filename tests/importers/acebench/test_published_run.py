@@ -275,7 +275,6 @@ def test_score_ids_of_agent_items_are_line_numbers(tmp_path: Path) -> None:
 
 
 FAILING = "normal_single_turn_single_function_3"
-INCOMPLETE = "special_incomplete_1"
 AGENT = "agent_multi_turn_0"
 
 

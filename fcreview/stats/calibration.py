@@ -472,7 +472,7 @@ def _group_errors(group: VerdictPairGroup, grouping: ErrorGrouping) -> Iterator[
             human=example.human,
             wrong=len(errors),
             of=totals[name, automatic],
-            items=_list_item_numbers(errors),
+            items=list_item_numbers(errors),
         )
 
 
@@ -491,7 +491,7 @@ def _count_confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell,
                 equal_pairs[0].automatic,
                 human=equal_pairs[0].human,
                 n=len(equal_pairs),
-                items=_list_item_numbers(equal_pairs),
+                items=list_item_numbers(equal_pairs),
             )
         )
     return tuple(cells)
@@ -509,7 +509,8 @@ class _LabelPair(NamedTuple):
         return is_different, self.automatic != "True", str(texts)
 
 
-def _list_item_numbers(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
+def list_item_numbers(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
+    """Return the numbers of the items of verdict pairs, each once."""
     return tuple(dict.fromkeys(pair.item for pair in pairs))
 
 

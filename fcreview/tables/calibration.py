@@ -27,6 +27,7 @@ from fcreview.stats.calibration import (
     format_selection_method,
     format_source_and_criterion,
     group_verdict_pairs,
+    list_item_numbers,
 )
 from fcreview.stats.intervals import compute_wilson_interval
 from fcreview.tables.agreement import CHANCE
@@ -139,7 +140,7 @@ def _build_group_row(group: CalibrationGroup) -> Row:
     return _make_row(
         Cell(SEPARATOR.join(names), "strong"),
         n_pairs=calibration.n,
-        items=_list_unique_items(group.pairs),
+        items=list_item_numbers(group.pairs),
         explanation=SELECTION_MEANINGS[calibration.chosen],
     )
 
@@ -185,7 +186,7 @@ def _build_measure_rows(group: CalibrationGroup) -> Iterator[Row]:
             measure,
             n_pairs=measure.n,
             level=1,
-            items=_list_unique_items(pairs),
+            items=list_item_numbers(pairs),
             explanation=_explain_measure(calibration, measure.metric, source),
         )
 
@@ -290,10 +291,6 @@ def _is_in_denominator(pair: VerdictPair, measure: MeasureName) -> bool:
             return True
         case _:
             assert_never(measure)
-
-
-def _list_unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(pair.item for pair in pairs))
 
 
 def _list_cell_filters(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.atif.subagents import ReadDocumentAt, SubagentReader, list_results
-from fcreview.importers.common.records import as_object, is_number, list_objects
+from fcreview.importers.common.records import as_object, is_number, list_objects, make_id_key
 from fcreview.importers.common.writeback import JsonObject
 from fcreview.model.item import Call, Message, Role
 from fcreview.model.json_value import to_json_text
@@ -254,7 +254,7 @@ def _add_results(
     n_unanswered = 0
     for call in calls:
         # The first of several calls with the same id gets their results.
-        own_results = results_by_call.pop(_make_key(call.get("tool_call_id")), None)
+        own_results = results_by_call.pop(make_id_key(call.get("tool_call_id")), None)
         if own_results is None:
             n_unanswered += 1
             continue
@@ -269,7 +269,7 @@ def _add_results(
 
     for result in results:
         reference = result.get("source_call_id")
-        if reference is None or _make_key(reference) in results_by_call:
+        if reference is None or make_id_key(reference) in results_by_call:
             _add_result_without_call(conversation, result, has_calls=bool(calls))
             subagents.add_messages(conversation, result)
 
@@ -279,13 +279,8 @@ def _group_by_call(results: list[JsonObject]) -> dict[Any, list[JsonObject]]:
     for result in results:
         reference = result.get("source_call_id")
         if reference is not None:
-            grouped.setdefault(_make_key(reference), []).append(result)
+            grouped.setdefault(make_id_key(reference), []).append(result)
     return grouped
-
-
-def _make_key(call_id: Any) -> Any:
-    """Return the id of a call as a key. In a damaged file, it can be an object or a list."""
-    return to_json_text(call_id) if isinstance(call_id, (dict, list)) else call_id
 
 
 def _add_result_without_call(

@@ -222,3 +222,11 @@ def is_utf8_name(name: str) -> bool:
 
 def escape_file_name(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def measure_file(path: Path) -> int:
+    """Return the size of a file in bytes, or 0 if it cannot be read."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeGuard
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.common.jsonl import make_excerpt, read_records
 from fcreview.model.item import ImportIssue, Item, Message
+from fcreview.model.json_value import to_json_text
 
 MAX_QUESTION_LENGTH = 400
 """Maximum number of characters of `Item.question`.
@@ -144,6 +145,18 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
     if not all(isinstance(each, dict) for each in item.functions):
         item.functions = [each for each in item.functions if isinstance(each, dict)]
     return item
+
+
+def make_id_key(written_id: Any) -> Any:
+    """Return an id as a key of a dictionary. In a damaged file, it can be an object or a list."""
+    return to_json_text(written_id) if isinstance(written_id, (dict, list)) else written_id
+
+
+def find_function_doc(name: Any, function_docs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    for function_doc in function_docs:
+        if function_doc.get("name") == name:
+            return function_doc
+    return None
 
 
 def read_function_docs(value: Any) -> list[dict[str, Any]]:

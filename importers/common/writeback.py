@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.records import find_function_doc
 from fcreview.model.address import ITEM, RESPONSE, parse_address
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.incident import Incident
@@ -433,7 +434,7 @@ def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) ->
         return f"the arguments of {name} are not an object"
     if not functions:
         return None
-    function = _find_function(name, functions)
+    function = find_function_doc(name, functions)
     if function is None:
         return f"function {name} is not available"
 
@@ -445,13 +446,6 @@ def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) ->
     for parameter in declared.required or ():
         if parameter not in arguments:
             return f"{name} requires the parameter {parameter}"
-    return None
-
-
-def _find_function(name: str, functions: list[JsonObject]) -> JsonObject | None:
-    for function in functions:
-        if function.get("name") == name:
-            return function
     return None
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from fcreview.importers.common.records import as_object
+from fcreview.importers.common.records import as_object, find_function_doc
 from fcreview.importers.complexfuncbench.log import (
     EvaluationLog,
     JsonCall,
@@ -203,7 +203,7 @@ def find_format_error(call: dict[str, Any], function_docs: list[dict[str, Any]])
 
     As in the evaluator, a number may be a boolean.
     """
-    function_doc = _find_function_doc(call.get("name"), function_docs)
+    function_doc = find_function_doc(call.get("name"), function_docs)
     if function_doc is None:
         return f"{call.get('name')} is not an available function"
     declared = read_declared_parameters(function_doc, strict=True)
@@ -222,13 +222,6 @@ def find_format_error(call: dict[str, Any], function_docs: list[dict[str, Any]])
             continue
         if not isinstance(value, _PYTHON_TYPES[declared_type]):
             return f"{name} must be of type {declared_type}"
-    return None
-
-
-def _find_function_doc(name: Any, function_docs: list[dict[str, Any]]) -> dict[str, Any] | None:
-    for function_doc in function_docs:
-        if function_doc.get("name") == name:
-            return function_doc
     return None
 
 

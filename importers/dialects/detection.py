@@ -14,6 +14,7 @@ from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.dialects import bedrock, mistral_entries, openai_responses
 from fcreview.importers.dialects.anthropic import is_anthropic_block
 from fcreview.importers.dialects.openai_chat import DEFAULT_MISTRAL_ID
+from fcreview.importers.dialects.values import get_type
 
 LANGCHAIN_TYPES = ("human", "ai", "AIMessageChunk", "remove")
 BEDROCK_SIGNS = bedrock.BLOCK_KEYS
@@ -60,12 +61,6 @@ def is_message(value: Any) -> bool:
     return any(has_sign(value) for has_sign in SIGNS.values())
 
 
-def _get_kind(fields: Mapping[str, Any]) -> str:
-    """Return the type of a message or part, or an empty text if it is none."""
-    kind = fields.get("type")
-    return kind if isinstance(kind, str) else ""
-
-
 def _is_langchain(message: Mapping[str, Any]) -> bool:
     kind = message.get("type")
     if message.get("lc") == 1 and kind == "constructor":
@@ -95,14 +90,14 @@ def _is_bedrock(message: Mapping[str, Any]) -> bool:
 
 
 def _is_mistral_entry(message: Mapping[str, Any]) -> bool:
-    return _get_kind(message) in mistral_entries.ROLES_BY_ENTRY
+    return get_type(message) in mistral_entries.ROLES_BY_ENTRY
 
 
 def _is_openai_responses(message: Mapping[str, Any]) -> bool:
-    if "role" not in message and _get_kind(message) in openai_responses.SIGN_ITEMS:
+    if "role" not in message and get_type(message) in openai_responses.SIGN_ITEMS:
         return True
     parts = list_objects(message.get("content"))
-    return any(_get_kind(part) in openai_responses.SIGN_PARTS for part in parts)
+    return any(get_type(part) in openai_responses.SIGN_PARTS for part in parts)
 
 
 def _is_cohere_v1(message: Mapping[str, Any]) -> bool:

@@ -35,7 +35,7 @@ def read_messages(entries: Sequence[Any]) -> Iterator[ParsedMessage | MessageIss
     for index, entry in enumerate(entries):
         path = f"outputs[{index}]"
         fragments = yield from collect_fragments(_read_entry(as_object(entry), entry, path=path))
-        role = ROLES_BY_ENTRY.get(str(values.get_type(entry)), "assistant")
+        role = ROLES_BY_ENTRY.get(values.get_type(entry), "assistant")
         if role == "assistant":
             reply.extend(fragments)
             continue

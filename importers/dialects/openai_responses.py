@@ -139,20 +139,14 @@ def _finish_reply(reply: Sequence[Fragment], *, path: str) -> Iterator[ParsedMes
 def _get_role(item: Any) -> Role:
     """Return the role of an item. Items without a role are the model's, except results."""
     fields = as_object(item)
-    if _get_kind(fields) in RESULT_ITEMS:
+    if values.get_type(fields) in RESULT_ITEMS:
         return "tool"
     return read_role(fields.get("role")) or "assistant"
 
 
-def _get_kind(fields: dict[str, Any]) -> str:
-    """Return the type of an item or part, or an empty text if it is none."""
-    kind = fields.get("type")
-    return kind if isinstance(kind, str) else ""
-
-
 def _read_item(item: Any, *, path: str) -> Iterator[Reading]:
     fields = as_object(item)
-    kind = _get_kind(fields)
+    kind = values.get_type(fields)
     if fields.get("type") in (None, "message") and "role" in fields:
         yield from _read_message(fields, path=path)
     elif kind in CALL_ITEMS:
@@ -207,7 +201,7 @@ def read_content(content: Any, *, path: str) -> Iterator[Reading]:
 
 def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
     fields = as_object(part)
-    kind = _get_kind(fields)
+    kind = values.get_type(fields)
     if kind in TEXT_PARTS:
         yield from values.read_text(fields.get("text"), path=path)
     elif kind == "refusal" and isinstance(fields.get("refusal"), str):

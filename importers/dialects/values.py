@@ -239,6 +239,7 @@ def _format_size(n_bytes: float) -> str:
     return f"{kilobytes:.0f} kB" if kilobytes >= 1 else f"{n_bytes:.0f} bytes"
 
 
-def get_type(value: Any) -> Any:
-    """Return the field `type` of an object, and None for other values."""
-    return as_object(value).get("type")
+def get_type(value: Any) -> str:
+    """Return the field `type` of an object, or an empty text if it has none."""
+    kind = as_object(value).get("type")
+    return kind if isinstance(kind, str) else ""

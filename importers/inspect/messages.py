@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.common.records import first_question, list_objects
+from fcreview.importers.common.records import first_question, list_objects, make_id_key
 from fcreview.importers.inspect.content import (
     MessageContent,
     ParsedToolCall,
@@ -207,7 +207,7 @@ class _OpenCalls:
 
     def add(self, call: _OpenCall) -> None:
         self.calls.append(call)
-        call_id = _make_hashable(call.id)
+        call_id = make_id_key(call.id)
         for key in (
             ("id and name", call_id, call.name),
             ("id", call_id, None),
@@ -223,7 +223,7 @@ class _OpenCalls:
         if call_id is None:
             keys = [("name", None, name), ("order", None, None)]
         else:
-            hashable_id = _make_hashable(call_id)
+            hashable_id = make_id_key(call_id)
             keys = [("id and name", hashable_id, name), ("id", hashable_id, None)]
         for key in keys:
             calls = self._unanswered.get(key, deque())
@@ -232,11 +232,6 @@ class _OpenCalls:
             if calls:
                 return calls[0]
         return None
-
-
-def _make_hashable(call_id: Any) -> Any:
-    """Return an id as a key of a dictionary. In a damaged log, it can be an object or a list."""
-    return to_json_text(call_id) if isinstance(call_id, (dict, list)) else call_id
 
 
 class _ConversationBuilder:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.discovery import measure_file
 from fcreview.importers.common.file_form import BOM, PROBE_BYTES, find_refusal
 from fcreview.importers.common.json_file import JsonDocument, read_json_document
 from fcreview.importers.common.json_text import JsonRecord, make_excerpt
@@ -188,7 +189,7 @@ def _read_object(
         for index, record in enumerate(document.records):
             yield _make_row(record, index, fields)
     elif pattern.items is None and not pattern.entries:
-        yield _Row(1, offset=0, length=_measure(path), value=fields, document=fields)
+        yield _Row(1, offset=0, length=measure_file(path), value=fields, document=fields)
     elif not (list_name and fields.get(list_name) == []):
         yield from _read_items_at_path(path, fields, pattern)
 
@@ -210,7 +211,7 @@ def _read_items_at_path(
     if not isinstance(items, list):
         yield _make_file_issue(path, f"the items{_at(pattern.items)} are not a list")
         return
-    length = _measure(path)
+    length = measure_file(path)
     for index, value in enumerate(items):
         yield _Row(1, offset=0, length=length, value=value, document=document, index=index)
 
@@ -222,7 +223,7 @@ def _read_entries(
     if not isinstance(items, dict):
         yield _make_file_issue(path, f"the items{_at(expression)} are not an object")
         return
-    length = _measure(path)
+    length = measure_file(path)
     for index, (entry, value) in enumerate(items.items()):
         yield _Row(
             1,
@@ -237,14 +238,6 @@ def _read_entries(
 
 def _at(expression: Expression | None) -> str:
     return "" if expression is None else f" at {expression.text}"
-
-
-def _measure(path: Path) -> int:
-    """Return the size of a file in bytes, or 0 if it cannot be read."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _make_file_issue(path: Path, what: str, line: int | None = None) -> ImportIssue:

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import fcreview.importers
 from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
+from fcreview.importers.common.records import is_number
 from fcreview.importers.dialects.detection import list_dialects
 from fcreview.importers.dialects.text_calls import STYLES
 from fcreview.importers.mapping.expressions import (
@@ -569,7 +570,7 @@ class _MappingReader:
         if not isinstance(written, dict):
             return VerdictRule()
         pass_at = written.get("pass_at")
-        if pass_at is not None and not _is_number(pass_at):
+        if pass_at is not None and not is_number(pass_at):
             self._add_problem(f"{place}.pass_at must be a number")
             pass_at = None
         if pass_at is not None and ("pass" in written or "fail" in written):
@@ -599,10 +600,6 @@ class _MappingReader:
                 return choice
         self._add_problem(f"{place}: {written!r} is not one of {', '.join(choices)}")
         return None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def normalize_verdict_text(value: Any) -> str:

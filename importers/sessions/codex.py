@@ -11,6 +11,7 @@ from typing import Any
 from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.jsonl import read_records
 from fcreview.importers.common.records import as_object, list_objects
+from fcreview.importers.dialects.values import get_type
 from fcreview.importers.sessions.session import (
     API_ERROR,
     INTERRUPTED,
@@ -19,7 +20,6 @@ from fcreview.importers.sessions.session import (
     Session,
     SessionNote,
     WrittenMessage,
-    get_type,
     label_type,
     read_object,
 )

@@ -14,6 +14,7 @@ from fcreview.importers.common.json_file import read_json_document
 from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.jsonl import read_records
 from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.dialects.values import get_type
 from fcreview.importers.sessions.session import (
     API_ERROR,
     MAX_ENTRIES,
@@ -22,7 +23,6 @@ from fcreview.importers.sessions.session import (
     Session,
     SessionNote,
     WrittenMessage,
-    get_type,
     label_type,
     read_object,
 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from fcreview.importers.common.discovery import measure_file
 from fcreview.importers.common.incidents import apply_incident, make_error_incident
 from fcreview.importers.common.records import add_issue, fill_safely
 from fcreview.importers.dialects.conversation import (
@@ -99,7 +100,7 @@ def _make_item(session: Session, files: SessionFiles, known_ids: set[str]) -> It
 
     item = Item(item_id, category=PROGRAM_TITLES[session.program], file=str(session.file))
     item.line = session.first_line
-    size = _measure(session.file)
+    size = measure_file(session.file)
     item.length = size if size <= MAX_SHOWN_RAW_BYTES else 0
     fill_safely(item, partial(_fill_item, item, session))
     for issue in session.issues:
@@ -107,13 +108,6 @@ def _make_item(session: Session, files: SessionFiles, known_ids: set[str]) -> It
     item.issues.extend(session.issues)
     _set_incident(item, session)
     return item
-
-
-def _measure(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _fill_item(item: Item, session: Session) -> None:

@@ -166,12 +166,6 @@ class Session:
             )
 
 
-def get_type(fields: dict[str, Any]) -> str:
-    """Return the type of a line or message, or an empty text if it has none."""
-    kind = fields.get("type")
-    return kind if isinstance(kind, str) else ""
-
-
 def label_type(kind: str) -> str:
     return f"of type {kind[:60]}" if kind else "without a type"
 

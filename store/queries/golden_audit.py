@@ -23,6 +23,7 @@ from fcreview.model.item import Call
 from fcreview.stats.run_comparison import QuestionKey
 from fcreview.store.database import EmptyValueError, pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
+from fcreview.store.queries.scored_items import fetch_datasets
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, HAS_INCIDENT
 from fcreview.store.rows import (
@@ -215,7 +216,7 @@ def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> lis
     """
     rows = _fetch_question_rows(connection, item_numbers)
     docs = _fetch_docs_of_questions(connection, rows.values())
-    datasets = _fetch_datasets(connection)
+    datasets = fetch_datasets(connection)
     faults = _count_faults_by_question(connection)
     questions = []
     for item in item_numbers:
@@ -275,12 +276,6 @@ def _fetch_question_rows(
             question = _QuestionRow(*row)
             rows[question.item] = question
     return rows
-
-
-def _fetch_datasets(connection: Connection) -> dict[int, tuple[str, str, str]]:
-    """Return the benchmark, version and language of each run."""
-    rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
-    return {run: (benchmark, generation, language) for run, benchmark, generation, language in rows}
 
 
 def _fetch_answer_contents(

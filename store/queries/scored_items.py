@@ -85,7 +85,7 @@ def fetch_outcomes(
     )
     rows = [_OutcomeRow(*values) for values in connection.execute(query, params).fetchall()]
 
-    datasets = _fetch_datasets(connection)
+    datasets = fetch_datasets(connection)
     # The items of all runs share the key objects, which saves memory.
     shared_keys: dict[QuestionKey, QuestionKey] = {}
     outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
@@ -145,7 +145,7 @@ SELECT i.run, i.item, i.category, i.id, i."group", coalesce(i.question, ''), {{v
 """Query for the fields of `ItemOutcome`, and the kind of the incident of items with one."""
 
 
-def _fetch_datasets(connection: Connection) -> dict[int, tuple[str, str, str]]:
+def fetch_datasets(connection: Connection) -> dict[int, tuple[str, str, str]]:
     """Return the benchmark, version and language of each run."""
     rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
     return {run: (benchmark, generation, language) for run, benchmark, generation, language in rows}

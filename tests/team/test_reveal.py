@@ -126,6 +126,29 @@ def test_own_shows_an_item_after_the_own_verdict(
     )
 
 
+def test_accepted_golden_fix_is_revealed_whole_with_its_verdict(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
+    team = make_team("own", alice="annotator", bob="annotator")
+    alice, bob = make_people(team, make_workspace, "alice", "bob")
+    fix = Annotation(
+        verdict=True,
+        fault="golden",
+        golden_fix={"ground_truth": [{"f": {"a": [1]}}]},
+        golden_status="accepted",
+        golden_verdicts={"maple-8b": {"hash": True}},
+    )
+    written = alice.journal.append(make_key("i1"), fix)
+    alice.sync()
+    assert bob.read_others() == set()
+
+    bob.review("i1", False)
+    bob.sync()
+    events, _ = read_events_and_warnings(bob.workspace)
+    (received,) = [event for event in events if event.annotator == "alice"]
+    assert received == written
+
+
 def test_never_shows_nothing_to_annotators(
     make_team: MakeTeam, make_workspace: MakeWorkspace
 ) -> None:

@@ -43,7 +43,7 @@ from fcreview.model.function_schema import (
 )
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import abbreviate, to_json_text
-from fcreview.stats.run_comparison import QuestionKey
+from fcreview.model.review import QuestionKey
 
 
 def is_documented_default(value: Any, default: Any) -> bool:

@@ -22,7 +22,7 @@ from fcreview.model.item import (
     GoldenObject,
 )
 from fcreview.model.json_value import abbreviate, abbreviate_golden, split_path, to_json_text
-from fcreview.stats.run_comparison import QuestionKey
+from fcreview.model.review import QuestionKey
 
 _PUNCTUATION = re.compile(r"[^a-z0-9+<>=%]+")
 MAX_DIFFERENCES = 30

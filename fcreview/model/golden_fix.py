@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from fcreview.model.json_value import canonical_json
-from fcreview.model.review import Event, ItemKey, Opinion
+from fcreview.model.review import Event, ItemKey, Opinion, QuestionKey
 
 GoldenStatus = Literal["accepted", "proposed", "rejected", "disputed"]
 ACCEPTED: GoldenStatus = "accepted"
@@ -49,16 +49,6 @@ class RescoredVerdict:
     """None if it cannot be recomputed."""
     is_changed: bool
     """Whether the fix changes the recomputed verdict, and with it the figures of the run."""
-
-
-class QuestionKey(NamedTuple):
-    """Identity of a question in the runs of all models."""
-
-    benchmark: str
-    generation: str
-    language: str
-    category: str
-    id: str
 
 
 def find_question_key(key: ItemKey) -> QuestionKey:

@@ -66,6 +66,16 @@ class ItemKey(NamedTuple):
     id: str
 
 
+class QuestionKey(NamedTuple):
+    """Identity of a question in the runs of all models."""
+
+    benchmark: str
+    generation: str
+    language: str
+    category: str
+    id: str
+
+
 @dataclass(slots=True, kw_only=True)
 class Annotation:
     """Review of one target and criterion.

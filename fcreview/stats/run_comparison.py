@@ -21,6 +21,7 @@ from itertools import zip_longest
 from math import sqrt
 from typing import Literal, NamedTuple
 
+from fcreview.model.review import QuestionKey
 from fcreview.model.wording import NO_VALUE, format_count
 from fcreview.stats.paired_difference import (
     TEST_DESCRIPTIONS,
@@ -50,16 +51,6 @@ def choose_verdict_source(n_official: int, n_recomputed: int) -> VerdictSource:
     if n_recomputed:
         return "rule"
     return "effective"
-
-
-class QuestionKey(NamedTuple):
-    """Identity of a test case, the same in all runs."""
-
-    benchmark: str
-    generation: str
-    language: str
-    category: str
-    id: str
 
 
 class ItemOutcome(NamedTuple):

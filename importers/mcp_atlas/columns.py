@@ -6,7 +6,7 @@ The names are those of `services/scoring/score_claims.py` and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Literal
 
 TASK = "TASK"
@@ -72,6 +72,11 @@ def find_kind(columns: Collection[str]) -> FileKind | None:
 
 def get_task_id(cells: Mapping[str, str]) -> str:
     return cells.get(TASK) or cells.get(TASK_ID) or ""
+
+
+def make_item_id(task_id: str, line: int, known_ids: Container[str]) -> str:
+    """Return the id of a task's item. If the task occurs again, it ends with the line."""
+    return f"{task_id}#{line}" if task_id in known_ids else task_id
 
 
 def find_response_column(columns: Collection[str], model: str) -> str | None:

@@ -211,16 +211,13 @@ def _make_item(record: CsvRecord, context: _RunContext) -> Item:
 
 
 def _start_item(record: CsvRecord, task_id: str, category: str, context: _RunContext) -> Item:
-    """Return an item with its id and its place in the file. The id of a task that occurs again
-    ends with the line.
-    """
-    is_repeated = task_id in context.known_ids
-    item_id = f"{task_id}#{record.line}" if is_repeated else task_id
+    """Return an item with its id and its place in the file."""
+    item_id = columns.make_item_id(task_id, record.line, context.known_ids)
     context.known_ids.add(item_id)
 
     item = Item(item_id, category, file=str(context.files.results))
     set_position(item, record)
-    if is_repeated:
+    if item_id != task_id:
         add_issue(item, f"{task_id} occurs more than once")
     return item
 

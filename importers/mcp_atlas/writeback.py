@@ -95,7 +95,7 @@ def _list_records(path: Path) -> dict[str, CsvRecord]:
         if not isinstance(record, CsvRecord):
             continue
         task_id = columns.get_task_id(record.cells)
-        item_id = task_id if task_id not in records else f"{task_id}#{record.line}"
+        item_id = columns.make_item_id(task_id, record.line, records)
         records[item_id] = record
     return records
 

@@ -20,7 +20,7 @@ from fcreview.golden_audit.question import (
     smooth_pass_rate,
 )
 from fcreview.model.item import Call
-from fcreview.stats.run_comparison import QuestionKey
+from fcreview.model.review import QuestionKey
 from fcreview.store.database import EmptyValueError, pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.scored_items import fetch_datasets

@@ -26,9 +26,9 @@ from fcreview.model.metric import (
     MetricSource,
     ScoredItem,
 )
-from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
+from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation, QuestionKey
 from fcreview.model.verdict import TargetCriterion
-from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
+from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
 from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import (

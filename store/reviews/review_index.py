@@ -14,7 +14,6 @@ from fcreview.model.golden_fix import (
     DISPUTED_FIX,
     PROPOSED,
     GoldenFixDecision,
-    QuestionKey,
     decide_golden_fix,
     find_question_key,
 )
@@ -25,6 +24,7 @@ from fcreview.model.review import (
     Event,
     ItemKey,
     Opinion,
+    QuestionKey,
     find_last_event,
     find_retracted_events,
     fold_events,

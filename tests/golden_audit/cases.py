@@ -24,7 +24,7 @@ from fcreview.golden_audit.question import (
 )
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import AcceptedValues, Call
-from fcreview.stats.run_comparison import QuestionKey
+from fcreview.model.review import QuestionKey
 
 OPTIONAL = object()
 """Accepted value which states that the argument may be omitted."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.stats.run_comparison import ItemOutcome, QuestionKey
+from fcreview.model.review import QuestionKey
+from fcreview.stats.run_comparison import ItemOutcome
 
 
 def make_outcome(name: str, verdict: bool | None, **fields: Any) -> ItemOutcome:

@@ -24,8 +24,9 @@ from fcreview.importers.inspect.tasks import (
 )
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
+from fcreview.model.review import QuestionKey
 from fcreview.model.wording import describe_error_type
-from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, align_runs
+from fcreview.stats.run_comparison import ItemOutcome, align_runs
 
 HINT = "This is {} type parameter in string representation."
 DOCS: dict[str, dict[str, Any]] = {

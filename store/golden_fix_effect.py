@@ -8,8 +8,8 @@ annotator has submitted a verdict.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
@@ -80,7 +80,9 @@ class RunEffect:
         """Effective verdict with the fix."""
         if self.answer.is_decided:
             return self.answer.effective
-        return self.rescored.verdict if self.rescored.is_changed else self.answer.automatic
+        if self.rescored.is_changed:
+            return self.rescored.verdict
+        return self.answer.automatic
 
     @property
     def rate_before(self) -> float | None:
@@ -91,9 +93,15 @@ class RunEffect:
     @property
     def rate_after(self) -> float | None:
         """Share of the run's items that pass with the fix, from 0 to 1."""
-        answer = self.answer
-        n_passing = answer.n_passing + (self.after is True) - (self.before is True)
-        n_known = answer.n_known + (self.after is not None) - (self.before is not None)
+        n_passing = self.answer.n_passing
+        n_known = self.answer.n_known
+        # Take the item out of the counts with its verdict now, and add it with the new one.
+        if self.before is not None:
+            n_known -= 1
+            n_passing -= int(self.before)
+        if self.after is not None:
+            n_known += 1
+            n_passing += int(self.after)
         return n_passing / n_known if n_known else None
 
 
@@ -114,14 +122,20 @@ def fetch_run_answers(store: Store, item_number: int) -> list[RunAnswer]:
         connection = store.connection
         others = [item for item in find_items_of_same_question(connection, own) if item != own]
         items = [own, *others]
-        query = (
-            f"SELECT i.item, i.run, {EFFECTIVE_VERDICT}, {AUTOMATIC_VERDICT},"
-            f" coalesce({is_resolved_sql('h.decided_by')}, false) {FROM_ITEMS}"
-            " WHERE i.item IN (SELECT unnest($1::BIGINT[]))"
-        )
-        query += and_runs_of_items_sql(connection, items)
-        rows = connection.execute(query, [items]).fetchall()
-        counts = _count_passing_items(connection, [run for _, run, *_ in rows])
+        answers = _fetch_answers(connection, items)
+    return [answers[item] for item in items if item in answers]
+
+
+def _fetch_answers(connection: Connection, items: Sequence[int]) -> dict[int, RunAnswer]:
+    """Return the verdicts on each item that exists, with the counts of its run."""
+    query = (
+        f"SELECT i.item, i.run, {EFFECTIVE_VERDICT}, {AUTOMATIC_VERDICT},"
+        f" coalesce({is_resolved_sql('h.decided_by')}, false) {FROM_ITEMS}"
+        " WHERE i.item IN (SELECT unnest($1::BIGINT[]))"
+    )
+    query += and_runs_of_items_sql(connection, items)
+    rows = connection.execute(query, [list(items)]).fetchall()
+    counts = _count_passing_items(connection, [run for _, run, *_ in rows])
 
     answers = {}
     for item, run, effective, automatic, is_decided in rows:
@@ -135,7 +149,7 @@ def fetch_run_answers(store: Store, item_number: int) -> list[RunAnswer]:
             n_passing=n_passing,
             n_known=n_known,
         )
-    return [answers[item] for item in items if item in answers]
+    return answers
 
 
 def _count_passing_items(connection: Connection, runs: Sequence[int]) -> dict[int, tuple[int, int]]:
@@ -222,22 +236,28 @@ def _find_unrescored_fix(
     events: EventIndex, items: ItemIndex, keys: Sequence[ItemKey], annotator: str
 ) -> list[UnrescoredFix]:
     """Return the unrescored fix of a question, or nothing if its fix counts for all items."""
-    uncovered: list[int] = []
-    golden_fix: dict[str, Any] = {}
-    own_status: str | None = None
+    unrescored = list(_list_unrescored_items(events, items, keys, annotator))
+    if not unrescored:
+        return []
+    # The fix of the last item counts if the items of the question have different ones.
+    latest = unrescored[-1]
+    return [replace(latest, item=unrescored[0].item, n_items=len(unrescored))]
+
+
+def _list_unrescored_items(
+    events: EventIndex, items: ItemIndex, keys: Sequence[ItemKey], annotator: str
+) -> Iterator[UnrescoredFix]:
+    """Yield the accepted fix of each item that has no recomputed verdict for it."""
     for key in keys:
         for item, prediction_hash, golden_hash in items.find_loaded_items(key):
             decision = events.decide_golden_fix(key, golden_hash)
             if decision is None or not decision.counts or not prediction_hash:
                 continue
-            if not decision.is_covered(key.model, prediction_hash):
-                uncovered.append(item)
-                golden_fix = decision.golden_fix or {}
-                own_status = events.find_golden_status(key, golden_hash, annotator)
-    if not uncovered:
-        return []
-    return [
-        UnrescoredFix(
-            uncovered[0], n_items=len(uncovered), golden_fix=golden_fix, own_status=own_status
-        )
-    ]
+            if decision.is_covered(key.model, prediction_hash):
+                continue
+            yield UnrescoredFix(
+                item,
+                n_items=1,
+                golden_fix=decision.golden_fix or {},
+                own_status=events.find_golden_status(key, golden_hash, annotator),
+            )

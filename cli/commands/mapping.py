@@ -32,7 +32,7 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.importers.mapping.check import MappingReport
-    from fcreview.importers.mapping.counts import JoinCount, KeyCount
+    from fcreview.importers.mapping.counts import JoinCount, KeyCount, MappingCounts
     from fcreview.importers.mapping.propose import Proposal
     from fcreview.model.item import Call, ImportIssue, Item
 
@@ -69,23 +69,39 @@ def check(
 
 
 def _print_report(report: MappingReport) -> None:
-    rows = [_build_key_row(key, count) for key, count in report.counts.keys.items()]
-    rows += [_build_join_row(name, count) for name, count in report.counts.joins.items()]
+    _print_counts(report.counts)
+    for problem in report.problems:
+        emit(f"error: {sanitize(problem)}")
+    _print_issues(report.issues)
+    _print_totals(report)
+
+
+def _print_counts(counts: MappingCounts) -> None:
+    """Print a row for each key and each join."""
+    rows = []
+    for key, key_count in counts.keys.items():
+        rows.append(_build_key_row(key, key_count))
+    for name, join_count in counts.joins.items():
+        rows.append(_build_join_row(name, join_count))
     if rows:
         print_table(["key", "found", "missing", "other", "first"], rows, right_aligned=(1, 2))
         emit()
-    for problem in report.problems:
-        emit(f"error: {sanitize(problem)}")
-    for issue in report.issues[:MAX_LISTED_ISSUES]:
+
+
+def _print_issues(issues: Sequence[ImportIssue]) -> None:
+    for issue in issues[:MAX_LISTED_ISSUES]:
         emit(f"{issue.severity}: {_format_place(issue)}: {sanitize(issue.what)}")
-    if len(report.issues) > MAX_LISTED_ISSUES:
-        emit(f"… {len(report.issues) - MAX_LISTED_ISSUES:,} more. Use --json to list all of them")
+    n_more = len(issues) - MAX_LISTED_ISSUES
+    if n_more > 0:
+        emit(f"… {n_more:,} more. Use --json to list all of them")
+
+
+def _print_totals(report: MappingReport) -> None:
     verdicts = ", ".join(f"{n:,} {name}" for name, n in report.verdicts.items())
     emit(f"{format_count(report.counts.n_items, 'item')}: {verdicts or 'no verdicts'}")
-    emit(
-        f"{format_count(report.n_judge_verdicts, 'judge verdict')},"
-        f" {format_count(report.n_human_verdicts, 'human verdict')}"
-    )
+    judge_verdicts = format_count(report.n_judge_verdicts, "judge verdict")
+    human_verdicts = format_count(report.n_human_verdicts, "human verdict")
+    emit(f"{judge_verdicts}, {human_verdicts}")
 
 
 def _build_key_row(key: str, count: KeyCount) -> list[str]:

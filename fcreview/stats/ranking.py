@@ -167,18 +167,27 @@ def rank_by_sums(runs: Sequence[RunSums], n_draws: int = DRAWS, seed: int = SEED
     ranks = []
     for run in best_first:
         low, high = _find_rank_interval(_rank_in_draws(drawn, run))
-        ranks.append(
-            RunRank(
-                run,
-                value=_compute_value(points[:, run], weights[:, run]),
-                rank=1 + int(np.sum(values > values[run])),
-                low=low,
-                high=high,
-                not_told_apart=tuple(np.flatnonzero(is_not_told_apart[run]).tolist()),
-                groups=tuple(number for number, group in enumerate(groups) if run in group),
-            )
+        rank = RunRank(
+            run,
+            value=_compute_value(points[:, run], weights[:, run]),
+            rank=_find_rank(values, run),
+            low=low,
+            high=high,
+            not_told_apart=tuple(np.flatnonzero(is_not_told_apart[run]).tolist()),
+            groups=_find_groups_of_run(groups, run),
         )
+        ranks.append(rank)
     return Ranking(ranks, n_clusters=len(clusters))
+
+
+def _find_rank(values: FloatArray, run: int) -> int:
+    """Return the rank of a run, from 1. Runs with equal values have equal ranks."""
+    n_better = np.sum(values > values[run])
+    return 1 + int(n_better)
+
+
+def _find_groups_of_run(groups: Sequence[set[int]], run: int) -> tuple[int, ...]:
+    return tuple(number for number, group in enumerate(groups) if run in group)
 
 
 def _build_arrays(
@@ -332,25 +341,30 @@ def rank_by_conventions(
     for run, tasks in zip(runs, tasks_by_run, strict=True):
         tables.append(_select_tasks(run.table, tasks, shared_keys))
 
+    rankings = []
+    for figure, sums_by_convention in _sum_figures(tables, tasks_by_run).items():
+        for merged in _merge_equal_conventions(sums_by_convention):
+            ranking = NamedRanking(
+                "convention",
+                rank_by_sums(merged.sums),
+                n_questions=len(shared_keys),
+                n_left_out=len(all_keys) - len(shared_keys),
+                figure=figure,
+                convention=merged.names,
+            )
+            rankings.append(ranking)
+    return rankings
+
+
+def _sum_figures(
+    tables: Sequence[TrialTable], tasks_by_run: Sequence[Mapping[str, _Task]]
+) -> dict[str, dict[str, list[RunSums]]]:
+    """Return figure -> convention -> sums of each run."""
     sums_by_figure: dict[str, dict[str, list[RunSums]]] = {}
     for convention in _list_common_conventions(tables):
         for figure, sums in _sum_convention(convention, tables, tasks_by_run).items():
             sums_by_figure.setdefault(figure, {})[convention] = sums
-
-    rankings = []
-    for figure, sums_by_convention in sums_by_figure.items():
-        for merged in _merge_equal_conventions(sums_by_convention):
-            rankings.append(
-                NamedRanking(
-                    "convention",
-                    rank_by_sums(merged.sums),
-                    n_questions=len(shared_keys),
-                    n_left_out=len(all_keys) - len(shared_keys),
-                    figure=figure,
-                    convention=merged.names,
-                )
-            )
-    return rankings
+    return sums_by_figure
 
 
 def _find_tasks_by_item(aligned_items: Sequence[AlignedItem]) -> dict[int, _Task]:
@@ -399,8 +413,11 @@ def _sum_convention(
     for table, tasks in zip(tables, tasks_by_run, strict=True):
         terms_by_figure = compute_task_terms(table, CONVENTIONS[convention])
         for figure, terms in terms_by_figure.items():
-            sums_by_figure.setdefault(figure, []).append(_sum_terms(terms, tasks))
-    return {figure: sums for figure, sums in sums_by_figure.items() if len(sums) == len(tables)}
+            sums = _sum_terms(terms, tasks)
+            sums_by_figure.setdefault(figure, []).append(sums)
+
+    n_runs = len(tables)
+    return {figure: sums for figure, sums in sums_by_figure.items() if len(sums) == n_runs}
 
 
 def _sum_terms(terms: TaskTerms, tasks: Mapping[str, _Task]) -> RunSums:

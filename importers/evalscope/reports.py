@@ -67,14 +67,15 @@ def parse_stated_metrics(value: Any) -> list[StatedMetric]:
     """Read the result of `Report.to_json`."""
     metrics = []
     for fields in list_objects(value):
-        metric = StatedMetric(_restore_figure(fields), str(fields.get("aggregation") or ""))
-        for category in list_objects(fields.get("categories")):
-            subsets = [
-                _make_stated_figure(subset) for subset in list_objects(category.get("subsets"))
-            ]
-            metric.categories.append(StatedCategory(_restore_figure(category), subsets))
-        metrics.append(metric)
+        aggregation = str(fields.get("aggregation") or "")
+        categories = [_restore_category(each) for each in list_objects(fields.get("categories"))]
+        metrics.append(StatedMetric(_restore_figure(fields), aggregation, categories))
     return metrics
+
+
+def _restore_category(fields: dict[str, Any]) -> StatedCategory:
+    subsets = [_make_stated_figure(subset) for subset in list_objects(fields.get("subsets"))]
+    return StatedCategory(_restore_figure(fields), subsets)
 
 
 def _restore_figure(fields: dict[str, Any]) -> StatedFigure:
@@ -89,20 +90,28 @@ def read_report(path: Path | None) -> Report:
     fields = read_json(path, report.issues, dict)
     if fields is None:
         return report
-    if not isinstance(fields.get("metrics"), list):
+
+    _read_metrics(report, fields.get("metrics"))
+    primary_metric = as_object(fields.get("primary_metric_identity"))
+    report.primary_metric = _get_text(primary_metric, "name")
+    report.unavailable_reason = _get_text(fields, "primary_metric_unavailable_reason")
+    _read_execution_summary(report, fields.get("execution_summary"))
+    return report
+
+
+def _get_text(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _read_metrics(report: Report, metrics: Any) -> None:
+    if not isinstance(metrics, list):
         _add_issue(report, "the report has no list of metrics")
-    for number, metric in enumerate(as_list(fields.get("metrics")), 1):
+    for number, metric in enumerate(as_list(metrics), 1):
         if isinstance(metric, dict):
             report.metrics.append(_read_metric(report, metric, number))
         else:
             _add_issue(report, f"metric {number} is not an object")
-
-    primary_name = as_object(fields.get("primary_metric_identity")).get("name")
-    report.primary_metric = primary_name if isinstance(primary_name, str) else ""
-    reason = fields.get("primary_metric_unavailable_reason")
-    report.unavailable_reason = reason if isinstance(reason, str) else ""
-    _read_execution_summary(report, fields.get("execution_summary"))
-    return report
 
 
 def _add_issue(report: Report, what: str) -> None:
@@ -110,20 +119,28 @@ def _add_issue(report: Report, what: str) -> None:
 
 
 def _read_metric(report: Report, fields: dict[str, Any], number: int) -> StatedMetric:
+    # Version 1 has the name in the metric itself, and version 2 in `identity`.
     identity = as_object(fields.get("identity"))
     name = identity.get("name", fields.get("name"))
     if not isinstance(name, str):
         _add_issue(report, f"metric {number} has no name")
         name = f"metric {number}"
-    metric = StatedMetric(_read_figure(report, fields, name), str(identity.get("aggregation", "")))
+
+    metric = StatedMetric(
+        _read_figure(report, fields, name), aggregation=str(identity.get("aggregation", ""))
+    )
     for category in list_objects(fields.get("categories")):
-        label = _join_name(category.get("name"))
-        stated = StatedCategory(_read_figure(report, category, label))
-        for subset in list_objects(category.get("subsets")):
-            subset_name = str(subset.get("name"))
-            stated.subsets.append(_read_figure(report, subset, subset_name))
-        metric.categories.append(stated)
+        metric.categories.append(_read_category(report, category))
     return metric
+
+
+def _read_category(report: Report, fields: dict[str, Any]) -> StatedCategory:
+    name = _join_name(fields.get("name"))
+    category = StatedCategory(_read_figure(report, fields, name))
+    for subset in list_objects(fields.get("subsets")):
+        subset_name = str(subset.get("name"))
+        category.subsets.append(_read_figure(report, subset, subset_name))
+    return category
 
 
 def _join_name(name: Any) -> str:
@@ -155,12 +172,20 @@ def _make_stated_figure(fields: dict[str, Any]) -> StatedFigure:
 def _read_execution_summary(report: Report, summary: Any) -> None:
     for subset, counts in as_object(as_object(summary).get("subsets")).items():
         fields = as_object(counts)
-        for name, target in (("requested", report.requested), ("errored", report.errored)):
-            count = fields.get(name)
-            if is_integer(count):
-                target[subset] = count
-            else:
-                _add_issue(report, f"{name} of {subset} in execution_summary is not a number")
+        n_requested = _read_count(report, fields, name="requested", subset=subset)
+        if n_requested is not None:
+            report.requested[subset] = n_requested
+        n_errored = _read_count(report, fields, name="errored", subset=subset)
+        if n_errored is not None:
+            report.errored[subset] = n_errored
+
+
+def _read_count(report: Report, fields: dict[str, Any], *, name: str, subset: str) -> int | None:
+    count = fields.get(name)
+    if is_integer(count):
+        return int(count)
+    _add_issue(report, f"{name} of {subset} in execution_summary is not a number")
+    return None
 
 
 def list_stated_subsets(report: Report) -> Iterator[str]:

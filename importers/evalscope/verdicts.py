@@ -246,19 +246,23 @@ def _describe_failure(sample: Sample) -> str:
 
 def _read_error(sample: Sample, benchmark: str) -> ScoreError:
     """Return the error type and the explanation of a failing score."""
-    details = as_object(sample.score.get("metadata"))
     if benchmark in bfcl.VERSIONS:
         return bfcl.read_error(sample.score)
-    if isinstance(details.get("error_reason"), str):
-        return _read_decision_error(sample, details["error_reason"])
+    details = as_object(sample.score.get("metadata"))
+    reason = details.get("error_reason")
+    if isinstance(reason, str):
+        return _read_decision_error(sample, reason)
 
-    error_type = details.get("error_type")
+    error_type = _get_text(details, "error_type") or None
     errors = "\n".join(_list_texts(details.get("error")))
-    explanation = sample.score.get("explanation")
-    return ScoreError(
-        error_type if isinstance(error_type, str) and error_type else None,
-        errors or (explanation if isinstance(explanation, str) else None),
-    )
+    if errors:
+        return ScoreError(error_type, errors)
+    return ScoreError(error_type, _get_text(sample.score, "explanation"))
+
+
+def _get_text(fields: JsonObject, name: str) -> str | None:
+    value = fields.get(name)
+    return value if isinstance(value, str) else None
 
 
 def _read_decision_error(sample: Sample, reason: str) -> ScoreError:

@@ -7,7 +7,7 @@ A mapping file is named by --map, is opened itself, was named by an earlier comm
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from fcreview.importers.mapping.mapping_file import (
     load_mapping,
 )
 from fcreview.importers.mapping.read import MappedRun
-from fcreview.importers.mapping.runs import SourceFile, group_files_by_run
+from fcreview.importers.mapping.runs import RunKey, SourceFile, group_files_by_run
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
@@ -181,26 +181,36 @@ def _add_runs(found: DiscoveredRuns, chosen: _ChosenMapping) -> None:
 
     named_files = _list_source_files(mapping, chosen.base)
     source_files = [file for file in named_files if _may_read(file.path, chosen)]
-    named_join_files = list_join_files(mapping, chosen.base)
-    join_files = [path for path in named_join_files if _is_inside(path, chosen)]
-    found.claimed.update(join_files)
+    join_files = [
+        path for path in list_join_files(mapping, chosen.base) if _is_inside(path, chosen)
+    ]
     found.issues += _report_unread_files(mapping, chosen, named_files, source_files)
 
     files_by_run = group_files_by_run(mapping, source_files, chosen.base)
+    for mapped_run in _list_mapped_runs(files_by_run, chosen):
+        paths = files_by_run[mapped_run.key]
+        found.plans.append(_make_plan(mapping, mapped_run, paths, join_files, chosen.reason))
+        found.claimed.update(paths)
+    found.claimed.update(join_files)
+
+
+def _list_mapped_runs(
+    files_by_run: Mapping[RunKey, Sequence[Path]], chosen: _ChosenMapping
+) -> Iterator[MappedRun]:
+    """Yield the runs of a mapping file. A file of several runs is read for each of them, but only
+    the first one reports its issues.
+    """
     reported: set[Path] = set()
     for key, paths in files_by_run.items():
-        # A file of several runs is read for each of them. Only the first one reports its issues.
         unreported = tuple(path for path in paths if path not in reported)
         reported.update(unreported)
-        mapped_run = MappedRun(
+        yield MappedRun(
             chosen.path,
             chosen.base,
             key=key,
             reported_files=unreported,
             is_only_run=len(files_by_run) == 1,
         )
-        found.plans.append(_make_plan(mapping, mapped_run, paths, join_files, chosen.reason))
-        found.claimed.update(paths)
 
 
 def _list_source_files(mapping: ItemMapping, base: Path) -> list[SourceFile]:

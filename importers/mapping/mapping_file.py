@@ -405,20 +405,20 @@ class _MappingReader:
         values = self._read_values(table, ITEM_KEYS, "item")
         if "id" not in table:
             self._add_problem("item.id is required")
+        return self._read_item_form(table, values)
 
-        # A value that is a table can have options beside its path.
-        options = {key: table[key] for key in ITEM_KEYS if isinstance(table.get(key), dict)}
-        messages = options.get("messages", {})
-        golden = options.get("golden", {})
+    def _read_item_form(self, table: Mapping[str, Any], values: dict[str, Value]) -> ItemForm:
+        """Read the options of the values of an item, which tell how to read the values."""
+        messages = _get_options(table, "messages")
+        golden = _get_options(table, "golden")
         golden_kind = self._read_choice(golden.get("kind"), GOLDEN_KINDS, "item.golden.kind")
         # A golden answer of the kind `messages` is the reference conversation itself.
-        reference = options.get("golden_messages", {})
-        if golden_kind == "messages":
-            reference = golden
+        reference = golden if golden_kind == "messages" else _get_options(table, "golden_messages")
         # The dialect of tools is only checked, because all dialects are read alike.
-        self._read_dialect(options.get("tools", {}), "item.tools")
-        error = options.get("error", {})
+        self._read_dialect(_get_options(table, "tools"), "item.tools")
+        error = _get_options(table, "error")
         error_kind = self._read_choice(error.get("kind"), ERROR_KINDS, "item.error.kind")
+
         return ItemForm(
             values,
             rule=self._read_verdict_rule(table.get("verdict"), "item.verdict"),
@@ -427,7 +427,7 @@ class _MappingReader:
             golden_kind=golden_kind or "calls",
             golden_dialect=self._read_dialect(reference, "item.golden"),
             golden_calls=self._read_call_form(golden, "item.golden"),
-            calls=self._read_call_form(options.get("calls", {}), "item.calls"),
+            calls=self._read_call_form(_get_options(table, "calls"), "item.calls"),
             error_kind=error_kind or "infrastructure",
             join_key=self._read_value(table.get("join_key"), "item.join_key"),
         )
@@ -567,21 +567,31 @@ class _MappingReader:
             return None
 
     def _read_verdict_rule(self, written: Any, place: str) -> VerdictRule:
+        """Read which values of a verdict pass and fail: those of two lists, or numbers from a
+        threshold on.
+        """
         if not isinstance(written, dict):
             return VerdictRule()
-        pass_at = written.get("pass_at")
-        if pass_at is not None and not is_number(pass_at):
-            self._add_problem(f"{place}.pass_at must be a number")
-            pass_at = None
+        pass_at = self._read_number(written.get("pass_at"), f"{place}.pass_at")
         if pass_at is not None and ("pass" in written or "fail" in written):
             self._add_problem(f"{place}: use pass_at, or pass and fail")
+
         passes = self._read_names(written.get("pass"), DEFAULT_PASS, f"{place}.pass")
         fails = self._read_names(written.get("fail"), DEFAULT_FAIL, f"{place}.fail")
         ambiguous = sorted(passes & fails)
         if ambiguous:
             self._add_problem(f"{place}: {', '.join(ambiguous)} is in pass and in fail")
+
         pattern = self._read_pattern(written.get("find"), f"{place}.find")
         return VerdictRule(passes, fails=fails, pass_at=pass_at, pattern=pattern)
+
+    def _read_number(self, written: Any, place: str) -> float | None:
+        if written is None:
+            return None
+        if not is_number(written):
+            self._add_problem(f"{place} must be a number")
+            return None
+        return written
 
     def _read_names(self, written: Any, default: frozenset[str], place: str) -> frozenset[str]:
         if written is None:
@@ -600,6 +610,14 @@ class _MappingReader:
                 return choice
         self._add_problem(f"{place}: {written!r} is not one of {', '.join(choices)}")
         return None
+
+
+def _get_options(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the table of a key, whose options are beside the path of the value. Empty if the
+    value is only a path.
+    """
+    written = table.get(key)
+    return written if isinstance(written, dict) else {}
 
 
 def normalize_verdict_text(value: Any) -> str:

@@ -553,14 +553,20 @@ def _choose_metadata(choices: _Choices, fields: Sequence[_Field]) -> None:
     """Keep the other short values of the records."""
     kept: dict[str, str] = {}
     for each in fields:
-        is_short = all(isinstance(value, str | int | float | bool) for value in each.values)
         name = "_".join(each.path)
-        is_free = each.path not in choices.used and not _is_used(each, choices)
-        if is_short and is_free and _PLAIN_FIELD.fullmatch(name):
+        is_used = each.path in choices.used or _is_used(each, choices)
+        if not is_used and _has_short_values(each) and _PLAIN_FIELD.fullmatch(name):
             kept[name] = each.expression
+    if not kept:
+        return
     pairs = [f"{name}: {expression}" for name, expression in kept.items()]
-    if pairs:
-        choices.item["metadata"] = _write_text("{" + ", ".join(pairs[:MAX_METADATA_FIELDS]) + "}")
+    kept_pairs = ", ".join(pairs[:MAX_METADATA_FIELDS])
+    choices.item["metadata"] = _write_text("{" + kept_pairs + "}")
+
+
+def _has_short_values(field: _Field) -> bool:
+    """Whether no value of a field is a list or an object."""
+    return all(isinstance(value, str | int | float | bool) for value in field.values)
 
 
 def _find_named(fields: Sequence[_Field], names: Sequence[str]) -> _Field | None:

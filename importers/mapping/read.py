@@ -138,26 +138,33 @@ class MappingReader:
     def _make_item(self, item_id: str, trial: str | None, reader: ValueReader) -> Item:
         """Make an item with an id that no other item of its run has."""
         record = reader.record
-        run = self.find_run(record)
-        place = f"{record.file.name}:{record.line}"
-        full_id = item_id if trial is None else f"{item_id}_trial_{trial}"
-        first_place = self._places_by_id.get((run, full_id))
-        if first_place is not None:
-            repeated_id = full_id
-            full_id = self._find_free_id(run, f"{full_id}#{record.index + 1}")
-            reader.add_issue(
-                f"same id, trial and model as {first_place} ({repeated_id}). This record is"
-                f" imported as {full_id}",
-                severity="error",
-            )
-        self._places_by_id[run, full_id] = place
+        wanted_id = item_id if trial is None else f"{item_id}_trial_{trial}"
+        unique_id = self._reserve_id(wanted_id, reader)
 
-        item = Item(full_id, category=ALL, file=str(record.file))
+        item = Item(unique_id, category=ALL, file=str(record.file))
         set_position(item, record)
         if trial is not None:
             item.group = item_id
             item.extra.metadata["trial"] = trial
         return item
+
+    def _reserve_id(self, wanted_id: str, reader: ValueReader) -> str:
+        """Return the wanted id. If an earlier item of the run has it, report that and return
+        `ID#NUMBER`, with the number of the record in its file.
+        """
+        record = reader.record
+        run = self.find_run(record)
+        first_place = self._places_by_id.get((run, wanted_id))
+        unique_id = wanted_id
+        if first_place is not None:
+            unique_id = self._find_free_id(run, f"{wanted_id}#{record.index + 1}")
+            reader.add_issue(
+                f"same id, trial and model as {first_place} ({wanted_id}). This record is"
+                f" imported as {unique_id}",
+                severity="error",
+            )
+        self._places_by_id[run, unique_id] = f"{record.file.name}:{record.line}"
+        return unique_id
 
     def _find_free_id(self, run: RunKey, wanted_id: str) -> str:
         free_id = wanted_id
@@ -199,12 +206,20 @@ class MappingReader:
         """Yield a warning for each key of [item] that no item has. `scope` says of which items:
         `all items of this run`.
         """
+        # One item does not show that a key is wrong, because any value may be missing.
+        if self.counts.n_items <= 1:
+            return
         for value in self._mapping.item.values.values():
-            count = self.counts.keys.get(value.key)
-            is_unused = count is not None and not count.n_found and not count.others
-            if is_unused and self.counts.n_items > 1:
+            if self._is_missing_in_all_items(value):
                 what = f"{value.key} is missing in {scope}{self._suggest(value)}"
                 yield ImportIssue(str(self._mapping.path), None, what=what)
+
+    def _is_missing_in_all_items(self, value: Value) -> bool:
+        """Whether a key was read and never had a value, also none of a wrong kind."""
+        count = self.counts.keys.get(value.key)
+        if count is None:
+            return False
+        return not count.n_found and not count.others
 
     def _suggest(self, value: Value) -> str:
         if value.expression is None:

@@ -70,19 +70,20 @@ def _add_judge(item: Item, judge: Opinion, reader: ValueReader, row: JoinRow | N
     verdict_issues = reader.issues[n_earlier_issues:]
     rationale = reader.read_text(values.get("rationale"), row)
     score = reader.read_number(values.get("score"), row)
-    says_nothing = verdict is None and rationale is None and score is None
-    if says_nothing and not verdict_issues:
-        return
 
-    label = name or UNNAMED
+    has_nothing = verdict is None and rationale is None and score is None
+    if has_nothing and not verdict_issues:
+        return
     if name is None:
         reader.add_issue(f"{judge.key}: a verdict without the name of the judge")
-    if verdict is None:
+    label = name or UNNAMED
+
+    if verdict is not None:
+        item.verdicts.append(Verdict("judge", verdict, rationale=rationale, by=label))
+    else:
         failure = verdict_issues[0].what if verdict_issues else NO_VERDICT
         add_failed_verdict(item, "judge", failure=failure, by=label)
         item.verdicts[-1].rationale = rationale
-    else:
-        item.verdicts.append(Verdict("judge", verdict, rationale=rationale, by=label))
     if score is not None:
         item.verdicts.append(Verdict("judge", score, criterion=SCORE, by=label))
         _report_contradiction(judge, label, verdict, score=score, reader=reader)

@@ -61,6 +61,7 @@ def find_runs(
     for path in found.diagnoses:
         if path not in used_diagnoses:
             runs.plans.append(_plan_scored_file(path, found, named_tasks, known_files))
+
     scored = [*found.scored, *found.diagnoses]
     copies = find_scored_copies(found.outputs, scored)
     for path in found.outputs:
@@ -69,12 +70,16 @@ def find_runs(
         else:
             runs.plans.append(_plan_outputs(path, found, named_tasks))
 
-    # Figures of splits belong to a run, although not all of them are read.
-    scored_folders = {path.parent for path in scored}
-    for path in known_files:
-        if path.name.startswith(STATISTICS) and path.parent in scored_folders:
-            runs.claimed.add(path)
+    runs.claimed.update(_list_statistics(known_files, scored))
     return runs
+
+
+def _list_statistics(files: set[Path], scored: Sequence[Path]) -> set[Path]:
+    """Return the files with figures, which belong to a run although not all of them are read."""
+    scored_folders = {path.parent for path in scored}
+    return {
+        path for path in files if path.name.startswith(STATISTICS) and path.parent in scored_folders
+    }
 
 
 def _find_task_files(dataset_folders: Sequence[Path]) -> list[Path]:

@@ -178,36 +178,66 @@ def _report_not_run(
 # -- one task
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """The columns of a task and of its result."""
+
+    id: str
+    cells: dict[str, str]
+    response_column: str | None
+    """Column with the answer of the model."""
+
+    @property
+    def category(self) -> str:
+        return _get_category(self.cells)
+
+    @property
+    def response(self) -> str:
+        return self.cells.get(self.response_column or "", "")
+
+
 def _make_item(record: CsvRecord, context: _RunContext) -> Item:
-    task_id = columns.get_task_id(record.cells)
-    task = context.tasks.get(task_id)
-    task_cells = {} if task is None else task.cells
-    cells = {**task_cells, **record.cells}
-
-    item = _start_item(record, task_id, _get_category(cells), context)
-    if context.tasks and task is None:
-        add_issue(item, f"{task_id} is not in the task file")
-    response_column = columns.find_response_column(cells, context.files.model)
-    if response_column is None:
+    task = _join_task(record, context)
+    item = _start_item(record, task.id, task.category, context)
+    if context.tasks and task.id not in context.tasks:
+        add_issue(item, f"{task.id} is not in the task file")
+    if task.response_column is None:
         add_issue(item, "there is no column with the answer of the model")
-    response = cells.get(response_column or "", "")
-    claims = parse_claims(cells.get(columns.CLAIMS, ""))
 
-    item.prediction_hash = answer_hash([cells.get(columns.CONVERSATION), response])
-    item.golden_hash = answer_hash([claims, cells.get(columns.ANSWER)])
+    claims = parse_claims(task.cells.get(columns.CLAIMS, ""))
+    item.prediction_hash = answer_hash([task.cells.get(columns.CONVERSATION), task.response])
+    item.golden_hash = answer_hash([claims, task.cells.get(columns.ANSWER)])
     item.rule_note = "only claims about the answer are judged"
+    _fill_item(item, task, claims, context)
+    return item
 
-    # A failure in one part must not lose the others, such as the coverage.
-    fill_safely(item, partial(_fill_conversation, item, cells, response))
+
+def _join_task(record: CsvRecord, context: _RunContext) -> _Task:
+    """Join a result with the columns of its task. Those of the result take precedence."""
+    task_id = columns.get_task_id(record.cells)
+    task_record = context.tasks.get(task_id)
+    cells = dict(record.cells)
+    if task_record is not None:
+        cells = {**task_record.cells, **record.cells}
+    response_column = columns.find_response_column(cells, context.files.model)
+    return _Task(task_id, cells=cells, response_column=response_column)
+
+
+def _fill_item(item: Item, task: _Task, claims: Sequence[str], context: _RunContext) -> None:
+    """Fill the parts of an item. A failure in one part must not lose the others, such as the
+    coverage.
+    """
+    cells = task.cells
+    fill_safely(item, partial(_fill_conversation, item, cells, task.response))
     fill_safely(item, partial(_add_golden_trajectory, item, cells))
     fill_safely(item, partial(_add_task, item, cells, claims))
     if context.files.is_scored:
         fill_safely(item, partial(_add_scores, item, cells, claims, context.judge))
-    diagnosis = context.diagnoses.get(task_id, cells)
+    # A diagnosis that is read instead of the scored file has its columns in the results.
+    diagnosis = context.diagnoses.get(task.id, cells)
     fill_safely(item, partial(_add_diagnosis, item, diagnosis))
-    fill_safely(item, partial(_add_metadata, item, cells, response_column))
-    fill_safely(item, partial(_apply_incident, item, response))
-    return item
+    fill_safely(item, partial(_add_metadata, item, cells, task.response_column))
+    fill_safely(item, partial(_apply_incident, item, task.response))
 
 
 def _start_item(record: CsvRecord, task_id: str, category: str, context: _RunContext) -> Item:

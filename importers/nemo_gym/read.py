@@ -185,26 +185,30 @@ def _read_finished_rollouts(
         is_empty = False
         if isinstance(record, ImportIssue):
             yield record
-            continue
-        if not is_rollout(record.value):
+        elif not is_rollout(record.value):
             yield _make_not_a_rollout_issue(path, record)
-            continue
-        if is_failure(record.value):
+        elif is_failure(record.value):
             failures.add_attempt(record, path)
-            continue
-        name = context.namer.name(record)
-        context.finished.add((get_task_index(record.value), get_rollout_index(record.value)))
-        context.n_rollouts += 1
-        reward = read_reward(record.value.get(REWARD))
-        if reward is not None:
-            context.rewards.append(reward)
-        item = _make_item(record, name, path, context)
-        fill_safely(item, partial(_recompute_verdict, item, record.value, context.inputs))
-        fill_safely(item, partial(_add_reward, item, record.value, context.rule))
-        fill_safely(item, partial(incidents.apply_rollout_incident, item, record.value))
-        yield item
+        else:
+            yield _make_finished_item(record, path, context)
     if is_empty and agent is None:
         yield ImportIssue(str(path), None, what="the file contains no records")
+
+
+def _make_finished_item(record: JsonRecord, path: Path, context: _RunContext) -> Item:
+    """Make the item of a finished rollout, and count the rollout and its reward."""
+    name = context.namer.name(record)
+    context.finished.add((get_task_index(record.value), get_rollout_index(record.value)))
+    context.n_rollouts += 1
+    reward = read_reward(record.value.get(REWARD))
+    if reward is not None:
+        context.rewards.append(reward)
+
+    item = _make_item(record, name, path, context)
+    fill_safely(item, partial(_recompute_verdict, item, record.value, context.inputs))
+    fill_safely(item, partial(_add_reward, item, record.value, context.rule))
+    fill_safely(item, partial(incidents.apply_rollout_incident, item, record.value))
+    return item
 
 
 def _make_not_a_rollout_issue(path: Path, record: JsonRecord) -> ImportIssue:

@@ -429,31 +429,34 @@ def _add_other_trace(item: Item, trace: JsonObject, agent: str, *, place: str) -
 
 def _add_episode_metadata(item: Item, episode: JsonObject, trace: JsonObject) -> None:
     """Add the fields of an episode and its main trace that have no other place."""
-    metadata = item.extra.metadata
-    metadata["episode id"] = episode.get("id")
-    for name in TRACE_METADATA:
-        if trace.get(name) not in (None, [], ""):
-            metadata[name] = trace[name]
     _report_unread_fields(item, trace)
-
-    if episode.get("errors"):
-        metadata["episode errors"] = episode["errors"]
-    metadata[METRICS_KEY] = as_object(trace.get("metrics"))
-    agent = get_agent_name(trace)
-    if agent:
-        metadata["agent"] = agent
-    # The calls of judges are verdicts.
-    info = dict(as_object(trace.get("info")))
-    info.pop("judge_calls", None)
-    if info:
-        metadata["info"] = info
-    metadata[ERROR_KEY] = bool(episode.get("errors") or trace.get("errors"))
     _report_errors_without_text(item, episode, trace)
+    item.extra.metadata |= _list_episode_facts(episode, trace)
 
     stop = trace.get("stop_condition")
     item.ended = stop if isinstance(stop, str) else None
     item.tokens_in = _read_count(trace.get("num_input_tokens"))
     item.tokens_out = _read_count(trace.get("num_output_tokens"))
+
+
+def _list_episode_facts(episode: JsonObject, trace: JsonObject) -> JsonObject:
+    facts: JsonObject = {"episode id": episode.get("id")}
+    for name in TRACE_METADATA:
+        if trace.get(name) not in (None, [], ""):
+            facts[name] = trace[name]
+    if episode.get("errors"):
+        facts["episode errors"] = episode["errors"]
+    facts[METRICS_KEY] = as_object(trace.get("metrics"))
+    agent = get_agent_name(trace)
+    if agent:
+        facts["agent"] = agent
+    # The calls of judges are verdicts.
+    info = dict(as_object(trace.get("info")))
+    info.pop("judge_calls", None)
+    if info:
+        facts["info"] = info
+    facts[ERROR_KEY] = bool(episode.get("errors") or trace.get("errors"))
+    return facts
 
 
 def _report_unread_fields(item: Item, trace: JsonObject) -> None:

@@ -178,20 +178,25 @@ def _rank(rates: Sequence[float | None]) -> list[int]:
 
 def golden_effect_lines(effects: GoldenFixEffects, cells: int) -> list[Line]:
     """Return the summary, the ranking and a row for each run."""
-    lines = [
+    name_cells = _choose_name_cells(effects.effects, cells)
+    changed_lines = []
+    unchanged_lines = []
+    for effect, move in zip(effects.effects, effects.list_ranks(), strict=True):
+        line = _run_line(effect, move, name_cells)
+        if _is_changed(effect):
+            changed_lines.append(line)
+        else:
+            unchanged_lines.append(line)
+
+    return [
         make_line(sanitize(effects.summary), "strong"),
         make_line(sanitize(effects.ranking)),
         BLANK_LINE,
+        _heading_line(name_cells),
+        # Runs that change come first, because a screen may show only a part of many runs.
+        *changed_lines,
+        *unchanged_lines,
     ]
-    name_cells = _choose_name_cells(effects.effects, cells)
-    lines.append(_heading_line(name_cells))
-    rows = list(zip(effects.effects, effects.list_ranks(), strict=True))
-    # Runs that change come first, because a screen may show only a part of many runs.
-    for is_listed in (_is_changed, _is_unchanged):
-        for effect, move in rows:
-            if is_listed(effect):
-                lines.append(_run_line(effect, move, name_cells))
-    return lines
 
 
 def _is_changed(effect: RunEffect) -> bool:

@@ -477,19 +477,28 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._draw_bars()
 
     def _draw_bars(self) -> None:
-        cells = self.app.size.width
-        left: Line = ((" golden answer ", "strong"), (sanitize(self._detail.row.id), ""))
-        reason = f"reason: {self._reason} " if self._reason else "no reason given "
-        right: Line = ((sanitize(reason.replace("\n", " ")), "dim"),)
-        self.query_one("#golden-title", LineBar).show(
-            justify_line(left, fit_line(right, cells // 2), cells)
-        )
+        self._draw_title()
         text_title: Line = (("corrected golden answer", "strong"),)
         text_bar = self.query_one("#golden-text-title", LineBar)
         text_bar.show(rule_line(text_title, text_bar.size.width))
         self.query_one("#golden-message", LineBar).show(self._message)
+        self._draw_key_hints()
+
+    def _draw_title(self) -> None:
+        """Draw the item on the left, and the reason for the correction on the right."""
+        cells = self.app.size.width
+        left: Line = ((" golden answer ", "strong"), (sanitize(self._detail.row.id), ""))
+        reason = "no reason given "
+        if self._reason:
+            reason = f"reason: {self._reason} "
+        right: Line = ((sanitize(reason.replace("\n", " ")), "dim"),)
+        fitted_right = fit_line(right, cells // 2)
+        self.query_one("#golden-title", LineBar).show(justify_line(left, fitted_right, cells))
+
+    def _draw_key_hints(self) -> None:
         mode = make_line(" text " if self._is_editing else " keys ", "head")
-        hints = key_hints_line(list_key_hints(self), cells - line_width(mode), 1)
+        free_cells = self.app.size.width - line_width(mode)
+        hints = key_hints_line(list_key_hints(self), free_cells, 1)
         self.query_one("#golden-keys", LineBar).show((*mode, *hints))
 
     def on_descendant_focus(self) -> None:

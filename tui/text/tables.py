@@ -149,10 +149,14 @@ def _format_scale(table: Table, cells: int) -> Line:
     """
     lowest, highest = table.scale_ends
     if table.scale == "difference":
-        zero_position = round(-lowest / ((highest - lowest) or 1) * (cells - 1))
+        range_of_scale = (highest - lowest) or 1
+        share_below_zero = -lowest / range_of_scale
+        zero_position = round(share_below_zero * (cells - 1))
         return make_line(pad(" " * zero_position + "0", cells), "dim")
+
     lowest_text = f"{lowest:.1f}".rstrip("0").rstrip(".")
-    return make_line(lowest_text + "1".rjust(cells - len(lowest_text)), "dim")
+    highest_text = "1".rjust(cells - len(lowest_text))
+    return make_line(lowest_text + highest_text, "dim")
 
 
 def _draw_graphic(row: Row, table: Table, cells: int) -> Line:

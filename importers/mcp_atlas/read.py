@@ -168,7 +168,7 @@ def _read_diagnoses(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str
 def _report_not_run(
     tasks: dict[str, CsvRecord], known_ids: set[str]
 ) -> Iterator[RunFact | MissingItem]:
-    """Yield the tasks without a result. The scorer drops them without a word."""
+    """Yield the tasks without a result. The scorer omits them without a message."""
     yield RunFact("expected_items", len(tasks), "tasks of the task file")
     for task_id, record in tasks.items():
         if task_id not in known_ids:

@@ -351,7 +351,7 @@ def _add_metadata(item: Item, rollout: JsonObject) -> None:
         if name not in READ_FIELDS and value is not None:
             metadata[name] = value
     if rollout.get(AGENT) is not None and not get_agent_name(rollout):
-        add_issue(item, f"{AGENT} has no name, so the rollout is of no agent")
+        add_issue(item, f"{AGENT} has no name, so the rollout belongs to no agent")
 
     task_index = get_task_index(rollout)
     if task_index is not None:

@@ -357,7 +357,8 @@ def _report_unread_rewards(item: Item, trace: JsonObject, rewards: Mapping[str, 
         if value is None:
             continue
         if name not in rewards:
-            add_issue(item, f"the reward {shown_name} has no score and weight that are numbers")
+            problem = "is missing or not a number"
+            add_issue(item, f"score or weight of the reward {shown_name} {problem}")
         elif value.keys() != {"score", "weight"}:
             fields = ", ".join(value)[:60]
             add_issue(
@@ -474,7 +475,7 @@ def _report_errors_without_text(item: Item, episode: JsonObject, trace: JsonObje
         has_type = isinstance(fields.get("type"), str)
         has_message = isinstance(fields.get("message"), str)
         if not has_type or not has_message:
-            add_issue(item, "an error has no type and message that are texts")
+            add_issue(item, "the type or the message of an error is missing or not a text")
 
 
 def _read_count(value: Any) -> int | None:

@@ -52,18 +52,21 @@ def write_runs(source: ExportSource, folder: Path) -> None:
     n_numbers_as_text = 0
     for chunk in source.iter_item_chunks():
         for detail in chunk:
-            path = files.get(detail.row.run)
-            if path is None:
-                path = folder / _name_file(detail)
-                files[detail.row.run] = path
-                path.write_text(_dump(_make_header(detail.run)), "utf-8")
+            run = detail.row.run
+            if run not in files:
+                files[run] = folder / _name_file(detail)
+                files[run].write_text(_dump(_make_header(detail.run)), "utf-8")
+
             corrected = goldens.find_corrected_golden(detail)
-            golden = detail.item.golden if corrected is None else corrected.calls
-            n_corrected += corrected is not None
+            golden: Sequence[Call] = detail.item.golden
+            if corrected is not None:
+                golden = corrected.calls
+                n_corrected += 1
             n_numbers_as_text += _count_numbers_as_text(detail.item, golden)
             record = make_record(detail.item, golden, is_corrected=corrected is not None)
-            with path.open("a", encoding="utf-8") as file:
+            with files[run].open("a", encoding="utf-8") as file:
                 file.write(_dump(record))
+
     if n_corrected:
         count = format_count(n_corrected, "golden answer")
         source.print_note(f"{count} by annotators or errata")

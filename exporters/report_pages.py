@@ -347,8 +347,8 @@ def _render_name_cell(cell: Cell, level: int) -> str:
 def _render_cell(table: Table, index: int, cell: Cell) -> str:
     column = table.columns[index]
     text = _render_number(cell.text) if column.align_right else _escape_html(cell.text)
-    has_heat = table.heat_from > 0 and index >= table.heat_from and cell.value is not None
-    if has_heat and cell.value is not None:
+    is_in_heat_map = table.heat_from > 0 and index >= table.heat_from
+    if is_in_heat_map and cell.value is not None:
         text = f'<span class="chip h{_find_heat_level(cell.value)}">{text}</span>'
     # The zero-width space allows a line break.
     head = _escape_html(column.title).replace("_", "_&#8203;")

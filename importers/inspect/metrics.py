@@ -394,14 +394,7 @@ def _compute_grouped_metric(spec: MetricSpec, scored: Sequence[ReducedScore]) ->
 
     name = str(metric.get("name"))
     params = metric.get("params") or {}
-    groups: defaultdict[str, list[ReducedScore]] = defaultdict(list)
-    for score in scored:
-        if settings.key not in score.metadata:
-            raise NotRecomputable(
-                f"{spec.name}: the metadata of a sample does not contain {settings.key}"
-            )
-        groups[str(score.metadata[settings.key])].append(score)
-
+    groups = _group_by_metadata(spec, scored, settings.key)
     if spec.name == settings.all_label and settings.all_groups:
         if settings.all_groups == "samples":
             return _compute_simple_metric(name, params, scored)
@@ -411,6 +404,18 @@ def _compute_grouped_metric(spec: MetricSpec, scored: Sequence[ReducedScore]) ->
         if settings.make_group_name(metadata_value) == spec.name:
             return _compute_simple_metric(name, params, members)
     raise NotRecomputable(spec.name)
+
+
+def _group_by_metadata(
+    spec: MetricSpec, scored: Sequence[ReducedScore], key: str
+) -> dict[str, list[ReducedScore]]:
+    """Return the scores by their value of a metadata key, which each sample must have."""
+    groups: defaultdict[str, list[ReducedScore]] = defaultdict(list)
+    for score in scored:
+        if key not in score.metadata:
+            raise NotRecomputable(f"{spec.name}: the metadata of a sample does not contain {key}")
+        groups[str(score.metadata[key])].append(score)
+    return groups
 
 
 def _compute_mean_of_groups(

@@ -466,8 +466,15 @@ class Adjudicator:
             # The decision on the golden answer resolves cases of other runs too.
             await self._update_all_cases()
         is_newly_resolved = case.resolved and not was_resolved
-        parts = [_format_saved_message(event, description, is_newly_resolved=is_newly_resolved)]
+        saved = _format_saved_message(event, description, is_newly_resolved=is_newly_resolved)
+        await self._show_saved_case(case, annotation, saved, is_newly_resolved=is_newly_resolved)
+        return True
 
+    async def _show_saved_case(
+        self, case: AdjudicationCase, annotation: Annotation, saved: str, *, is_newly_resolved: bool
+    ) -> None:
+        """Show the next unresolved case after a decision, with a message about the saved review."""
+        parts = [saved]
         # If the adjudicator has moved to another case in the meantime, that case stays on screen.
         decides = annotation.verdict is not None or annotation.golden_status is not None
         moves_on = self.cases.current is case and decides
@@ -485,7 +492,6 @@ class Adjudicator:
             await self._show_case(message)
         else:
             await self._refresh_case(message)
-        return True
 
     async def _undo_latest_review(self) -> ActionSucceeded:
         events = await self._session.undo_latest_review()

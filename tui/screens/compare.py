@@ -383,25 +383,27 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         border_cells = 2 if is_small_screen(self.size) else 6
         cells = self.size.width - border_cells
         source_a, source_b = self._sources
-        table = build_pass_rate_table(comparison, source_a, source_b)
-        heading, lines = lay_out_figure(table, cells)
+        heading, lines = lay_out_figure(
+            build_pass_rate_table(comparison, source_a, source_b), cells
+        )
         for caveat in list_caveats(comparison, source_a, source_b):
             lines.append(make_line(sanitize(caveat), "warn"))
+        self._show_pass_rate_lines(heading, lines)
 
+        # The filter of the list does not limit the comparison.
+        separator = f" {symbols().separator} "
+        sources = format_verdict_sources(source_a, source_b)
+        title = separator.join(["Pass rates", "whole runs", sources])
+        summary = summarize_comparison(comparison, source_a, source_b, width=cells)
+        self.query_one("#rates-panel", Panel).set_title(title, summary)
+
+    def _show_pass_rate_lines(self, heading: Line, lines: list[Line]) -> None:
         rates = self.query_one("#rates", TextList)
         # The lower half of the screen is for the flips.
         max_rows = (self.size.height - ROWS_BESIDE_LISTS) // 2
         rates.styles.height = max(min(len(lines), max_rows), 1)
         rates.set_lines(lines)
         self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
-
-        # The filter of the list does not limit the comparison.
-        separator = f" {symbols().separator} "
-        sources = format_verdict_sources(source_a, source_b)
-        title = separator.join(["Pass rates", "whole runs", sources])
-        panel = self.query_one("#rates-panel", Panel)
-        summary = summarize_comparison(comparison, source_a, source_b, width=cells)
-        panel.set_title(title, summary)
 
     @property
     def _flips(self) -> list[Flip]:

@@ -263,20 +263,23 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         return self.size.width - (0 if is_small_screen(self.size) else BORDER_CELLS)
 
     def _draw_title(self) -> None:
-        choices, message = self._choices, self.query_one("#pick-title", LineBar)
+        choices = self._choices
         if choices is None:
             self._draw_waiting_time(0)
             return
         self.query_one(TopLine).show_path(self._path, self._scope_chip())
+        message = self.query_one("#pick-title", LineBar)
         message.display = bool(self._message)
         message.show(fit_line(((f" {self._message}", "warn"),), self.size.width))
-        count = format_count(
-            len(choices.rows) if choices.total is None else choices.total, choices.noun
-        )
+
         panel = self.query_one("#pick-panel", Panel)
         panel.set_flat(is_small_screen(self.size))
-        facts = f" {symbols().separator} ".join(filter(None, (choices.note, count)))
-        panel.set_title(choices.title[:1].upper() + choices.title[1:], facts, flat_facts=True)
+        # Only the first letter changes, because the title may contain names.
+        title = choices.title[:1].upper() + choices.title[1:]
+        n_choices = len(choices.rows) if choices.total is None else choices.total
+        count = format_count(n_choices, choices.noun)
+        facts = [text for text in (choices.note, count) if text]
+        panel.set_title(title, f" {symbols().separator} ".join(facts), flat_facts=True)
 
 
 class AskScreen(BottomDialog[str | None]):

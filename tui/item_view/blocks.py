@@ -59,27 +59,34 @@ class DecisiveStepMark:
 def find_decisive_step_mark(
     item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
 ) -> DecisiveStepMark | None:
-    """Return the decisive step to show: the adjudicated step, else the step that `annotator` chose,
-    else the step on which annotators agree, else the guess of fcreview, which `hide_verdicts`
-    hides.
+    """Return the decisive step to show: the message with which the model failed the item.
+
+    Annotators mark this message, and fcreview guesses it. The first of these counts: the
+    adjudicated mark, the mark of `annotator`, a mark on which all annotators agree, the guess. The
+    guess is an automatic verdict, so `hide_verdicts` (blind review) hides it. Returns None without
+    a mark and a guess.
     """
     marks = [opinion for opinion in opinions if _is_decisive_step(opinion)]
     guess = None if hide_verdicts else _find_guessed_step(item)
+
     message_number = _choose_marked_step(marks, annotator)
     if message_number is None and guess is not None:
         message_number = guess.value
     if message_number is None:
         return None
 
-    people = []
+    people_who_agree = []
     for mark in marks:
         if mark.verdict == message_number:
-            people.append("you" if mark.annotator == annotator else mark.annotator)
+            name = "you" if mark.annotator == annotator else mark.annotator
+            people_who_agree.append(name)
+
+    decisive_step = DecisiveStepMark(int(message_number), tuple(people_who_agree))
     if guess is None:
-        return DecisiveStepMark(int(message_number), tuple(people))
-    return DecisiveStepMark(
-        int(message_number),
-        tuple(people),
+        return decisive_step
+    # The guess is shown beside the mark, also if it is another message.
+    return replace(
+        decisive_step,
         guessed_number=int(guess.value),
         guess_kind=guess.error_type or "",
         guess_reason=guess.rationale or "",
@@ -312,7 +319,11 @@ class CallOrder:
 
 
 def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
-    """Compare the order of the predicted calls of a turn with the order of its golden calls."""
+    """Find out whether the model made the calls of a turn in another order than the golden answer.
+
+    A pair is a golden call and the predicted call that is compared with it. One of them is missing
+    in a pair with a missing or an extra call.
+    """
     n_golden = 0
     number_by_golden_index: dict[int, int] = {}
     predicted_indexes = []
@@ -325,6 +336,8 @@ def find_call_order(pairs: Sequence[CallPair]) -> CallOrder:
 
     # Extra calls follow the golden calls, unless the benchmark has pairs of another kind.
     golden_come_first = all(pair.golden is not None for pair in pairs[:n_golden])
+    # The pairs are in the order of the golden calls. If the model kept this order, the indexes of
+    # the predicted calls increase.
     is_order_changed = predicted_indexes != sorted(predicted_indexes)
     return CallOrder(
         n_pairs=len(pairs),
@@ -352,6 +365,7 @@ class IndexedItem:
         self.annotator = annotator
         self.hide_verdicts = hide_verdicts
 
+        # Blind review shows an annotator only their own reviews.
         self.opinions = opinions
         """Reviews that the annotator may see."""
         if hide_verdicts:
@@ -421,9 +435,10 @@ class IndexedItem:
     def _adjust_extra_call_state(self, pair: CallPair) -> CallPair:
         """Return the pair, with another state if its extra call is not an error.
 
-        An extra call that the benchmark does not count is neutral (` `). If the item has no golden
-        calls, an answer that cannot be decoded is neutral too, or an error (`!`) if a visible
-        automatic verdict fails the item.
+        An extra call is a predicted call without a golden call. Its state is `+`. The state is
+        neutral (` `) if the benchmark does not count extra calls. If the item has no golden calls,
+        an answer that cannot be decoded as a call is neutral too, or an error (`!`) if a visible
+        verdict fails the item.
         """
         if pair.state != "+":
             return pair
@@ -434,7 +449,10 @@ class IndexedItem:
         is_undecoded = predicted is not None and predicted.arguments is None
         if self.golden_calls or not is_undecoded:
             return pair
-        verdict = self.item.rule if self.item.official is None else self.item.official
+        # The recomputed verdict counts where the benchmark has none.
+        verdict = self.item.official
+        if verdict is None:
+            verdict = self.item.rule
         fails_visibly = verdict is False and not self.hide_verdicts
         return replace(pair, state="!" if fails_visibly else " ")
 

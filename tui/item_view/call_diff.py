@@ -45,13 +45,16 @@ MAX_ALTERNATIVES = 50
 
 
 def find_changed_spans(reference: str, text: str) -> list[Span]:
-    """Find the spans of `text` that differ from `reference`.
+    """Find the (start, end) spans of `text` that differ from `reference`.
 
-    If the reference lists accepted values (`"a" or "b"`), the text is compared with the value that
-    has the longest common beginning. A short difference is one span. A long difference is compared
-    word by word. The span is empty where the text only lacks words.
+    `reference` may list accepted values, such as `"a" or "b"`. Then the text is compared with the
+    value that begins most like it. A short difference is one span. In a long difference, the words
+    are compared, so that equal words inside it are not marked. A span is empty where the text lacks
+    words.
     """
     closest_value = _find_closest_value(reference, text)
+
+    # The difference is what remains between the common beginning and the common end.
     start = common_prefix_length(closest_value, text)
     reversed_end_of_value = closest_value[start:][::-1]
     reversed_end_of_text = text[start:][::-1]
@@ -62,15 +65,18 @@ def find_changed_spans(reference: str, text: str) -> list[Span]:
 
     words = WORD_PATTERN.findall(text)
     reference_words = WORD_PATTERN.findall(closest_value)
+    # Comparing word by word takes quadratic time.
     if max(len(words), len(reference_words)) > MAX_WORD_DIFF_WORDS:
         return whole_difference
     return _find_changed_words(reference_words, words) or whole_difference
 
 
 def _find_changed_words(reference_words: Sequence[str], words: Sequence[str]) -> list[Span]:
-    """Return the spans, in the joined words, of words that the reference does not have at their
-    place.
+    """Return the spans of the words that the reference does not have in the same place.
+
+    The spans are (start, end) indexes in the text that the words form together.
     """
+    # Index in the joined text at which each word begins. The last one is the length of the text.
     offsets = list(accumulate(map(len, words), initial=0))
     matcher = SequenceMatcher(None, reference_words, words, autojunk=False)
     spans = []
@@ -84,10 +90,10 @@ ALTERNATIVE_SEPARATOR = " or "
 
 
 def _find_closest_value(reference: str, text: str) -> str:
-    """Return the accepted value of the reference that has the longest common beginning with the
-    text.
+    """Return the accepted value of the reference that begins most like the text.
 
-    The reference lists values, such as `"a" or "b"`. A value may contain the separator itself.
+    The reference lists values, such as `"a" or "b"`. A value may itself contain ` or `, so the
+    reference cannot simply be split there.
     """
     # The text from the beginning of each value to the end of the reference.
     suffixes = [reference]
@@ -105,8 +111,9 @@ def _find_closest_value(reference: str, text: str) -> str:
 
 
 def common_prefix_length(a: str, b: str) -> int:
-    """Return the length of the common beginning of two texts. Bisection is fast for texts of
-    several megabytes.
+    """Return the number of characters at which two texts begin equally.
+
+    Bisection compares slices instead of characters, which is fast for texts of several megabytes.
     """
     shorter = min(len(a), len(b))
     if a[:shorter] == b[:shorter]:
@@ -127,15 +134,19 @@ def common_prefix_length(a: str, b: str) -> int:
 def mark_spans(
     piece: str, offset: int, spans: Sequence[Span], style: str, span_style: str = "diff"
 ) -> Line:
-    """Split a piece of a text into styled parts, so that the spans of the text stand out. Blanks at
-    the ends of a span are drawn as `␣`. `offset`: index in the text where the piece begins.
+    """Style a piece of a text so that the given spans of the text stand out.
+
+    The spans are (start, end) indexes in the whole text, of which `piece` begins at index `offset`.
+    Blanks at the ends of a span are drawn as `␣`, because they would be invisible.
     """
     if not piece:
         return make_line(piece, style)
 
     line = LineBuilder()
     n_added = 0
+
     for span_start, span_end in spans:
+        # Limit the span to the part of the piece that is not yet added.
         start = min(max(span_start - offset, n_added), len(piece))
         end = min(max(span_end - offset, 0), len(piece))
         is_in_piece = start < end
@@ -148,7 +159,7 @@ def mark_spans(
 
 
 def _show_edge_blanks(text: str) -> str:
-    """Draw the blanks at both ends of a text as `␣`."""
+    """Draw the blanks at both ends of a text as `␣`, and keep those between words."""
     sign = symbols().visible_space
     without_leading = text.lstrip(" ")
     if not without_leading:
@@ -210,14 +221,18 @@ class Columns:
 def compute_argument_columns(
     rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25
 ) -> Columns:
-    """Divide `cells` between the columns. The name column takes up to `name_share` of the width, or
-    more if the values are short.
+    """Divide `cells` between the columns for the name, the golden and the predicted value of
+    arguments.
+
+    Names take at most `name_share` of the width, so that long names leave room for the values. They
+    take more if the values are short.
     """
     needed_name = _column_width("argument", (argument_label(row) for row in rows))
     needed_golden = _column_width("golden", (_golden_text(row) for row in rows))
     needed_predicted = _column_width("predicted", (_predicted_text(row) for row in rows))
 
     cells_without_gaps = cells - N_GAPS * GAP_CELLS
+    # Cells that remain if both values are shown in full.
     cells_beside_values = cells_without_gaps - needed_golden - needed_predicted
     max_name = max(int(cells * name_share), cells_beside_values, MIN_NAME_COLUMN_CELLS)
     name = min(needed_name, max_name)
@@ -283,9 +298,11 @@ REASON_INDENT = 6
 
 
 def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
-    """Render the golden and the predicted value side by side, or one below the other if a value is
-    too long for its column. The reason for a difference follows.
+    """Render an argument: its golden and its predicted value, and the reason for a difference.
+
+    The values are side by side, or one below the other if one is too long for its column.
     """
+    # One row more than fits shows whether a value is too long.
     golden_rows = wrap_sanitized(sanitize(row.golden or ""), widths.golden, MAX_COLUMN_ROWS + 1)
     predicted_rows = wrap_sanitized(
         sanitize(row.predicted or ""), widths.predicted, MAX_COLUMN_ROWS + 1
@@ -492,8 +509,10 @@ MIN_STACKED_CELLS = 8
 
 
 def _stacked_lines(row: ArgumentRow, predicted_spans: list[Span], cells: int) -> list[Line]:
-    """Render a heading and, below it, the golden and the predicted value around their first
+    """Render the golden value above the predicted value, each cut to the part with the first
     difference.
+
+    Equal values are shown once.
     """
     golden = sanitize(row.golden or "")
     predicted = sanitize(row.predicted or "")
@@ -532,6 +551,7 @@ def _stacked_predicted_lines(
     """Return the part of the predicted value around its first difference, with a label."""
     missing_label = missing_predicted_label(row)
     window = cut_text_around(predicted, position, value_cells * STACKED_ROWS)
+    # Only a value that differs stands out.
     is_dim = row.state == "=" or missing_label != ""
     return _stacked_value_lines(
         "predicted",
@@ -564,7 +584,11 @@ def _stacked_value_lines(
     spans: Sequence[Span] = (),
     span_style: str = "",
 ) -> list[Line]:
-    """Return the rows of a value. `offset`: index in the value where the first row begins."""
+    """Return the rows of one value, the first one with the label of its side.
+
+    The rows are a part of the value that begins at index `offset`. `spans`: differences to mark, as
+    indexes in the value.
+    """
     lines: list[Line] = []
     row_offset = offset
     for index, row in enumerate(rows):
@@ -589,8 +613,10 @@ class TextWindow(NamedTuple):
 
 
 def cut_text_around(text: str, position: int, cells: int) -> TextWindow:
-    """Cut a text to `cells` around `position`. An ellipsis stands for the text before and after
-    the window.
+    """Cut a text to `cells` so that the character at index `position` is visible.
+
+    An ellipsis stands for the text before and after. The result also has the index at which it
+    begins.
     """
     if display_width(text) <= cells:
         return TextWindow(text, 0)
@@ -605,6 +631,8 @@ def cut_text_around(text: str, position: int, cells: int) -> TextWindow:
     shown = wrap_sanitized(text[start:], text_cells, 1)[0]
     leading = "…" if start > 0 else ""
     trailing = "…" if start + len(shown) < len(text) else ""
+    # The window begins at the ellipsis, so that an index in the text minus the offset is an index
+    # in the window.
     return TextWindow(leading + shown + trailing, start - len(leading))
 
 
@@ -616,12 +644,15 @@ def format_pair_position(pair: CallPair, call_label: str) -> str:
 def pair_heading(
     pair: CallPair, position_text: str, cells: int, remarks: Sequence[str] = ()
 ) -> Line:
-    """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `position_text` is empty if
-    the frame shows the position.
+    """Return `── turn 1 · call 1 of 2 · get_weather · remark ──`.
+
+    `position_text` (`turn 1 · call 1 of 2`) is empty if the frame around the pair shows it. If the
+    heading is too long, the remarks are cut first, then the name of the function.
     """
     beginning = LineBuilder()
     if position_text:
         beginning.add(f"{position_text} · ")
+    # The state is written in words if one of the two calls is missing.
     state = LineBuilder()
     if pair.state in ONE_SIDED_LABELS:
         label = ONE_SIDED_LABELS[pair.state]
@@ -630,7 +661,8 @@ def pair_heading(
     for remark in remarks:
         ending.add(f" · {sanitize(remark)}", "dim")
 
-    # The remarks are cut before the name is shorter than its minimum.
+    # The name takes the cells that the remarks leave, but not less than its minimum. In that case,
+    # the end of the heading is cut, which is the remarks.
     cells_without_remarks = cells - RULE_MARGIN - beginning.width - state.width
     min_name_cells = min(cells_without_remarks, MIN_NAME_CELLS)
     name_cells = max(cells_without_remarks - ending.width, min_name_cells, 1)
@@ -651,6 +683,7 @@ def format_call(call: Call) -> str:
 
     arguments = []
     for row in _list_argument_rows(call):
+        # Deeper rows are the fields of an object, which the value of the argument contains.
         if row.depth == 0:
             value = row.golden if call.side == "golden" else row.predicted
             arguments.append(f"{row.path}={value}")
@@ -676,7 +709,10 @@ def folded_pair_lines(
     suffix: Line,
     shows_turn: bool,
 ) -> list[Line]:
-    """Render a folded pair on one line. `suffix` is never cut."""
+    """Render a folded pair on one line: `! turn 2 · call 1 of 2 · get_weather(city="Rome") suffix`.
+
+    The call is cut to fit. `suffix` is never cut.
+    """
     state_style = STATE_STYLES[pair.state]
     summary = LineBuilder()
     summary.add(f"{pair.state} ", state_style)
@@ -685,6 +721,7 @@ def folded_pair_lines(
     summary.add(f"{call_label} · ", "dim")
     if pair.state in ONE_SIDED_LABELS:
         summary.add(f"{ONE_SIDED_LABELS[pair.state]}: ", state_style)
+    # A pair of equal calls is dim, because the reader can skip it.
     text = pair.name if call is None else format_call(call)
     summary.add(text, "dim" if pair.state == "=" else "")
 
@@ -717,8 +754,10 @@ def undecoded_call_lines(
 ) -> list[Line]:
     """Render an answer that could not be decoded as a call: the reason, then the raw text.
 
+    The raw text is cut to a few rows, and a hint says how to unfold it.
+
     Args:
-        is_error: Whether the answer should be a call.
+        is_error: Whether the model should have answered with a call.
         is_undecoded: Whether the answer contains the text of a call.
     """
     problem = _describe_undecoded_call(call, is_error=is_error, is_undecoded=is_undecoded)

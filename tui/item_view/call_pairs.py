@@ -57,7 +57,11 @@ MAX_EQUAL_ROWS = 8
 
 
 def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the calls of an item with one turn and no tool results."""
+    """Return the blocks of the calls of an item with one turn and no tool results.
+
+    A pair is a golden call with the predicted call that is compared with it. If the benchmark
+    compares no calls, the predicted calls are shown alone. If there are none, a line says so.
+    """
     blocks: list[Block] = []
     for index, pair in enumerate(indexed.pairs.get(0, [])):
         blocks += pair_blocks(indexed, pair, index, options)
@@ -70,6 +74,7 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
             label = indexed.step_label(0, call.step)
         key = f"{turn_address(0)}/call:{number}/unpaired"
         blocks += unpaired_call_blocks(key, label, call, options)
+    # If a golden reply exists, an item without calls is nothing special.
     if blocks or indexed.item.extra.golden_reply is not None:
         return blocks
     return [no_calls_block(indexed, 0)]
@@ -79,10 +84,12 @@ UNPAIRED_CALL_ROWS = 3
 
 
 def unpaired_call_blocks(key: str, label: str, call: Call, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of a call with which the benchmark compares nothing: the call and, if it
-    could not be decoded, the reason.
+    """Return the blocks of a predicted call that the benchmark compares with no golden call.
+
+    If the call could not be decoded, a second block has the reason.
     """
     text = format_call(call)
+    # The name was found, but not the arguments. The raw text shows them.
     if call.arguments is None and call.name:
         text = f"{call.name} {call.raw or ''}".rstrip()
     title = f"turn {call.turn + 1} {label} {call.name}".rstrip()
@@ -102,21 +109,24 @@ def unpaired_call_blocks(key: str, label: str, call: Call, options: DisplayOptio
 
 
 def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
-    """Whether a pair is folded at first.
+    """Whether a pair of calls is folded to one line until the reader unfolds it.
 
-    Equal pairs are folded if the item has other calls. In a trajectory, missing and extra calls are
-    folded too. A pair is never folded if it was reviewed, if a verdict fails it, if a judge
-    comments on it, or if it is the decisive step.
+    Equal pairs are folded if the item has other calls. In a trajectory, which has many calls,
+    missing and extra calls are folded too. A pair is never folded if it was reviewed, if a verdict
+    fails it, if a judge comments on it, or if it is the decisive step.
     """
     if _is_decisive_step(indexed, pair) or has_failure_or_review(indexed, address):
         return False
+    # The benchmark compared this extra call with a golden call, so the reader needs the arguments.
     if find_golden_compared_with_extra(indexed, pair, address) is not None:
         return False
 
     in_trajectory = indexed.is_trajectory and not indexed.only_last_turn_judged
+    # `=`: equal, `~`: equivalent.
     if pair.state in "=~":
         has_other_calls = len(indexed.pairs[pair.turn]) > 1
         return has_other_calls or in_trajectory
+    # `-`: the model lacks the golden call, `+`: extra call, blank: extra call that does not count.
     return pair.state in "-+ " and in_trajectory
 
 
@@ -153,8 +163,11 @@ class _ShownPair:
 def pair_blocks(
     indexed: IndexedItem, pair: CallPair, pair_index: int, options: DisplayOptions
 ) -> list[Block]:
-    """Return the blocks of a pair: heading, arguments, verdicts and function docs. `pair_index`:
-    from 0, in the turn.
+    """Return the blocks of a golden call and the predicted call that is compared with it.
+
+    The blocks are a heading, a row for each argument, the verdicts on the call, and the docs of the
+    function if the reader opened them. A folded pair has only one line and the docs. `pair_index`:
+    index of the pair in its turn.
     """
     shown = _prepare_pair(indexed, pair, pair_index)
     address = shown.address
@@ -168,8 +181,9 @@ def pair_blocks(
 
 
 def _prepare_pair(indexed: IndexedItem, pair: CallPair, pair_index: int) -> _ShownPair:
-    """Collect the calls of a pair and the texts of its heading."""
+    """Collect what is shown of a pair: its calls, and the texts of its heading."""
     golden, predicted = indexed.golden_and_predicted_call(pair)
+    # The step says which of the model's replies has the call.
     step_labels = []
     if predicted is not None and indexed.has_several_steps(pair.turn):
         step_labels.append(indexed.step_label(pair.turn, predicted.step))
@@ -187,7 +201,10 @@ def _prepare_pair(indexed: IndexedItem, pair: CallPair, pair_index: int) -> _Sho
 def _pair_heading_block(
     indexed: IndexedItem, shown: _ShownPair, render_lines: LineRenderer, *, folded: bool
 ) -> Block:
-    """Return the block with the heading of a pair, to which verdicts on the call apply."""
+    """Return the heading of a pair, with `render_lines` as its lines.
+
+    The address of the call is its target: a verdict key on this block reviews the call.
+    """
     golden = shown.golden
     predicted = shown.predicted
     return Block(
@@ -215,6 +232,7 @@ def _folded_pair_block(indexed: IndexedItem, shown: _ShownPair) -> Block:
     for label in shown.step_labels:
         ending.add(f" · {label}", "dim")
 
+    # Without it, the line says itself which turn it belongs to.
     # In a trajectory, the heading of the turn stands above the pair.
     turn = shown.pair.turn
     is_below_turn_heading = indexed.is_trajectory and not indexed.is_earlier_dialogue(turn)
@@ -232,9 +250,13 @@ def _folded_pair_block(indexed: IndexedItem, shown: _ShownPair) -> Block:
 def _unfolded_pair_blocks(
     indexed: IndexedItem, shown: _ShownPair, options: DisplayOptions
 ) -> list[Block]:
-    """Return the heading and the arguments of a pair."""
+    """Return the heading of a pair and a block for each argument.
+
+    Arguments that are equal in both calls are folded to one line, until the reader unfolds them.
+    """
     table = _pair_table(indexed, shown, options)
-    # Cached, because there may be a million rows.
+    # Function from the width of the list to the widths of the columns. Cached for all rows, because
+    # there may be a million.
     column_widths = cache(partial(compute_argument_columns, table.rows))
     blocks = [_unfolded_pair_heading_block(indexed, shown, table, column_widths, options)]
 
@@ -270,6 +292,7 @@ def _unfolded_pair_heading_block(
     block = _pair_heading_block(indexed, shown, render_heading, folded=False)
     if options.frames:
         block.frame_footer = make_line(" · ".join([position, *shown.step_labels]), "dim")
+    # The reader can open the raw text of a call that could not be decoded.
     if table.undecoded is not None:
         raw_text = table.undecoded.raw or ""
         block.full_text = lambda: raw_text
@@ -284,8 +307,10 @@ def _pair_heading_lines(
     remarks: Sequence[str],
     cells: int,
 ) -> list[Line]:
-    """Render the heading of an unfolded pair, undecoded calls, and the headings of the argument
-    columns.
+    """Render the heading of an unfolded pair: title, calls that could not be decoded, column
+    headings.
+
+    `widths`: computes the widths of the argument columns from the width of the list.
     """
     lines = [pair_heading(shown.pair, position, cells, remarks)]
     lines += table.lines_above(cells)
@@ -319,7 +344,9 @@ class PairTable:
 
 
 def _pair_table(indexed: IndexedItem, shown: _ShownPair, options: DisplayOptions) -> PairTable:
-    """Return the arguments of a pair, or the raw text of a call that could not be decoded."""
+    """Return the rows of the arguments of a pair, or the raw text of a call that could not be
+    decoded.
+    """
     pair = shown.pair
     golden = shown.golden
     predicted = shown.predicted
@@ -328,6 +355,7 @@ def _pair_table(indexed: IndexedItem, shown: _ShownPair, options: DisplayOptions
     if predicted is not None and predicted.arguments is None:
         return _undecoded_prediction_table(indexed, pair, golden, predicted, options)
 
+    # The benchmark may have compared an extra call with a golden call, although they are no pair.
     compared = find_golden_compared_with_extra(indexed, pair, shown.address)
     if compared is not None and predicted is not None:
         rows = build_argument_rows(compared, predicted, diff_call(compared, predicted))
@@ -347,7 +375,10 @@ def _undecoded_prediction_table(
     predicted: Call,
     options: DisplayOptions,
 ) -> PairTable:
-    """Return the raw text of the prediction and the golden arguments."""
+    """Return the raw text of a prediction that could not be decoded, above the golden arguments.
+
+    Without golden calls, an answer that is no call can be right. Then it is shown as ordinary text.
+    """
     is_no_error = pair.state == " " and not indexed.golden_calls
     lines_above = partial(
         undecoded_call_lines,
@@ -365,6 +396,11 @@ def _undecoded_prediction_table(
 def _undecoded_golden_table(
     golden: Call, predicted: Call | None, options: DisplayOptions
 ) -> PairTable:
+    """Return the raw text of a golden call that could not be decoded, and the prediction below it.
+
+    There are no argument rows, because no arguments can be compared.
+    """
+
     def lines_above(cells: int) -> list[Line]:
         lines = undecoded_call_lines(golden, cells, options)
         if predicted is None:
@@ -390,8 +426,10 @@ def find_golden_compared_with_extra(
 
 
 def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
-    """Return the remarks for the heading of a pair, such as `by the simulated user` or
-    `duplicate of turn 1 step 2`.
+    """Return the remarks for the heading of a pair.
+
+    Examples: `by the simulated user`, `not counted`, `duplicate of turn 1 step 2`, `vs golden call
+    2`.
     """
     golden, predicted = indexed.golden_and_predicted_call(pair)
     remarks: list[str] = []
@@ -401,11 +439,13 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
         remarks.append("not counted")
     if golden is not None and predicted is not None and golden.name != predicted.name:
         remarks += _renamed_function_remarks(pair, predicted)
+    # Only in a pair that differs, the duplicate can explain the difference.
     if predicted is not None and pair.state in "!+ ":
         earlier_place = indexed.repeated_calls.describe_earlier_occurrence(predicted)
         if earlier_place:
             remarks.append(f"duplicate of {earlier_place}")
 
+    # The benchmark compared this extra call with the golden call of another pair.
     compared_golden = find_golden_compared_with_extra(indexed, pair, address)
     if compared_golden is not None:
         numbers = indexed.call_orders[pair.turn].number_by_golden_index
@@ -432,7 +472,10 @@ def _renamed_function_remarks(pair: CallPair, predicted: Call) -> list[str]:
 def _pair_argument_rows(
     pair: CallPair, golden: Call | None, predicted: Call | None
 ) -> list[ArgumentRow]:
-    """Return a row for each argument of a pair."""
+    """Return a row for each argument of a pair, with its golden and its predicted value.
+
+    A row without a path is the name of the function.
+    """
     rows = []
     for row in build_argument_rows(golden, predicted, pair.diff):
         is_function_name = not row.path
@@ -463,7 +506,10 @@ def argument_block(
     title: str,
     target: str | None = None,
 ) -> Block:
-    """Return the block of an argument, which the reader can open to see both values in full."""
+    """Return the block of an argument, with its golden and its predicted value.
+
+    The reader can open it to see both values in full. Without a `target`, it cannot be reviewed.
+    """
     return Block(
         key,
         lambda cells: argument_lines(row, column_widths(cells)),

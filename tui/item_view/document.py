@@ -88,7 +88,11 @@ SECTIONS = (
 
 
 def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]:
-    """Draw a frame around each unfolded call and, with `frame_sections`, around each section."""
+    """Draw a frame around each unfolded call and, with `frame_sections`, around each section.
+
+    A frame surrounds several successive blocks, such as the heading of a call and its arguments.
+    Other blocks stay as they are.
+    """
     framed: list[Block] = []
     index = 0
     while index < len(blocks):
@@ -107,7 +111,11 @@ def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]
 
 
 def _draw_frame(blocks: Sequence[Block], border: str) -> list[Block]:
-    """Return the blocks in a common frame."""
+    """Draw one frame around several successive blocks.
+
+    Each block draws its own part of the frame: the first block the top border, the last block the
+    bottom border with the footer of the first block.
+    """
     head = blocks[0]
     last = blocks[-1]
     framed = []
@@ -167,8 +175,10 @@ MIN_FRAMED_CELLS = 8
 def _framed_lines(
     render: LineRenderer, cells: int, *, is_first: bool, footer: Line | None, border: str
 ) -> list[Line]:
-    """Draw a block's part of a frame, which several blocks may share. The first block draws the top
-    border. A block with a `footer` draws the bottom border.
+    """Render a block and the part of a frame around it.
+
+    The first block of a frame draws the top border. The block with a `footer` draws the bottom
+    border. `render`: renders the block without the frame.
     """
     lines = list(render(max(cells - FRAME_CELLS, MIN_FRAMED_CELLS)))
     framed: list[Line] = []
@@ -209,10 +219,13 @@ MAX_FIELD_CHARS = 48
 
 
 def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
-    """Return the metadata fields, one line each. Blind review hides them, because a field can
-    reveal the verdict.
+    """Return the metadata of the item: a heading and a line for each field.
+
+    On screen, the heading folds the fields. Blind review hides them, because a field can reveal the
+    verdict.
     """
     fields = {} if options.hide_verdicts else _list_metadata(detail.item)
+    # On screen, the heading also shows the facts about the item, so it stays without fields.
     if not fields and not options.frames:
         return []
 
@@ -221,6 +234,7 @@ def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
     if folded:
         return [heading]
 
+    # The values of all fields begin in the same column.
     longest_name = max((display_width(sanitize(name)) for name in fields), default=0)
     name_cells = min(longest_name, MAX_METADATA_NAME_CELLS)
     blocks = [heading]
@@ -243,6 +257,10 @@ def _list_metadata(item: Item) -> dict[str, Any]:
 def _metadata_heading_block(
     detail: ItemDetail, options: DisplayOptions, *, folded: bool, has_fields: bool
 ) -> Block:
+    """Return the heading of the metadata. Printed, it is a rule. On screen, it folds the fields and
+    shows the facts about the item.
+    """
+
     def render_printed_lines(cells: int) -> list[Line]:
         return [rule_line(make_line("metadata", "strong"), cells)]
 
@@ -259,7 +277,8 @@ def _metadata_heading_block(
 
 
 def _metadata_heading(detail: ItemDetail, cells: int, *, folded: bool, has_fields: bool) -> Line:
-    """Return the heading of the metadata: the facts about the item on one line."""
+    """Return `▸ metadata facts about the item`. Unfolded, it is drawn as a rule."""
+    # The facts are always one line.
     (summary,) = item_facts_lines(detail, max(cells - METADATA_LABEL_CELLS, 1))
     line = LineBuilder()
     if has_fields:
@@ -273,7 +292,10 @@ def _metadata_heading(detail: ItemDetail, cells: int, *, folded: bool, has_field
 
 
 def _metadata_field_block(name: str, value: Any, name_cells: int, options: DisplayOptions) -> Block:
-    """Return the block of a metadata field. A long value is opened in the pager."""
+    """Return the line of a metadata field: its name, padded to `name_cells`, and its value.
+
+    A value that is no text is shown as JSON. A long value can be opened in the pager.
+    """
     rounded = round_numbers(value)
     if isinstance(rounded, str):
         text = rounded
@@ -294,11 +316,11 @@ def _metadata_field_block(name: str, value: Any, name_cells: int, options: Displ
 
 
 def round_numbers(value: Any, *, in_object: bool = False) -> Any:
-    """Round floats in a JSON value for display: to four decimals, or to three significant digits if
-    small.
+    """Round the floats in a JSON value for display, at any depth.
 
-    Inside an object, only the extra digits of binary fractions (`0.30000000000000004`) are removed,
-    because the floats may be exact data such as coordinates.
+    A float has four decimals (`0.6667`), or three significant digits if these are all 0
+    (`1.23e-05`). Inside an object, the floats may be exact data, such as coordinates. There, only
+    the extra digits of binary fractions (`0.30000000000000004`) are removed.
     """
     if isinstance(value, float) and isfinite(value):
         if in_object:
@@ -348,7 +370,10 @@ class _HeaderLayout:
     names_missing_judge: bool = False
 
     def build(self, position: str, verdicts: Sequence[_HeaderVerdict], *, is_stale: bool) -> Line:
-        """Return the header without the id and the facts. It begins with the position."""
+        """Return the middle of the header: the position, then each verdict with its title.
+
+        The layout decides how wide the titles, verdicts and gaps are.
+        """
         line = LineBuilder()
         line.add(position, "dim")
         for verdict in verdicts:
@@ -398,6 +423,8 @@ def header_line(
         is_focused: Whether the line begins with the mark of the focused pane beside a list.
     """
     item_id = sanitize(detail.row.id) if show_id else ""
+    # Position and verdicts come first, because they are never cut. They may use all cells but those
+    # of the id.
     blanks_around_id = 2
     verdict_cells = cells - display_width(item_id) - blanks_around_id
     verdict_part = _fit_header_verdicts(
@@ -408,9 +435,12 @@ def header_line(
         follows_id=show_id,
     )
 
+    # The id gets the remaining cells, without the mark in front of it.
     id_cells = cells - line_width(verdict_part) - 1
     mark = symbols().cursor if is_focused else " "
     left: Line = ((mark + truncate_middle(item_id, id_cells), "strong"), *verdict_part)
+
+    # The facts follow at the right end if there is room.
     facts_cells = cells - line_width(left) - MIN_HEADER_BLANKS
     facts = _format_header_facts(detail, facts_cells)
     if not facts:
@@ -421,8 +451,9 @@ def header_line(
 def _fit_header_verdicts(
     detail: ItemDetail, position: str, cells: int, *, hide_verdicts: bool, follows_id: bool
 ) -> Line:
-    """Return position and verdicts in the widest layout that fits into `cells`, or else in the
-    narrowest one.
+    """Return position and verdicts in the widest layout that fits into `cells`.
+
+    If none fits, return the narrowest one. `HEADER_LAYOUTS` begins with the widest layout.
     """
     verdicts = _list_header_verdicts(detail, hide_verdicts=hide_verdicts)
     too_wide_lines = []
@@ -442,8 +473,12 @@ def _format_position(item_index: int | None, n_items: int) -> str:
 
 
 def _list_header_verdicts(detail: ItemDetail, *, hide_verdicts: bool) -> list[_HeaderVerdict]:
-    """Return the verdicts of the header, from the official one to those of annotators."""
+    """Return the verdicts of the header: official, recomputed, judge, and the annotator's own.
+
+    A verdict of the other annotators follows if it differs from the annotator's own.
+    """
     row = detail.row
+    # Without a judge verdict on the item, the layout may leave out the judge.
     is_judged = any(verdict.source == "judge" for verdict in detail.item.verdicts)
     has_judge = row.judge is not None or is_judged
     verdicts = [
@@ -470,7 +505,10 @@ def _automatic_header_verdict(
     is_hidden: bool = False,
     is_of_missing_judge: bool = False,
 ) -> _HeaderVerdict:
-    """Return a verdict of the header in both of its forms. Blind review hides its value."""
+    """Return a verdict of the header in its two forms: as a badge (`FAIL`) and as a symbol (`✗`).
+
+    Blind review hides both.
+    """
     if is_hidden:
         badge: StyledText = (HIDDEN, "dim")
         symbol: StyledText = (HIDDEN, "dim")
@@ -487,12 +525,15 @@ def _automatic_header_verdict(
 
 
 def _own_header_verdict(row: QueueRow, *, hide_verdicts: bool) -> _HeaderVerdict:
-    """Return the annotator's own verdict on the item or, without one, on its parts."""
+    """Return the annotator's own verdict on the item, or a symbol for verdicts on only parts
+    of it.
+    """
     if row.is_own_verdict_contradicted and not hide_verdicts:
         # A verdict in parentheses does not count.
         contradicted: StyledText = (f"({symbols().verdict_symbol(row.you)})", "dim")
         return _HeaderVerdict("you", "you", badge=contradicted, symbol=contradicted)
 
+    # `your_parts` counts the annotator's verdicts on calls, turns and arguments.
     symbol: StyledText = (
         symbols().annotator_symbol(row.you, row.your_parts),
         get_verdict_style(row.you),
@@ -503,7 +544,10 @@ def _own_header_verdict(row: QueueRow, *, hide_verdicts: bool) -> _HeaderVerdict
 
 
 def _format_header_facts(detail: ItemDetail, cells: int) -> str:
-    """Return as many facts as fit: `live_simple · 3 turns · 0.6 s`."""
+    """Return facts about the item, such as `live_simple · 3 turns · 0.6 s`.
+
+    If they are wider than `cells`, the last ones are left out.
+    """
     item = detail.item
     facts = [sanitize(item.category)]
     if item.n_turns > 1:
@@ -536,7 +580,7 @@ def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
 
 
 def _list_size_facts(item: Item) -> list[str]:
-    """Return the numbers of turns, steps and tokens, and the latency, as far as they are known."""
+    """Return the numbers of turns, steps and tokens, and the latency, if the item has them."""
     facts = []
     if item.n_turns > 1 or item.n_steps > 1:
         turns = format_count(item.n_turns, "turn")
@@ -567,10 +611,14 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
 
 
 def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of all sections, without frames and marks."""
+    """Return the blocks of all sections of the item, from top to bottom.
+
+    Frames, and the marks of reviewed blocks, are added later.
+    """
     item = detail.item
     verdicts = _divide_verdict_blocks(indexed, options)
 
+    # What the reader must know before reading the item.
     blocks = incident_blocks(item)
     if not options.frames:
         blocks.append(Block("about", partial(item_facts_lines, detail)))
@@ -580,6 +628,7 @@ def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptio
     blocks += turn_overview_blocks(indexed)
     blocks += verdicts.above_task
 
+    # What the model had to do, and what it did.
     blocks += golden_fix_blocks(detail, options)
     blocks += task_blocks(item, options)
     blocks += dialogue_blocks(indexed, options)
@@ -587,6 +636,7 @@ def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptio
     blocks += erratum_blocks(item.extra.erratum, options)
     blocks += verdicts.below_answer
 
+    # What the reader looks up.
     blocks += available_function_blocks(indexed, options)
     blocks += review_blocks(indexed)
     blocks += import_issue_blocks(item.issues)
@@ -603,12 +653,13 @@ class _VerdictBlocks(NamedTuple):
 
 
 def _divide_verdict_blocks(indexed: IndexedItem, options: DisplayOptions) -> _VerdictBlocks:
-    """Return the blocks of the verdicts by their place in the document.
+    """Divide the blocks of the verdicts into those above the task and those below the answer.
 
-    Reasons of verdicts stand above the task in a trajectory, which is too long to find them at its
-    end, and if all verdicts are from judges. Only then, the comments of judges stand there too.
+    The end of a trajectory is far away, so the reasons of its verdicts are above the task. They are
+    there too if all verdicts are from judges, and then the comments of the judges follow them.
     """
     is_only_judged = _is_only_judged(indexed)
+    # If only the last turn is judged, it is the end of the document, and so near the verdicts.
     is_summary_useful = indexed.is_trajectory or is_only_judged
     has_reasons_above = is_summary_useful and not indexed.only_last_turn_judged
     max_rows = TRAJECTORY_REASON_ROWS if has_reasons_above else RATIONALE_ROWS
@@ -663,8 +714,9 @@ def format_score_record_location(item: Item) -> str:
 
 
 def join_records(records: Sequence[RawRecord], *, indented: bool) -> str:
-    """Join records into one text, each below its location. `indented`: spread JSON over several
-    lines.
+    """Join the raw records of an item into one text, each below its name and its location.
+
+    With `indented`, JSON is spread over several lines.
     """
     dash = symbols().rule * 2
     parts = []
@@ -683,8 +735,10 @@ NOTE_ROWS = 3
 def add_decisive_step_note(
     blocks: Sequence[Block], indexed: IndexedItem, confirm_key: str
 ) -> list[Block]:
-    """Add a note above the message of the decisive step or, if it is not shown, above the nearest
-    earlier message.
+    """Add a note above the message of the decisive step, with which the model failed the item.
+
+    If this message is not shown, the note is above the nearest earlier message. `confirm_key`: key
+    that confirms the guess of fcreview.
     """
     noted = list(blocks)
     mark = indexed.decisive_step
@@ -722,19 +776,22 @@ def _find_last_message_index(blocks: Sequence[Block], max_number: int) -> int | 
 
 
 def _decisive_step_note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:
-    """Render the note on the decisive step: who marked it, and the reason of the guess."""
+    """Render the note on the decisive step: who marked the message, and why fcreview guesses it.
+
+    If an annotator marked another message than the guess, the guess follows on its own lines.
+    """
     is_guess = mark.message_number == mark.guessed_number
     source = _describe_mark_source(mark, confirm_key, is_guess=is_guess)
     text = sanitize(f" · message {mark.message_number} · {source}")
     left: Line = (("decisive step", "warn"), (text, "dim"))
 
-    # A guess of another message is shown below the mark. Otherwise, kind and reason of the guess
-    # belong to the marked message.
+    # The guess is another message.
     if mark.guess_reason and not is_guess:
         label = f"guess: message {mark.guessed_number}  "
         guess = paragraph_lines(label, mark.guess_reason, cells, style="dim", max_rows=NOTE_ROWS)
         return [justify_line(left, (), cells), *guess]
 
+    # Kind and reason of the guess belong to the marked message.
     kind: Line = make_line(f"{sanitize(mark.guess_kind)} ", "dim")
     fits = line_width(left) + line_width(kind) < cells
     heading = justify_line(left, kind if fits else (), cells)

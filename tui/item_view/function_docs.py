@@ -51,8 +51,10 @@ MAX_PARAMETERS = 200
 
 
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """Return the docs of a called function. If no function has exactly this name, dots and
-    underscores are treated as equal.
+    """Return the docs of a called function, or None.
+
+    Some benchmarks replace the dots of names by underscores. So, if no function has exactly this
+    name, dots and underscores are treated as equal.
     """
     for function in functions:
         if function.get("name") == name:
@@ -126,6 +128,7 @@ def function_docs_sections(
         return [DocsSection(None, [fit_line(make_line(warning, "warn"), cells)])]
 
     head_lines = _description_lines("  ", function.get("description"), cells)
+    # Functions without a schema of parameters are shown as they are.
     properties = read_declared_parameters(function).properties
     if properties is None:
         parameters = _json_text(function.get("parameters"), indent=2)
@@ -134,6 +137,7 @@ def function_docs_sections(
     if not properties:
         head_lines.append(make_line("  no parameters", "dim"))
 
+    # A function can have thousands of parameters.
     shown_properties = _choose_shown_parameters(properties, marked_parameter)
     sections = [DocsSection(None, head_lines)]
     sections += _parameter_sections(function, shown_properties, marked_parameter, cells)
@@ -150,7 +154,9 @@ def _parameter_sections(
     marked_parameter: str | None,
     cells: int,
 ) -> list[DocsSection]:
-    """Return a section for each of the parameters. `properties`: their schemas by name."""
+    """Return a section of the docs for each parameter. `properties`: maps parameters to their
+    schemas.
+    """
     required, _ = required_and_optional_parameters(function)
     sections = []
     for parameter, schema in properties.items():
@@ -187,7 +193,11 @@ def _json_text(value: Any, indent: int | None = None) -> str:
 def _parameter_lines(
     name: str, schema: Any, cells: int, *, is_required: bool, is_marked: bool
 ) -> list[Line]:
-    """Render the name, type and description of a parameter. A long type has its own line."""
+    """Render a parameter: a mark if it is the searched one, name, type, and below them its
+    description.
+
+    A type that does not fit beside the name has its own line.
+    """
     name_part = LineBuilder()
     name_part.add(f"  {symbols().arrow if is_marked else ' '} ", "strong")
     name_part.add(sanitize(name), "strong" if is_marked else "")
@@ -207,8 +217,9 @@ def _parameter_lines(
 
 
 def describe_parameter(schema: Any) -> list[str]:
-    """Return the description, the allowed values, the default and the fields of a parameter, as far
-    as they exist.
+    """Return what the schema of a parameter says: description, allowed values, default and fields.
+
+    Each text is a paragraph of its own. Missing ones are left out.
     """
     if not isinstance(schema, dict):
         return []
@@ -219,6 +230,7 @@ def describe_parameter(schema: Any) -> list[str]:
         if key in schema:
             texts.append(f"{key}: {_json_text(schema[key])}")
 
+    # The parameter is an object with fields of its own.
     fields = schema.get("properties")
     if isinstance(fields, dict):
         types = [f"{name} {type_name(field_schema)}" for name, field_schema in fields.items()]
@@ -274,7 +286,10 @@ MAX_AVAILABLE_DOCS = 20
 
 
 def functions_at_block(indexed: IndexedItem, block_key: str) -> RelevantFunctions:
-    """Return the functions of the call or argument at this block key or target address."""
+    """Return the functions of the call under the cursor, and the argument if the cursor is on one.
+
+    `block_key`: key of the block under the cursor, which begins with the address of the call.
+    """
     part = parse_address(block_key)
     if part is None or part.call is None:
         return NO_FUNCTIONS
@@ -314,8 +329,10 @@ def first_available_functions(indexed: IndexedItem) -> RelevantFunctions:
 
 
 def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
-    """Return `{"golden": name, "predicted": name}`. If one call is missing, both names are from the
-    other call.
+    """Return the function of the golden and of the predicted call: `{"golden": name, "predicted":
+    name}`.
+
+    If one call is missing, both names are from the other call.
     """
     golden, predicted = indexed.golden_and_predicted_call(pair)
     golden_name = pair.name
@@ -376,7 +393,10 @@ class FunctionDocsSource:
         return None
 
     def _render_sections(self, cells: int) -> list[DocsSection]:
-        """Render the docs of the functions, each below its name."""
+        """Render the docs of the shown functions, each below its name.
+
+        The golden and the predicted call may have different functions, so there may be two.
+        """
         argument = self.shown.argument
         available_names = _function_names(self.functions)
         sections: list[DocsSection] = []
@@ -389,6 +409,7 @@ class FunctionDocsSource:
             function = find_function(self.functions, name)
             sections += function_docs_sections(name, function, argument, cells, available_names)
 
+        # No function declares the argument, so the model invented it.
         if argument and all(section.parameter != argument for section in sections):
             sections.append(_unknown_parameter_section(argument, cells))
         return sections
@@ -425,7 +446,9 @@ def call_docs_blocks(
 
 
 def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptions) -> Block:
-    """Return the block with the docs of a function, which the reader can open in full."""
+    """Return the block with the docs of a function. The reader can open the complete JSON in the
+    pager.
+    """
     function = find_function(indexed.item.functions, name)
     available = _function_names(indexed.item.functions)
     return Block(
@@ -441,8 +464,10 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
 
 
 def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[DocsChoice]:
-    """Return the `DOCS_CHOICES` that show different docs for the call at `call_address`. Without a
-    call, return only `all`.
+    """Return which docs the reader can choose for the call at `call_address`.
+
+    A choice is offered only if it shows other docs: `predicted` needs another function than
+    `golden`, and `all` needs several functions. Without a call, only `all` is possible.
     """
     pair = _find_pair(indexed, call_address)
     if pair is None:
@@ -493,12 +518,19 @@ def docs_footer_lines(
     *,
     allow_full_docs: bool = True,
 ) -> list[Line]:
-    """Render the docs of the function at the block. If the docs do not fit into `free_rows`, render
-    only the parameter under the cursor.
+    """Render the docs of the function at the cursor for the free rows at the bottom of the screen.
+
+    If the docs of the function do not fit, and the cursor is on an argument, render only the docs
+    of this argument. Else render nothing.
+
+    Args:
+        free_rows: Number of free rows. One of them stays blank.
+        allow_full_docs: Whether to try the docs of the whole function.
     """
     relevant = functions_at_block(indexed, block_key)
     if not relevant:
         return []
+    # If the golden and the predicted function differ, the golden one comes first.
     name = relevant.names[0]
     function = find_function(indexed.item.functions, name)
     if function is None:
@@ -520,7 +552,10 @@ def docs_footer_lines(
 def _footer_parameter_lines(
     function_name: str, function: dict[str, Any], argument: str, cells: int
 ) -> list[Line]:
-    """Render the type, the allowed values, the default and the description of a parameter."""
+    """Render the docs of an argument: name, type, whether it is required, values and description.
+
+    If the function has no such parameter, a warning says so.
+    """
     properties = read_declared_parameters(function).properties or {}
     schema = properties.get(argument)
     if schema is None:
@@ -537,7 +572,7 @@ def _footer_parameter_lines(
 
 
 def _footer_value_lines(schema: dict[str, Any], cells: int) -> list[Line]:
-    """Render the allowed values and the default on one line, and the beginning of the
+    """Render the allowed values and the default on one line, then the beginning of the
     description.
     """
     lines = []
@@ -594,8 +629,10 @@ class _AvailableFunction:
 
 
 def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the signatures of the available functions, and their docs if the reader chose to see
-    them.
+    """Return the section with the functions that the model could call.
+
+    It has a heading and the signature of each function, and their docs if the reader chose to see
+    them. Functions that are called come first.
     """
     functions = _list_called_functions_first(indexed)
     if not functions:
@@ -604,6 +641,7 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     shows_docs = options.docs_choice == "all"
     is_section_folded = options.frames and not shows_docs and options.is_folded(FUNCTIONS_KEY, True)
     heading = _available_functions_heading(indexed, functions, options, folded=is_section_folded)
+    # On screen, the section is only a heading until the reader unfolds it.
     if is_section_folded:
         return [heading]
 
@@ -632,7 +670,7 @@ def _function_blocks(
     *,
     shows_docs: bool,
 ) -> list[Block]:
-    """Return the signature of each function and, with `shows_docs`, its docs."""
+    """Return the signature of each function. With `shows_docs`, its docs follow."""
     blocks = []
     for index, function in enumerate(functions):
         key = f"{FUNCTIONS_KEY}/{index}"
@@ -643,8 +681,13 @@ def _function_blocks(
 
 
 def _list_called_functions_first(indexed: IndexedItem) -> list[_AvailableFunction]:
-    """Return the available functions, first those that the golden answer or the model calls."""
+    """Return the available functions: first those that the golden answer or the model calls.
+
+    Both parts keep the order of the benchmark.
+    """
     item = indexed.item
+    # Some benchmarks write a dot of a name as an underscore in calls, so names are compared without
+    # dots.
     golden_names = {_dots_to_underscores(call.name) for call in item.golden}
     predicted_names = {_dots_to_underscores(call.name) for call in item.predicted if call.name}
 
@@ -679,8 +722,10 @@ def _available_functions_heading(
     *,
     folded: bool,
 ) -> Block:
-    """Return the heading with the number of functions and, if it is folded, the first names. A
-    warning follows for each predicted function that is not available.
+    """Return the heading of the available functions, with their number.
+
+    If the section is folded, the first names follow. Below, a warning names each predicted function
+    that is not available.
     """
     first_names = ", ".join(sanitize(each.name) for each in functions[:MAX_LISTED_FUNCTIONS])
     unavailable_names = _find_unavailable_names(indexed)
@@ -752,7 +797,11 @@ def _signature_block(key: str, function: _AvailableFunction) -> Block:
 
 
 def _signature_line(function: _AvailableFunction, cells: int) -> Line:
-    """Return `= get_weather(city, [days])  golden, predicted`. The callers are never cut."""
+    """Return `= get_weather(city, [days]) golden, predicted`.
+
+    The symbol and the words at the end say who calls the function. They are missing if nobody does.
+    The parameters are cut if the line is too long, the words are not.
+    """
     signature = LineBuilder()
     callers = ""
     if function.call_state is None:
@@ -781,6 +830,10 @@ def _format_parameter_names(function: dict[str, Any]) -> str:
 
 
 def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
+    """Return the line that stands for the functions that nobody calls. Unfolded, it says how to
+    fold them.
+    """
+
     def render_lines(cells: int) -> list[Line]:
         if folded:
             return _function_names_lines(names, cells)
@@ -794,10 +847,11 @@ def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, fol
 
 
 def _function_names_lines(names: Sequence[str], cells: int) -> list[Line]:
-    """Render the names of functions in at most `NAME_ROWS` rows."""
+    """Render `12 more functions: name, name, …` in at most `NAME_ROWS` rows."""
     joined_names = ", ".join(sanitize(name) for name in names)
     text = f"{len(names)} more functions: {joined_names}"
     text_cells = cells - 2  # without the indentation
+    # One row more than is shown tells whether the names are cut.
     rows = wrap_sanitized(text, text_cells, NAME_ROWS + 1)
     if len(rows) > NAME_ROWS:
         ending = " …"
@@ -814,8 +868,10 @@ SUMMARY_ROWS = 3
 def docs_panel_lines(
     functions: Sequence[dict[str, Any]], relevant: RelevantFunctions, cells: int, free_rows: int
 ) -> list[Line]:
-    """Return a panel for each function at the cursor. Panels that do not fit into `free_rows` are
-    omitted.
+    """Return a panel with the docs of each function at the cursor.
+
+    The golden and the predicted call may have different functions. A panel that does not fit into
+    the free rows is left out.
     """
     lines: list[Line] = []
     for name in relevant.names:
@@ -832,9 +888,10 @@ def docs_panel_lines(
 def _function_panel_lines(
     function: dict[str, Any], argument: str | None, cells: int, *, free_rows: int
 ) -> list[Line]:
-    """Return a panel with the description of a function and its parameters. Each parameter has only
-    one line if the panel does not fit into `free_rows` otherwise. Empty if that does not fit
-    either.
+    """Return a panel with the description of a function and its parameters.
+
+    The panel must fit into `free_rows`. If it does not, each parameter is shortened to one line,
+    then the description is left out. Empty if the parameters do not fit even so.
     """
     properties = read_declared_parameters(function).properties
     max_lines = free_rows - BORDER_ROWS
@@ -853,7 +910,6 @@ def _function_panel_lines(
         all_lines += lines
         first_lines.append(_first_parameter_line(lines, inner_cells))
 
-    # If not all lines fit, first the further lines of parameters go, then the description.
     if len(all_lines) <= max_lines:
         return box_lines(title, all_lines, cells)
     if len(description) + len(first_lines) <= max_lines:
@@ -864,7 +920,8 @@ def _function_panel_lines(
 def _panel_parameters(
     function: dict[str, Any], properties: Mapping[Any, Any], argument: str | None, cells: int
 ) -> list[list[Line]]:
-    """Return the lines of each parameter. The parameter `argument` is marked."""
+    """Return the lines of each parameter, in columns. The parameter `argument` is marked."""
+    # The columns are as wide as the widest name and type.
     columns = _PanelColumns.fit_to_parameters(properties)
     required, _ = required_and_optional_parameters(function)
     parameters = []
@@ -934,8 +991,9 @@ def _panel_parameter_lines(
     is_required: bool,
     is_marked: bool,
 ) -> list[Line]:
-    """Return the lines of a parameter: mark, name, type, whether it is required, and its
-    description.
+    """Return the lines of a parameter: mark, name, type, whether it is required, description.
+
+    The rows of the description form a column. Only the first one has the other columns before it.
     """
     type_text = sanitize(type_name(schema))
     head = LineBuilder()
@@ -950,6 +1008,7 @@ def _panel_parameter_lines(
     start = head.build()
     for row in _panel_description_rows(schema, cells - columns.before_description):
         lines.append((*start, (row, "dim")))
+        # The next rows continue the description below its beginning.
         start = make_line(" " * columns.before_description)
     return lines
 

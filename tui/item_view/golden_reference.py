@@ -26,9 +26,10 @@ MAX_TEXT_ROWS = 200
 
 
 def build_golden_reference(item: Item, run_name: str) -> list[Block]:
-    """Return the blocks that an annotator needs to write a golden answer.
+    """Return what an annotator needs beside the editor of a golden answer.
 
-    `run_name`: name of the run with the predicted calls.
+    The blocks are the question, both answers, and the docs of the functions: first those that are
+    called, then others up to a limit. `run_name`: name of the run with the predicted calls.
     """
     blocks = [
         Block("question", partial(_question_lines, item)),
@@ -73,7 +74,8 @@ def _reply_lines(item: Item, cells: int) -> list[Line]:
 
 
 def _list_function_names(item: Item) -> list[str]:
-    """List the available functions: first those that are called, then the others."""
+    """List the available functions: first those that either answer calls, then the others."""
+    # The dictionary is an ordered set: a name keeps its first place.
     names: dict[str, None] = {}
     for call in [*item.golden, *item.predicted]:
         function = find_function(item.functions, call.name)

@@ -22,9 +22,10 @@ SECTION_ROWS = 2
 
 
 def task_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """Return the heading of the task and its sections.
+    """Return the section with the task of an agent: a heading, and a block for each part, such as
+    policy.
 
-    Empty for an item whose importer reads no task.
+    Only some importers read a task. Without one, the result is empty.
     """
     sections = _list_sections(item)
     if not sections:
@@ -45,9 +46,9 @@ def task_blocks(item: Item, options: DisplayOptions) -> list[Block]:
 
 
 def _list_sections(item: Item) -> list[TaskSection]:
-    """Return the sections of the task.
+    """Return the parts of the task: purpose, instruction and policy, then the others.
 
-    The instruction and the policy, which are messages, follow the purpose.
+    Instruction and policy are messages of the item. The other parts are fields of the benchmark.
     """
     if not item.task_sections:
         return []
@@ -74,6 +75,7 @@ def is_task_message(item: Item, message: Message) -> bool:
 def _task_heading(
     sections: Sequence[TaskSection], options: DisplayOptions, *, folded: bool
 ) -> Block:
+    """Return the heading of the task. If it is folded, the titles of the parts follow."""
     titles = ", ".join(section.title for section in sections)
 
     def render_lines(cells: int) -> list[Line]:
@@ -93,9 +95,11 @@ def _task_heading(
 
 
 def _section_block(key: str, section: TaskSection, options: DisplayOptions) -> Block:
-    """Return a section as its title and its text, because titles are too long for the column of
-    labels.
+    """Return a part of the task: its title on one line, its text below.
+
+    Other texts have their label beside them, but these titles are too long for that column.
     """
+    # The text without a label. Its block gets the title as another first line.
     body = text_block(key, "", section.text, options, folded_rows=SECTION_ROWS, title=section.title)
     render_text = body.lines
 

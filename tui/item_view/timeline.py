@@ -86,6 +86,8 @@ class _TurnIndex:
     """Messages, calls and call pairs of a turn, by step."""
 
     def __init__(self, indexed: IndexedItem, turn: int) -> None:
+        # Messages before the model's first step have a negative step. They are the opening
+        # messages.
         messages = [each for each in indexed.messages.get(turn, []) if each.step >= 0]
         calls = sorted(indexed.calls_of_turn(turn), key=lambda call: call.index)
         self._messages_by_step = group_by(messages, lambda message: message.step)
@@ -102,24 +104,33 @@ class _TurnIndex:
         return sorted(self._messages_by_step.keys() | self._calls_by_step.keys())
 
     def list_step_events(self, step: int, *, is_context: bool) -> list[TimelineEvent]:
-        """Return the events of a step. The calls come before the first message that is not the
-        model's reply.
+        """Return the events of a step, which is one reply of the model and what follows it.
+
+        The order is: the model's messages, its calls, the other messages. The event of a call
+        contains the result of the call. Only results without a call have an event of their own.
+        `is_context`: whether the benchmark supplied the step, so that the model is not judged by
+        it.
         """
         call_events = self._list_call_events(step)
         n_calls = len(call_events)
         n_results = 0
+        are_calls_listed = False
         events: list[TimelineEvent] = []
+
         for index, message in enumerate(self._messages_by_step.get(step, [])):
-            name = f"{message.role}:{index}"
-            if message.role != "assistant":
+            if message.role != "assistant" and not are_calls_listed:
                 events += call_events
-                call_events = []
+                are_calls_listed = True
+
+            name = f"{message.role}:{index}"
             if message.role == "tool":
                 n_results += 1
-                if n_results <= n_calls:
-                    # The event of the call contains the result.
+                belongs_to_call = n_results <= n_calls
+                if belongs_to_call:
                     continue
+                # The first results belong to the calls, and the others are numbered.
                 name = f"tool:more{n_results - n_calls - 1}" if n_calls else f"tool:{n_results}"
+
             event = TimelineEvent(
                 "message",
                 step=step,
@@ -128,14 +139,23 @@ class _TurnIndex:
                 is_context=is_context,
             )
             events.append(event)
-        return events + call_events
+
+        if not are_calls_listed:
+            events += call_events
+        return events
 
     def _list_call_events(self, step: int) -> list[TimelineEvent]:
-        """Return the calls of a step with their results, which are in the order of the calls."""
+        """Return the calls of a step with their results.
+
+        The results are tool messages in the order of the calls. There may be fewer results than
+        calls.
+        """
         messages = self._messages_by_step.get(step, [])
         results = [message for message in messages if message.role == "tool"]
         events = []
         for index, call in enumerate(self._calls_by_step.get(step, [])):
+            # The pair has the golden call that is compared with this call. Not every call has a
+            # pair.
             position = self._position_by_call.get(call.index, NO_POSITION)
             event = TimelineEvent(
                 "call",
@@ -155,14 +175,21 @@ def _step_key(step: int) -> str:
 
 
 def list_turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
-    """Return the events of a turn after its opening messages."""
+    """Return the events of a turn in the order of time, after its opening messages.
+
+    A golden call that the model did not make has no time. It follows the call that is before it in
+    the order of the golden answer.
+    """
     content = _TurnIndex(indexed, turn)
     missing_calls = _missing_calls_by_predecessor(indexed, turn)
     first_judged_step = _find_first_judged_step(indexed, turn)
 
     events: list[TimelineEvent] = []
+    # An event is removed from `missing_calls` when it has a place.
     for step in content.steps:
         is_context = step < first_judged_step
+        # The key None has the golden calls that come before all predicted calls. They are missing
+        # in the first step that is judged.
         if not is_context:
             events += missing_calls.pop(None, [])
         for event in content.list_step_events(step, is_context=is_context):
@@ -191,12 +218,16 @@ def _find_first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
 def _missing_calls_by_predecessor(
     indexed: IndexedItem, turn: int
 ) -> dict[int | None, list[TimelineEvent]]:
-    """Return the golden calls that the model did not make, by the index of the predicted call
-    before them on screen. The key is None for missing calls before the first predicted call.
+    """Group the golden calls that the model did not make by the predicted call after which they are
+    shown.
+
+    The keys are indexes of predicted calls. The key is None for golden calls before the first
+    predicted one.
     """
     missing: dict[int | None, list[TimelineEvent]] = {}
     predecessor: int | None = None
     for position, pair in enumerate(indexed.pairs.get(turn, [])):
+        # An extra call, which is no place for a golden call.
         if pair.golden is None:
             continue
         if pair.predicted is not None:
@@ -213,15 +244,18 @@ MIN_REPEATS = 3
 
 
 def _group_repeats(events: Sequence[TimelineEvent]) -> list[Sequence[TimelineEvent]]:
-    """Group at least `MIN_REPEATS` equal events that follow each other. Each other event has its
-    own group.
+    """Group successive events that are equal, so that the screen shows them on one line.
+
+    At least `MIN_REPEATS` equal events form a group. Each other event is a group of its own.
     """
     groups: list[Sequence[TimelineEvent]] = []
     start = 0
     while start < len(events):
+        # Find the end of the events that are equal to the one at `start`.
         end = start + 1
         while end < len(events) and _is_repeat(events[start], events[end]):
             end += 1
+
         if end - start >= MIN_REPEATS:
             groups.append(events[start:end])
         else:
@@ -231,7 +265,9 @@ def _group_repeats(events: Sequence[TimelineEvent]) -> list[Sequence[TimelineEve
 
 
 def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
-    """Whether both events are the same extra call, or replies with the same text."""
+    """Whether two events are the same extra call (a call without a golden call), or the same
+    reply.
+    """
     if first.call is not None and second.call is not None:
         if first.pair is None or second.pair is None:
             return False
@@ -252,8 +288,10 @@ REPLY_LABEL_CELLS = 6
 def final_reply_blocks(
     indexed: IndexedItem, reply: str | None, options: DisplayOptions, step: str = ""
 ) -> list[Block]:
-    """Return the blocks of the final reply, beside the golden reply if there is one. `reply` is
-    None if the model made a call instead. `step`: label of the step for the heading.
+    """Return the section with the model's final reply, beside the golden reply if there is one.
+
+    Judge verdicts and reviews of the reply follow. `reply` is None if the model made a call
+    instead. `step`: label of the step for the heading.
     """
     golden = indexed.item.extra.golden_reply
     facts = f" · {step}" if step else ""
@@ -333,8 +371,13 @@ def _labels_block(row: ArgumentRow) -> Block:
 
 
 def _judged_labels_row(item: Item, golden_labels: Sequence[str], verdict: Verdict) -> ArgumentRow:
+    """Compare the golden labels of a reply with the labels that a judge gave to the model's reply.
+
+    The labels, such as dialogue acts, are shown like a golden and a predicted argument.
+    """
     predicted = [str(label) for label in verdict.value]
     passes = item.rule if item.official is None else item.official
+    # `=`: equal labels, `~`: other labels that pass nevertheless, `!`: other labels that fail.
     state: DiffState = "!"
     if set(predicted) == set(golden_labels):
         state = "="
@@ -354,7 +397,10 @@ def _judged_labels_row(item: Item, golden_labels: Sequence[str], verdict: Verdic
 
 
 def _unjudged_labels_block(golden_labels: Sequence[str], *, is_hidden: bool) -> Block:
-    """Return the golden labels without a state symbol, because nothing is compared."""
+    """Return the golden labels of a reply that has no judge verdict, or a hidden one.
+
+    They have no state symbol, because they are compared with nothing.
+    """
     row = ArgumentRow(
         "labels",
         depth=0,
@@ -366,6 +412,7 @@ def _unjudged_labels_block(golden_labels: Sequence[str], *, is_hidden: bool) -> 
     block = _labels_block(row)
 
     def render_without_state_symbol(cells: int) -> list[Line]:
+        # The first part of the first line is the state symbol.
         first, *others = block.lines(cells)
         return [(("  ", ""), *first[1:]), *others]
 
@@ -373,27 +420,35 @@ def _unjudged_labels_block(golden_labels: Sequence[str], *, is_hidden: bool) -> 
 
 
 def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) -> Block:
-    predicted = NO_REPLY if reply is None else reply or "(empty)"
+    """Return the golden reply and the model's reply side by side.
+
+    Long replies are folded at first. Very long ones do not unfold in place, but open in the pager.
+    """
+    predicted = reply or "(empty)"
+    if reply is None:
+        predicted = NO_REPLY
+    predicted_style = "predicted" if reply else "dim"
+
     is_long = is_longer_than(golden, REPLY_ROWS // 2) or is_longer_than(predicted, REPLY_ROWS // 2)
     needs_pager = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
     folded = is_long and (needs_pager or options.is_folded(REPLY_TEXT_KEY, True))
     max_rows = REPLY_ROWS if folded else UNLIMITED_ROWS
-    predicted_style = "predicted" if reply else "dim"
 
     def render_lines(cells: int) -> list[Line]:
         widths = _reply_columns(cells)
         golden_rows, golden_has_more = wrap_first_rows(golden, widths.golden, max_rows)
         predicted_rows, predicted_has_more = wrap_first_rows(predicted, widths.predicted, max_rows)
+
         rendered: list[Line] = []
-        label = "reply"
-        for golden_row, predicted_row in zip_longest(golden_rows, predicted_rows, fillvalue=""):
+        row_pairs = zip_longest(golden_rows, predicted_rows, fillvalue="")
+        for index, (golden_row, predicted_row) in enumerate(row_pairs):
             line = LineBuilder()
             line.add("  ")
-            line.add_padded(label, widths.name + 2, "dim")
+            line.add_padded("reply" if index == 0 else "", widths.name + 2, "dim")
             line.add_padded(golden_row.rstrip(), widths.golden + 2, "golden")
             line.add(predicted_row, predicted_style)
             rendered.append(line.build())
-            label = ""
+
         if golden_has_more or predicted_has_more:
             sizes = f"{format_size(golden)} and {format_size(predicted)}"
             indent = " " * (REPLY_LABEL_CELLS + 4)
@@ -417,7 +472,10 @@ RESULT_ROWS = 4
 
 
 def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the events of a turn. The final reply has a section of its own."""
+    """Return the blocks of what happened in a turn: messages, calls and their results.
+
+    The final reply of the item gets a section of its own, beside the golden reply if there is one.
+    """
     event_filter = _EventFilter(indexed, turn, options)
     events = [event for event in list_turn_events(indexed, turn) if event_filter.is_shown(event)]
     final_reply = _find_final_reply_event(indexed, turn, events)
@@ -434,6 +492,7 @@ def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) 
         else:
             blocks += _single_event_blocks(indexed, turn, event, options)
 
+    # The model gave no final reply, but the golden answer has one.
     is_last_turn = turn == indexed.n_turns - 1
     has_golden_reply = indexed.item.extra.golden_reply is not None
     if final_reply is None and is_last_turn and has_golden_reply:
@@ -444,8 +503,9 @@ def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) 
 def _find_final_reply_event(
     indexed: IndexedItem, turn: int, events: Sequence[TimelineEvent]
 ) -> TimelineEvent | None:
-    """Return the reply in the model's last step. None if the model made a call in this step, or
-    in earlier turns.
+    """Return the model's message in its last step, which is its final reply.
+
+    Returns None if the model made a call in this step, and for earlier turns of the item.
     """
     if turn != indexed.n_turns - 1:
         return None
@@ -457,6 +517,7 @@ def _find_final_reply_event(
 
     for event in last_events:
         message = event.message
+        # A message with a name is no reply, but for example reasoning.
         if message is not None and message.role == "assistant" and not message.name:
             return event
     return None
@@ -472,7 +533,7 @@ def _is_of_model(event: TimelineEvent) -> bool:
 def _single_event_blocks(
     indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions
 ) -> list[Block]:
-    """Return the blocks of a message, or of a call with its result."""
+    """Return the blocks of an event: a message, or a call with its result."""
     if event.message is not None:
         block = _message_block(indexed, turn, event, event.message, options)
         number = indexed.message_number(event.message)
@@ -481,6 +542,7 @@ def _single_event_blocks(
 
     blocks = _call_event_blocks(indexed, turn, event, options)
     if event.observation is not None:
+        # The result of a call that is right (`=` or `~`) is cut to one line.
         is_equal = event.pair is not None and event.pair.state in "=~"
         result = _result_block(turn, event, event.observation, options, is_brief=is_equal)
         blocks += set_message_number([result], indexed.message_number(event.observation))
@@ -490,7 +552,9 @@ def _single_event_blocks(
 def _call_event_blocks(
     indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions
 ) -> list[Block]:
-    """Return the blocks of a call pair, or of a call with which the benchmark compares nothing."""
+    """Return the blocks of a call, beside the golden call that the benchmark compares with it, if
+    any.
+    """
     number = indexed.message_number(event.call)
     if event.pair is not None:
         pair = pair_blocks(indexed, event.pair, event.position, options)
@@ -506,8 +570,9 @@ def _call_event_blocks(
 def _repeated_event_blocks(
     indexed: IndexedItem, turn: int, repeated: Sequence[TimelineEvent], options: DisplayOptions
 ) -> list[Block]:
-    """Return one line for several equal events and, if the reader has unfolded it, the blocks of
-    each event.
+    """Return one line for several equal events, such as a call that the model repeats.
+
+    If the reader has unfolded it, the blocks of each event follow. If not, the first result does.
     """
     first = repeated[0]
     key = _repeated_events_key(turn, repeated)
@@ -560,6 +625,9 @@ def _name_repeated_events(
 
 
 def _repeated_events_line(repeated: Sequence[TimelineEvent], name: str, cells: int) -> Line:
+    """Return `+ call 3-7 · 5x get_weather(city="Rome")`, or a similar line for a repeated
+    message.
+    """
     first = repeated[0]
     times = f"{len(repeated)}x "
     line = LineBuilder()
@@ -591,6 +659,7 @@ class _EventFilter:
         self._full_dialogue = options.full_dialogue
         self._has_pairs = bool(indexed.pairs.get(turn))
         self._calls_by_step = group_by(indexed.calls_of_turn(turn), lambda call: call.step)
+        # Steps in which the model wrote text.
         self._steps_with_text = {reply.step for reply in replies if reply.content.strip()}
         self._last_reply_step = max((reply.step for reply in replies), default=NO_STEP)
         self._ids_after_results = _find_messages_after_results(messages)
@@ -635,8 +704,10 @@ class _EventFilter:
 
 
 def _find_messages_after_results(messages: Sequence[Message]) -> set[int]:
-    """Return the object ids of the messages after the last tool result of their step. A step
-    without results has none.
+    """Return the messages after the last tool result of their step, as object ids.
+
+    A message has no key of its own, so it is identified by its object. In a step without results,
+    no message counts.
     """
     last_results: dict[int, int] = {}
     for position, message in enumerate(messages):
@@ -654,6 +725,7 @@ def _find_messages_after_results(messages: Sequence[Message]) -> set[int]:
 def _message_block(
     indexed: IndexedItem, turn: int, event: TimelineEvent, message: Message, options: DisplayOptions
 ) -> Block:
+    """Return the block of a message. Its layout depends on who wrote it."""
     key = f"{turn_address(turn)}/{event.key}"
     if message.role == "tool":
         return _result_block(turn, event, message, options, is_brief=event.is_context)
@@ -666,6 +738,7 @@ def _message_block(
     if message.role == "user":
         return text_block(key, "user", message.content, options, folded_rows=USER_ROWS)
 
+    # What remains are messages of the model, and golden calls that the benchmark supplied.
     step_label = indexed.step_label(turn, event.step)
     if message.name == GOLDEN_CALL:
         calls = parse_quoted_calls(message.content)
@@ -706,6 +779,10 @@ def _result_block(
     is_brief: bool,
     label: str = "result",
 ) -> Block:
+    """Return the block of a tool result. A result that reports an error stands out.
+
+    `is_brief`: whether to fold it to one row.
+    """
     longest = max(len(beginning) for beginning in ERROR_BEGINNINGS)
     beginning = result.content.lstrip()[:longest].lower()
     is_error = beginning.startswith(ERROR_BEGINNINGS)

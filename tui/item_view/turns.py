@@ -74,8 +74,9 @@ def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
 
 
 def _turn_overview_entry(indexed: IndexedItem, turn: int) -> Line:
-    """Return `3 -+ fails here`: the number of the turn, the states of its calls, and the reviews
-    of the turn.
+    """Return the entry of a turn in the overview, such as `3 -+ fails here`.
+
+    It has the number of the turn, the states of its calls that differ, and the reviews of the turn.
     """
     fails = turn == indexed.failing_turn
     entry = LineBuilder()
@@ -102,13 +103,15 @@ def _overview_states(indexed: IndexedItem, turn: int) -> Sequence[str]:
 
 
 def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
-    """Lay out entries after a label, with two blanks between entries, on as many rows as
-    necessary.
+    """Lay out entries on as many rows as they need, with two blanks between entries.
+
+    The label stands before the first row, and the others are indented by its width.
     """
     rows: list[Line] = []
     row = LineBuilder()
     row.add(label, "dim")
     for entry in entries:
+        # An entry that is wider than a row gets a row of its own.
         has_entry = row.width > len(label)
         if has_entry and row.width + line_width(entry) + 2 > cells:
             rows.append(row.build())
@@ -123,11 +126,14 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
 def conversation_items_blocks(
     siblings: Sequence[Sibling], displayed_item: int, key_hint: str
 ) -> list[Block]:
-    """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·` with the items of the conversation, the
-    displayed item in brackets.
+    """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·` with the items of the same conversation.
+
+    The displayed item is in brackets. Some benchmarks make an item of each turn of a conversation.
+    `key_hint`: the keys that go to the other items.
     """
     if len(siblings) < 2:
         return []
+
     displayed_index = 0
     for index, sibling in enumerate(siblings):
         if sibling.item == displayed_item:
@@ -146,11 +152,12 @@ CONVERSATION_LABEL = "group  "
 def _conversation_items_line(
     siblings: Sequence[Sibling], displayed_index: int, key_hint: str, cells: int
 ) -> Line:
-    """Return the displayed item with as many neighbours as fit."""
+    """Return the displayed item with as many of its neighbours as fit into the line."""
     ending = make_line(f" {key_hint}", "dim") if key_hint else BLANK_LINE
     room = cells - line_width(ending) - len(CONVERSATION_LABEL) - 1
 
     shown = _ShownSiblings(siblings, displayed_index, first=displayed_index, last=displayed_index)
+    # Begin with the displayed item alone, and add one neighbour at a time.
     while True:
         fitting = [wider for wider in shown.list_wider() if line_width(wider.build_line()) <= room]
         if not fitting:
@@ -186,6 +193,9 @@ class _ShownSiblings:
         return wider
 
     def build_line(self) -> Line:
+        """Return the shown items with their verdicts. An ellipsis stands for items that are not
+        shown.
+        """
         line = LineBuilder()
         if self.first > 0:
             line.add("… ", "dim")
@@ -213,8 +223,10 @@ REASONING_ROWS = 4
 
 
 def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the messages before the model's first step in the turn, such as the
-    request and instructions.
+    """Return the blocks of the messages before the model's first step in a turn.
+
+    These are the user's request, instructions, and snapshots of the environment's state. If the
+    run's files contain no question, a line says so.
     """
     blocks: list[Block] = []
     lacks_question = turn == 0 and not has_question(indexed.item)
@@ -223,6 +235,7 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
         blocks.append(one_line_block(key, "user", UNKNOWN_QUESTION))
 
     for index, message in enumerate(indexed.messages.get(turn, [])):
+        # Opening messages have a negative step.
         if message.step >= 0 or not _is_opening_message_shown(indexed, turn, index, options):
             continue
         if lacks_question and not message.content.strip():
@@ -238,6 +251,9 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
 
 
 def _opening_message_block(key: str, message: Message, options: DisplayOptions) -> Block:
+    """Return the block of a message before the model's first step. Only the user's text is
+    not dim.
+    """
     if message.role == "state":
         return state_snapshot_block(key, message.name or "", message.content)
     if message.role == "other":
@@ -285,6 +301,11 @@ def _sender_label(message: Message) -> str:
 def _is_opening_message_shown(
     indexed: IndexedItem, turn: int, message_index: int, options: DisplayOptions
 ) -> bool:
+    """Whether a message before the model's first step is shown.
+
+    In the full dialogue, all of them are shown. Else, messages that do not matter for most reviews
+    are left out.
+    """
     message = indexed.messages[turn][message_index]
     if is_task_message(indexed.item, message):
         # A section of the task shows the message.
@@ -295,7 +316,9 @@ def _is_opening_message_shown(
         # Several snapshots are shown in the full dialogue only.
         return _count_opening_snapshots(indexed.item) == 1
     if message.role == "assistant":
+        # The benchmark supplied this reply, as a part of an earlier dialogue.
         return indexed.is_trajectory or is_before_user_message(indexed, turn, message_index)
+    # A system message with a name is an instruction of the benchmark.
     return message.role == "system" and bool(message.name)
 
 
@@ -315,8 +338,10 @@ MAX_UNFOLDED_MESSAGES = 5
 
 
 def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the turns before the judged turn. A long dialogue is folded to one
-    line with its size.
+    """Return the turns before the only turn that is judged, under one heading.
+
+    The benchmark supplied these turns, so that the model continues them. A long dialogue is folded
+    to one line with its size.
     """
     judged_turn = indexed.n_turns - 1
     messages = []
@@ -328,6 +353,7 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
     text = "".join(message.content for message in messages)
     is_long = len(text) > MAX_UNFOLDED_CHARS or len(messages) > MAX_UNFOLDED_MESSAGES
     folded = options.is_folded(EARLIER_DIALOGUE_KEY, is_long)
+
     turns = "turn 1" if judged_turn == 1 else f"turns 1-{judged_turn}"
     facts = f"{turns} · {format_count(len(messages), 'message')}, {format_size(text)}"
 
@@ -349,6 +375,7 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
     )
     if folded:
         return [head]
+
     content: list[Block] = []
     for turn in range(judged_turn):
         content += opening_message_blocks(indexed, turn, options)
@@ -360,8 +387,10 @@ FIELD_PATH_SHARE = 0.5
 
 
 def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
-    """Return the blocks of the environment's fields that differ from the golden state. They are
-    hidden in blind review, and shown at the failing turn or, if that is unknown, at the last turn.
+    """Return the fields of the environment's state that differ from the golden state.
+
+    They are shown once: at the failing turn or, if it is unknown, at the last turn. Other turns and
+    blind review show none, because the differences reveal the verdict.
     """
     shown_turn = indexed.failing_turn
     if shown_turn is None:
@@ -375,6 +404,7 @@ def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
     if indexed.n_turns > 1:
         title = f"turn {turn + 1} · state after the turn"
     rows = [_state_row(path, difference) for path, difference in differences.items()]
+    # Function from the width of the list to the widths of the columns.
     widths = cache(partial(compute_argument_columns, rows, name_share=FIELD_PATH_SHARE))
 
     def heading_lines(cells: int) -> list[Line]:
@@ -411,9 +441,13 @@ MAX_OPEN_MESSAGES = 12
 
 
 def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of all turns, with their messages and calls."""
+    """Return the blocks of all turns, with their messages and calls.
+
+    Turns that matter less are folded to one line.
+    """
     if not indexed.is_trajectory:
         return _single_turn_blocks(indexed, options)
+    # The benchmark supplied the earlier turns, so the last turn is what the reader reviews.
     if indexed.only_last_turn_judged:
         last_turn = indexed.n_turns - 1
         blocks = earlier_dialogue_blocks(indexed, options)
@@ -437,8 +471,11 @@ def _single_turn_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[B
 
 
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
-    """Return all turns of a short trajectory, else the failing and the decisive turn, else the
-    first turn with a difference, else the only or the first turn with calls, else the last turn.
+    """Return the turns that are unfolded at first, so that the reader sees where the model failed.
+
+    A short trajectory is unfolded as a whole. In a long one, the failing turn and the turn of the
+    decisive step are unfolded. If neither is known, it is the first turn with a difference, else a
+    turn with calls, else the last turn.
     """
     n_messages = sum(len(messages) for messages in indexed.messages.values())
     if n_messages <= MAX_OPEN_MESSAGES:
@@ -455,15 +492,20 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
         return turns
 
     turns_with_calls = indexed.turns_with_calls()
+    if not turns_with_calls:
+        return {indexed.n_turns - 1}
     if len(turns_with_calls) == 1:
         return {turns_with_calls[0]}
-    return {0} if turns_with_calls else {indexed.n_turns - 1}
+    return {0}
 
 
 def turn_blocks(
     indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded_by_default: bool
 ) -> list[Block]:
-    """Return the heading of a turn and, if the turn is unfolded, its content."""
+    """Return the heading of a turn and, if the turn is unfolded, its content.
+
+    The content is in the order of time: opening messages, messages and calls, state, verdicts.
+    """
     key = turn_address(turn)
     folded = options.is_folded(key, not unfolded_by_default)
     head = Block(
@@ -479,6 +521,7 @@ def turn_blocks(
         return [head]
 
     content = opening_message_blocks(indexed, turn, options)
+    # If the benchmark compares a reply, a turn without calls is nothing special.
     has_calls = indexed.pairs.get(turn) or indexed.calls_of_unpaired_turn(turn)
     if not has_calls and indexed.item.extra.golden_reply is None:
         content.append(no_calls_block(indexed, turn))
@@ -489,8 +532,10 @@ def turn_blocks(
 
 
 def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int) -> list[Line]:
-    """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`. A folded turn
-    also shows the user's request.
+    """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`.
+
+    `=1 !1` counts the calls by state. A folded turn also shows the user's request, on a second
+    line.
     """
     heading = LineBuilder()
     heading.add(f"turn {turn + 1} of {indexed.n_turns}", "strong")
@@ -512,8 +557,10 @@ def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int
 
 
 def _format_call_counts(indexed: IndexedItem, turn: int) -> str:
-    """Return ` · calls: 2 golden, 3 predicted` or, if the benchmark compares no calls of the turn,
-    ` · 5 calls in 3 steps`. Empty for a turn whose reply is compared.
+    """Return the number of calls in a turn, such as ` · calls: 2 golden, 3 predicted`.
+
+    If the benchmark compares no calls of the turn, there are only predicted ones: ` · 5 calls in 3
+    steps`. Empty if it compares only the reply.
     """
     calls = indexed.calls_of_unpaired_turn(turn)
     if calls:
@@ -543,8 +590,9 @@ def _find_request(indexed: IndexedItem, turn: int) -> str | None:
 
 
 def _single_turn_reasoning_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the model's reasoning under a heading of its own, because it is not a part of the
-    reply.
+    """Return the model's reasoning under its own heading, because it is no part of the reply.
+
+    Empty if the run's files contain no reasoning.
     """
     texts = [
         message.content
@@ -570,6 +618,10 @@ def _single_turn_reasoning_blocks(indexed: IndexedItem, options: DisplayOptions)
 
 
 def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
+    """Return the model's reply to an item with one turn, beside the golden reply if there is one.
+
+    A reply without calls is shown. A reply with calls is shown only if it says more than the calls.
+    """
     reply = _join_replies(indexed)
     if reply is None:
         has_golden_reply = indexed.item.extra.golden_reply is not None
@@ -580,6 +632,7 @@ def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
         return []
 
     calls = list(indexed.predicted_calls.values())
+    # The label tells text of the model from the raw form of its calls.
     is_text_of_calls = bool(indexed.pairs) or is_only_call_text(reply, calls)
     return final_reply_blocks(indexed, reply, options, "raw" if is_text_of_calls else "")
 

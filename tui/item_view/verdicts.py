@@ -61,8 +61,9 @@ from fcreview.tui.text.styles import get_verdict_style, symbols
 
 
 def final_answer_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the golden answers and the final answer. Empty if the benchmark
-    judges no final answer.
+    """Return the golden answers of the item, and the final answer that the model gave.
+
+    Empty if the benchmark judges no final answer.
     """
     accepted_answers = item.extra.accepted_answers
     if accepted_answers is None:
@@ -93,12 +94,16 @@ MAX_MARK_CELLS = 28
 def mark_reviewed_blocks(
     blocks: Sequence[Block], opinions: Sequence[Opinion], annotator: str
 ) -> list[Block]:
-    """Show the annotator's verdicts at the right end of the first line of each reviewed target."""
+    """Show the annotator's own verdicts on the blocks of the calls, turns and arguments that they
+    reviewed.
+
+    The verdict stands at the right end of the first line.
+    """
     own_opinions = [opinion for opinion in opinions if _is_own_part_verdict(opinion, annotator)]
     unmarked = group_by(own_opinions, lambda opinion: opinion.target)
     marked = []
     for block in blocks:
-        # Only the first block of a target has the mark.
+        # Only the first block of a target gets the mark, so the target is removed here.
         opinions_on_target = unmarked.pop(block.target or "", None)
         if opinions_on_target is not None:
             lines = partial(_lines_with_review_marks, block.lines, opinions_on_target)
@@ -116,6 +121,9 @@ def _is_own_part_verdict(opinion: Opinion, annotator: str) -> bool:
 def _lines_with_review_marks(
     render: LineRenderer, opinions: Sequence[Opinion], cells: int
 ) -> list[Line]:
+    """Render a block with the annotator's verdicts at the right end of its first line, such as `you
+    ✗`.
+    """
     first, *others = render(cells) or [BLANK_LINE]
     mark = LineBuilder()
     mark.add(" you", "dim")
@@ -123,7 +131,8 @@ def _lines_with_review_marks(
         mark.add(*_review_mark(opinion))
     mark.add(" ")
 
-    # A horizontal rule needs no ellipsis where it is cut.
+    # If the first line ends with a horizontal rule, shorten the rule to make room. Other text is
+    # cut with an ellipsis.
     if first and set(first[-1][0]) <= {symbols().rule}:
         rule, style = first[-1]
         n_dashes = max(len(rule) - mark.width - 1, 0)
@@ -215,11 +224,14 @@ def find_main_verdict(item: Item, source: str) -> Verdict | None:
 def _verdict_remark_lines(
     item: Item, cells: int, *, show_failing_turn: bool, max_note_rows: int
 ) -> list[Line]:
-    """Render the failing turn, the verdicts on other criteria, and the reason why there is no
-    recomputed verdict.
+    """Render remarks on the verdicts.
+
+    These are the failing turn, the verdicts on other criteria than `correct`, and the reason why
+    there is no recomputed verdict.
     """
     lines: list[Line] = []
     if show_failing_turn and item.extra.failing_turn is not None:
+        # The reason of the benchmark names this turn, but counts from 0. The screen counts from 1.
         number = item.extra.failing_turn + 1
         text = f"fails in turn {number} (the benchmark's own messages count turns from 0)"
         lines += paragraph_lines("", text, cells, style="dim")
@@ -237,8 +249,10 @@ def _verdict_remark_lines(
 
 
 def format_verdict_reason(verdict: Verdict | None, default_error_type: str | None) -> str:
-    """Format the error type and the rationale of a verdict. `default_error_type`: used if the
-    verdict has none. If the judge or scorer failed, say so.
+    """Format the reason of a verdict as `error type: rationale`, or the part of it that exists.
+
+    If the judge or scorer failed, the text says so. Some verdicts have no error type of their own:
+    then `default_error_type`, the error type of the item, counts.
     """
     if verdict is None:
         return default_error_type or ""
@@ -248,6 +262,7 @@ def format_verdict_reason(verdict: Verdict | None, default_error_type: str | Non
 
     error_type = verdict.error_type or default_error_type
     rationale = verdict.rationale
+    # Some checkers already begin the rationale with the error type.
     if error_type and rationale and rationale.startswith(f"{error_type}:"):
         return rationale
     return ": ".join(part for part in (error_type, rationale) if part)
@@ -256,7 +271,10 @@ def format_verdict_reason(verdict: Verdict | None, default_error_type: str | Non
 def paragraph_lines(
     label: str, text: str, cells: int, *, style: str = "", max_rows: int = RATIONALE_ROWS
 ) -> list[Line]:
-    """Render a text with a label in at most `max_rows` rows. An empty text has no rows."""
+    """Render a text with a label before its first row, in at most `max_rows` rows.
+
+    A longer text ends with an ellipsis. An empty text has no rows, not even the label.
+    """
     if not text:
         return []
     room = cells - display_width(label) - 2
@@ -269,6 +287,7 @@ def paragraph_lines(
 
 
 def review_blocks(indexed: IndexedItem) -> list[Block]:
+    """Return the reviews of annotators, and the reviews that the run's files contain."""
     blocks = []
     if indexed.opinions:
         lines = partial(_review_lines, indexed.opinions, indexed.annotator)
@@ -292,8 +311,10 @@ def _recorded_review_lines(reviews: Sequence[RecordedReview], cells: int) -> lis
 
 
 def _describe_recorded_review(review: RecordedReview) -> str:
-    """Return `fail · on turn 2 call 1 · fault: model · tags · reason · date`, without missing
-    parts.
+    """Format a review from the run's files: `fail · on turn 2 call 1 · fault: model · tags · reason
+    · date`.
+
+    Missing parts are left out.
     """
     parts = []
     if review.verdict is not None:
@@ -317,6 +338,7 @@ DATE_CHARS = len("2025-12-31")
 
 
 def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> list[Line]:
+    """Render the reviews of the item below a heading, each with its note."""
     lines = [rule_line(make_line("reviews", "strong"), cells)]
     for opinion in opinions:
         symbol = _verdict_symbol(opinion.verdict, opinion.criterion)
@@ -327,8 +349,9 @@ def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> li
 
 
 def _describe_opinion(opinion: Opinion) -> str:
-    """Return `fail · on turn 2 call 1 · fault: model · tags: unit · adjudicated`, without
-    missing parts.
+    """Format a review as `fail · on turn 2 call 1 · fault: model · tags: unit · adjudicated`.
+
+    Missing parts are left out.
     """
     parts = _review_texts(opinion)
     if opinion.target != ITEM:
@@ -348,10 +371,12 @@ def _describe_opinion(opinion: Opinion) -> str:
 
 
 def _review_texts(opinion: Opinion) -> list[str]:
-    """Return the verdict, the criterion, the fault, the reason and the tags of an opinion, as
-    far as they exist.
+    """Return the parts of the text of a review: verdict, criterion, fault, reason and tags.
+
+    Missing parts are left out.
     """
     parts = []
+    # The value of a decisive step is the number of a message, not pass or fail.
     is_decisive_step = opinion.criterion == DECISIVE_STEP and is_definite(opinion.verdict)
     if opinion.verdict is not None:
         verdict = format_verdict(opinion.verdict, opinion.criterion)
@@ -380,6 +405,7 @@ def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
 
 
 def _import_issue_lines(issues: Sequence[ImportIssue], cells: int) -> list[Line]:
+    """Render the problems that the import found in the item, each with its file and line."""
     title = format_count(len(issues), "import issue")
     lines = [rule_line(make_line(title, "strong"), cells)]
     for issue in issues:
@@ -412,6 +438,9 @@ def golden_fix_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block
 
 
 def _golden_fix_lines(decision: GoldenFixDecision, row: QueueRow, cells: int) -> list[Line]:
+    """Render how the golden answer was corrected: the status, the authors, the new answer, the
+    effect.
+    """
     source = ""
     if decision.annotators:
         separator = f" {symbols().separator} "
@@ -436,12 +465,15 @@ def _describe_rescored_verdict(row: QueueRow) -> str:
 
 
 def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the erratum that changed the golden answer. Blind review hides them,
-    because an erratum can reveal other reviews.
+    """Return the erratum that changed the golden answer, and the old answer.
+
+    An erratum is an accepted correction of the dataset. Blind review hides it, because it can
+    reveal other reviews.
     """
     if erratum is None or options.hide_verdicts:
         return []
     block = Block("erratum", partial(_erratum_lines, erratum), title="errata")
+    # A stale erratum does not fit the dataset any more, so it changed nothing.
     if erratum.stale:
         return [block]
     old_answer = text_block(
@@ -457,6 +489,7 @@ def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Blo
 
 
 def _erratum_lines(erratum: Erratum, cells: int) -> list[Line]:
+    """Render an erratum: a heading with its authors, and why the golden answer was corrected."""
     title = "erratum not applied" if erratum.stale else "golden answer from errata"
     authors = ", ".join(sanitize(author) for author in erratum.who) or "author unknown"
     date = sanitize(erratum.date[:DATE_CHARS])
@@ -464,6 +497,7 @@ def _erratum_lines(erratum: Erratum, cells: int) -> list[Line]:
     source = f"{separator}{authors}{separator}{date}"
     lines = [rule_line(((title, "strong"), (source, "dim")), cells)]
 
+    # A stale erratum no longer fits the dataset, so it was not applied.
     if erratum.stale:
         reason = f"stale: {sanitize(erratum.stale)}"
         lines += paragraph_lines("", reason, cells, style="warn")
@@ -478,8 +512,9 @@ VERDICT_WORDS = ("true", "false", "yes", "no", "1", "0", "correct", "incorrect",
 def judge_blocks(
     indexed: IndexedItem, target: str = ITEM, max_rows: int = RATIONALE_ROWS
 ) -> list[Block]:
-    """Return the judge verdicts on the item or response. Verdicts without a rationale share one
-    line.
+    """Return the judge verdicts on the item or on the response. Blind review hides them.
+
+    A verdict with a rationale has a block of its own. The others share one line.
     """
     if indexed.hide_verdicts:
         return []
@@ -508,7 +543,10 @@ def judge_blocks(
 
 
 def _has_rationale(verdict: Verdict) -> bool:
-    """Whether a judge says more than the verdict."""
+    """Whether a judge says more than the verdict.
+
+    Some judges repeat the verdict as their rationale, such as `Pass.`
+    """
     if verdict.failure or verdict.error_type:
         return True
     rationale = (verdict.rationale or "").strip().strip(".").casefold()
@@ -550,8 +588,10 @@ JUDGE_LINE_MARGIN = 10
 
 
 def _judge_lines_without_rationale(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
-    """Render `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`. A judge is named before its first
-    verdict on a line.
+    """Render verdicts of judges next to each other: `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`.
+
+    A new line begins where the old one is full. The name of a judge stands before its first verdict
+    on each line, but not before its next verdicts there.
     """
     lines: list[Line] = []
     line = LineBuilder()
@@ -572,8 +612,10 @@ def _judge_lines_without_rationale(verdicts: Sequence[Verdict], cells: int) -> l
 
 
 def _list_judge_entries(verdicts: Sequence[Verdict]) -> list[_JudgeEntry]:
-    """Return the verdicts with their judges. A reply that several verdicts share is shown after
-    the last of them.
+    """Return the verdicts of judges as short texts, such as `✓ "True"`.
+
+    Several verdicts can come from one reply of a judge. The reply is shown once, after the last of
+    them.
     """
     last_index_by_reply = {verdict.rationale: index for index, verdict in enumerate(verdicts)}
     entries = []
@@ -587,9 +629,13 @@ def _list_judge_entries(verdicts: Sequence[Verdict]) -> list[_JudgeEntry]:
 
 
 def _judge_rationale_block(key: str, verdict: Verdict, max_rows: int) -> Block:
+    """Return a judge verdict with its rationale. A long rationale is folded, and opens in the
+    pager.
+    """
     rationale = verdict.rationale or ""
     is_long = len(rationale) > max_rows * ESTIMATED_ROW_CELLS
     if not is_long:
+        # Line breaks make more rows than the number of characters tells.
         rows = sanitize_and_wrap(rationale, ESTIMATED_ROW_CELLS, max_rows + 1)
         is_long = len(rows) > max_rows
     on_target = ""
@@ -634,8 +680,10 @@ with the name of the argument.
 def target_verdict_and_review_blocks(
     indexed: IndexedItem, target: str, automatic_sources: Sequence[str] = AUTOMATIC_SOURCES
 ) -> list[Block]:
-    """Return a block with the automatic verdicts and the reviews on a target. Empty if there are
-    none.
+    """Return the automatic verdicts and the reviews on a target, such as a turn or a call, in one
+    block.
+
+    Blind review hides the automatic verdicts. Empty if there is nothing to show.
     """
     verdicts = []
     if not indexed.hide_verdicts:
@@ -661,8 +709,10 @@ def target_verdict_and_review_blocks(
 
 
 def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
-    """Return the automatic verdicts to show below a target, without a judge's pass that has no
-    rationale.
+    """Return the automatic verdicts to show below a target, such as a turn or a call.
+
+    A judge's pass without a rationale says nothing and is left out. The verdicts on the arguments
+    of a call that find an error are shown at the call.
     """
     shown = []
     for verdict in indexed.verdicts.get(target, ()):
@@ -699,9 +749,11 @@ def format_review_marks(indexed: IndexedItem, target: str) -> str:
 
 
 def _target_verdict_lines(verdict: Verdict, cells: int) -> list[Line]:
+    """Render an automatic verdict on a part of the item: `judge gpt-4o fail correct: reason`."""
     is_judge = verdict.source == "judge"
     source = _judge_name(verdict) if is_judge else _source_label(verdict)
     _, _, argument = verdict.target.partition("/arg:")
+    # A verdict on an argument is a finding, such as `hallucinated: city`. It needs no value.
     if argument:
         text = f"{verdict.criterion}: {argument}"
         return paragraph_lines(f"{source}  ", text, cells, style="warn")
@@ -741,8 +793,10 @@ INCIDENT_TEXT_ROWS = 3
 
 
 def incident_blocks(item: Item) -> list[Block]:
-    """Return the block that says first why an item has no answer. A used-up limit and a weak
-    mark are quiet notes.
+    """Return the block that says why an item has no answer: an incident, such as a failed request.
+
+    It stands before everything else. If it is not certain, or only a limit was reached, it is a
+    note that does not stand out.
     """
     if item.incident is None:
         return []
@@ -758,7 +812,9 @@ def incident_blocks(item: Item) -> list[Block]:
 
 
 def _incident_lines(item: Item, cells: int) -> list[Line]:
+    """Render why the item has no answer, with the place and the text of the failure."""
     sentence = describe_incident(item.incident or "", item.incident_certainty)
+    # The mark is weak, so it is only a note.
     if not item.has_incident:
         return paragraph_lines("", sentence, cells, style="dim")
 
@@ -789,8 +845,14 @@ class Reason:
 
 
 def find_verdict_reason(item: Item, source: str) -> Reason:
+    """Return the reason of the official or the recomputed verdict on an item, as a sentence and an
+    error type.
+
+    `source`: `official` or `rule` (recomputed).
+    """
     verdict = find_main_verdict(item, source)
     if verdict is not None and verdict.failure:
+        # The scorer failed, so that there is no verdict.
         failure = describe_verdict_failure(source, verdict.failure)
         return Reason(source, value=None, sentence=failure, code="")
 
@@ -800,6 +862,7 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
     else:
         value = item.rule
         item_error_type = item.rule_error_type
+    # The error type of the verdict is more precise than that of the item.
     code = item_error_type or ""
     if verdict is not None and verdict.error_type:
         code = verdict.error_type
@@ -808,6 +871,7 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
     if not item.has_incident:
         # In an incident, the checker would explain the text of the failure as the model's reply.
         reason = format_verdict_reason(verdict, item_error_type)
+        # The error type is shown apart from the sentence.
         sentence = reason.removeprefix(code).removeprefix(":").strip()
     if not sentence:
         sentence = describe_error_type(code) or code
@@ -817,8 +881,10 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
 def verdict_reason_blocks(
     indexed: IndexedItem, max_rows: int, options: DisplayOptions
 ) -> list[Block]:
-    """Return the block with the reasons of the verdicts. Empty if it would only repeat the header.
-    `max_rows`: maximum number of rows of a reason.
+    """Return the reasons of the official and of the recomputed verdict.
+
+    Empty if they would only repeat the header, which shows both verdicts. In blind review, a line
+    says that the reasons are hidden. `max_rows`: maximum number of rows of a reason.
     """
     if indexed.hide_verdicts:
         return [Block("hidden", lambda _: [make_line(HIDDEN_REASONS, "dim")])]
@@ -829,7 +895,9 @@ def verdict_reason_blocks(
     fails = official.value is False or recomputed.value is False
     has_criteria = any(format_other_criteria(item, source) for source in SOURCE_LABELS)
     has_text = bool(official.sentence or recomputed.sentence) or has_criteria
-    if item.rule is not None and not fails and not has_text:
+    # A missing recomputed verdict needs an explanation too.
+    needs_explanation = fails or has_text or item.rule is None
+    if not needs_explanation:
         return []
 
     lines = partial(_reason_lines, item, official, recomputed, max_rows=max_rows, options=options)
@@ -837,8 +905,9 @@ def verdict_reason_blocks(
 
 
 def _scorer_verdict_blocks(item: Item) -> list[Block]:
-    """Return a block for each further scorer's pass or fail on the item, to which the verdict
-    keys apply there.
+    """Return a block for each further scorer that passes or fails the item.
+
+    The verdict keys on such a block review the criterion of this scorer.
     """
     blocks: list[Block] = []
     for verdict in item.verdicts:
@@ -880,14 +949,19 @@ def _reason_lines(
     max_rows: int,
     options: DisplayOptions,
 ) -> list[Line]:
-    """Render the reasons of both verdicts, and remarks. If the verdicts do not differ, one
-    reason is enough.
+    """Render the reasons of the official and the recomputed verdict, and remarks.
+
+    If both verdicts are equal, one reason is enough, and the recomputed one is shown, because it
+    names the argument. If they differ, both are shown.
     """
     has_both = official.value is not None and recomputed.value is not None
     differ = has_both and official.value != recomputed.value
-    main, other = recomputed, official
+
+    main = recomputed
+    other = official
     if recomputed.value is None and official.sentence:
-        main, other = official, recomputed
+        main = official
+        other = recomputed
 
     lines: list[Line] = []
     has_heading = options.panels or not options.frames or item.has_incident
@@ -904,14 +978,16 @@ def _reason_lines(
     return lines + _verdict_remark_lines(
         item,
         cells,
+        # The number of a turn in a reason counts from 0, which a remark explains.
         show_failing_turn="turn" in f"{main.sentence} {other.sentence}",
         max_note_rows=1 if options.frames else RATIONALE_ROWS,
     )
 
 
 def _common_reason_lines(main: Reason, other: Reason, cells: int, max_rows: int) -> list[Line]:
-    """Render the reason of verdicts that do not differ and, if the other source has another
-    reason, this reason.
+    """Render the reason of verdicts that do not differ.
+
+    If the other source gives another reason for the same verdict, this reason follows.
     """
     sentence = paragraph_lines("", main.sentence, cells, style=REASON_STYLE, max_rows=max_rows)
     lines = _append_error_type(sentence, main.code, cells)
@@ -939,7 +1015,10 @@ def _choose_verdicts_title(item: Item, *, fails: bool, differ: bool) -> str:
 def _labelled_reason_lines(
     reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True
 ) -> list[Line]:
-    """Render a reason with its source and, with `with_verdict`, the symbol of the verdict."""
+    """Render a reason after the name of its source, such as `official ✗ the city is missing`.
+
+    `with_verdict`: whether the symbol of the verdict follows the name.
+    """
     label = SOURCE_LABELS[reason.source]
     label_cells = SOURCE_LABEL_CELLS
     style = ""
@@ -969,9 +1048,7 @@ def _append_error_type(lines: list[Line], error_type: str, cells: int) -> list[L
 
 
 def suspicion_blocks(suspicion: Suspicion | None, *, has_heading: bool) -> list[Block]:
-    """Return the block with the reasons why the golden answer looks wrong. Empty without a
-    suspicion.
-    """
+    """Return the reasons why the golden answer looks wrong, if fcreview suspects it."""
     if suspicion is None:
         return []
     strength = "strong" if suspicion.is_strong else "weak"

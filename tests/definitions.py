@@ -7,10 +7,11 @@ a function is not resolved, nor is a method of a value without a declared type.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from tests.sources import SOURCES, Source
+from tests.sources import SOURCES
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 MODULES = {source.module: source for source in SOURCES}
@@ -51,6 +52,7 @@ def _find_in_module(module: Definition, name: str) -> Definition | None:
     return find_definition(imported) if imported else None
 
 
+@cache
 def _find_member(owner: Definition, name: str) -> Definition | None:
     """Find a method of a class or of its bases."""
     for node in owner.node.body:  # type: ignore[attr-defined]
@@ -63,6 +65,7 @@ def _find_member(owner: Definition, name: str) -> Definition | None:
     return None
 
 
+@cache
 def _list_bases(class_: Definition) -> list[Definition]:
     names = _module_names(class_.module)
     bases = [_follow(base, names) for base in class_.node.bases]  # type: ignore[attr-defined]
@@ -71,8 +74,9 @@ def _list_bases(class_: Definition) -> list[Definition]:
 
 @cache
 def _parse(module: str) -> ast.Module:
-    source: Source = MODULES[module]
-    return ast.parse(source.text, source.name)
+    tree = MODULES[module].nodes[0]
+    assert isinstance(tree, ast.Module)
+    return tree
 
 
 @cache
@@ -180,6 +184,7 @@ def _find_class(annotation: ast.expr | None, names: dict[str, str]) -> Definitio
     return None
 
 
+@cache
 def _find_type_of_constant(name: str, module: str) -> Definition | None:
     for node in _parse(module).body:
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
@@ -195,11 +200,50 @@ def _find_result_type(called: Definition | None) -> Definition | None:
     return None
 
 
+@cache
 def _find_attribute_type(owner: Definition, name: str) -> Definition | None:
-    for node in owner.node.body:  # type: ignore[attr-defined]
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
-            return _find_class(node.annotation, _module_names(owner.module))
+    """Return the class of an attribute: a declared field, a property, or what `__init__` sets."""
+    for class_ in [owner, *_list_bases(owner)]:
+        for node in class_.node.body:  # type: ignore[attr-defined]
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
+                return _find_class(node.annotation, _module_names(class_.module))
+    initializer = _find_member(owner, "__init__")
+    value = _values_set_by(initializer).get(name) if initializer is not None else None
+    if initializer is not None and value is not None:
+        return _find_parameter_or_class(value, initializer)
     return _find_result_type(_find_member(owner, name))
+
+
+@cache
+def _values_set_by(initializer: Definition) -> dict[str, ast.expr]:
+    """Return the attributes that `__init__` sets -> their declared types, else their values."""
+    values: dict[str, ast.expr] = {}
+    for node in ast.walk(initializer.node):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute):
+            values[node.target.attr] = node.annotation
+        elif isinstance(node, ast.Assign):
+            values |= dict(_list_attribute_values(node.targets[0], node.value))
+    return values
+
+
+def _list_attribute_values(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Yield `a` with its value for `self.a = value`, and each pair of `self.a, self.b = x, y`."""
+    if isinstance(target, ast.Attribute):
+        yield target.attr, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for each_target, each_value in zip(target.elts, value.elts, strict=True):
+            yield from _list_attribute_values(each_target, each_value)
+
+
+def _find_parameter_or_class(value: ast.expr, initializer: Definition) -> Definition | None:
+    """Return the class of a parameter, of a declared type, or of a call of a class."""
+    names = _module_names(initializer.module) | _list_imports(initializer.node)
+    node = initializer.node
+    assert isinstance(node, Function)
+    for argument in [*node.args.args, *node.args.kwonlyargs]:
+        if isinstance(value, ast.Name) and value.id == argument.arg:
+            return _find_class(argument.annotation, names)
+    return _find_class(value.func if isinstance(value, ast.Call) else value, names)
 
 
 @cache
@@ -223,7 +267,7 @@ def _implementations() -> dict[str, list[Definition]]:
 
 @cache
 def list_references(function: Definition) -> list[Definition]:
-    """Return the functions that a function refers to.
+    """Return the functions that a function refers to, also functions of other projects.
 
     A method leads to the methods that override it, as "go to implementations" does.
     """
@@ -232,27 +276,45 @@ def list_references(function: Definition) -> list[Definition]:
     for node in ast.walk(function.node):
         if not isinstance(node, ast.Name | ast.Attribute):
             continue
-        definition = body.find(node)
+        definition = body.find(node) or _find_function_of_other_project(node, body.names)
         if definition is not None and isinstance(definition.node, Function):
             references.append(definition)
     return references
 
 
-def find_path(start: str, end: str) -> list[str]:
+def _find_function_of_other_project(
+    expression: ast.expr, names: dict[str, str]
+) -> Definition | None:
+    """Return a function behind a module of another project: `os.fsync`. It refers to nothing."""
+    if not isinstance(expression, ast.Attribute) or not isinstance(expression.value, ast.Name):
+        return None
+    module = names.get(expression.value.id, "")
+    if not module or module.startswith("fcreview"):
+        return None
+    return Definition(f"{module}.{expression.attr}", _NO_FUNCTION, module)
+
+
+_NO_FUNCTION = ast.parse("def function() -> None: ...").body[0]
+
+
+def find_path(start: str | Definition, end: str) -> list[str]:
     """Return the shortest path by go-to-definition. The path is empty if there is none."""
-    assert find_definition(end) is not None, f"{end} does not exist"
-    return _find_paths(start).get(end, [])
+    is_of_this_project = end.startswith("fcreview.")
+    assert not is_of_this_project or find_definition(end) is not None, f"{end} does not exist"
+    first = find_definition(start) if isinstance(start, str) else start
+    assert first is not None, f"{start} does not exist"
+    return find_paths(first).get(end, [])
 
 
 @cache
-def _find_paths(start: str) -> dict[str, list[str]]:
+def find_paths(first: Definition) -> dict[str, list[str]]:
     """Return each function that one can reach -> the shortest path to it."""
-    first = find_definition(start)
-    assert first is not None, f"{start} does not exist"
-    paths = {start: [start]}
+    paths = {first.name: [first.name]}
     waiting = [first]
     while waiting:
         function = waiting.pop(0)
+        if function.node is _NO_FUNCTION:
+            continue
         for reference in list_references(function):
             if reference.name not in paths:
                 paths[reference.name] = [*paths[function.name], reference.name]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 
 import pytest
+from textual.dom import DOMNode
 
 from fcreview.tui.actions import (
     ACTIONS,
@@ -20,7 +22,9 @@ from fcreview.tui.actions import (
 )
 from fcreview.tui.keymap import format_key, split_keys
 from fcreview.tui.review.verdict_keys import VERDICT_KEYS
-from tests.sources import ROOT
+from fcreview.tui.screens.item_pane import ItemPane
+from tests.action_methods import MissingMethodError, find_method, list_subclasses
+from tests.sources import ROOT, SOURCES, join_lines
 
 SAME_MEANING = (
     {"back", "cancel", "close", "quit"},
@@ -110,6 +114,37 @@ def test_every_table_of_a_screen_is_checked() -> None:
             assert node.value is not None
             source = ast.unparse(node.value)
             assert source.startswith("make_bindings(") and source.count("_ACTIONS") >= 1, path
+
+
+def test_every_action_is_a_method_of_its_screen() -> None:
+    """A misspelt action is found here, with its id and the class that has its key."""
+    for module in list_modules_with_bindings():
+        importlib.import_module(module)
+    faults = []
+    for owner in list_subclasses(DOMNode):
+        for binding in vars(owner).get("BINDINGS", ()):
+            try:
+                find_method(owner, binding.action)
+            except MissingMethodError as error:
+                faults.append(f"tui/actions.py: {binding.id} of {owner.__name__}: {error}")
+    assert not faults, join_lines(faults)
+
+
+def list_modules_with_bindings() -> list[str]:
+    return [source.module for source in SOURCES if "BINDINGS" in source.text]
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        ("verdct('pass')", "ItemPane has no method action_verdct"),
+        ("verdict", "ItemPane.action_verdict of verdict: missing a required argument"),
+        ("app.hlp", "FcreviewApp has no method action_hlp"),
+    ],
+)
+def test_misspelt_action_is_found(action: str, message: str) -> None:
+    with pytest.raises(MissingMethodError, match=re.escape(message)):
+        find_method(ItemPane, action)
 
 
 def test_docs_list_every_key_and_its_places() -> None:

@@ -11,9 +11,28 @@ import pytest
 from tests.bombs.bounded import BoundedRun, run_bounded
 from tests.bombs.catalogue import BOMBS, CUT_WORDS, SMALL_BOMBS
 from tests.commands import environment
+from tests.examples import only_long
 
 MAX_MEGABYTES = 1_500
 MAX_SECONDS = 60
+FREQUENTLY_TESTED = {
+    "acebench: deep",
+    "atif: subagent of itself",
+    "bfcl: many golden calls",
+    "complexfuncbench: calls in a turn",
+    "confetti: deep",
+    "evalscope: trajectory",
+    "generic: many scores",
+    "hammerbench: repeated id",
+    "inspect: calls in a turn",
+    "mapping: unclosed quote",
+    "mcp_atlas: deep claims",
+    "nemo_gym: deep output",
+    "sessions: many branches",
+    "tau: repeated trials",
+    "verifiers: leaves",
+}
+"""One bomb of each importer, of different kinds. The others are in the long form."""
 
 
 def run_command(*arguments: str | Path, folder: Path) -> BoundedRun:
@@ -25,6 +44,13 @@ def run_command(*arguments: str | Path, folder: Path) -> BoundedRun:
     return done
 
 
+def list_bomb_parameters() -> list[Any]:
+    return [
+        pytest.param(name, marks=() if name in FREQUENTLY_TESTED else only_long)
+        for name in sorted(SMALL_BOMBS)
+    ]
+
+
 def read_issues(done: BoundedRun) -> list[str]:
     """Return the texts of the issues of `import --json`."""
     records: list[dict[str, Any]] = [json.loads(line) for line in done.out.split("\n") if line]
@@ -32,7 +58,7 @@ def read_issues(done: BoundedRun) -> list[str]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("name", sorted(SMALL_BOMBS))
+@pytest.mark.parametrize("name", list_bomb_parameters())
 def test_bomb_is_imported_and_shown_within_bounds(name: str, tmp_path: Path) -> None:
     bomb = BOMBS[name]
     bomb.write(tmp_path / "run", bomb.small_size)
@@ -46,6 +72,12 @@ def test_bomb_is_imported_and_shown_within_bounds(name: str, tmp_path: Path) -> 
     if bomb.has_items:
         shown = run_command("show", tmp_path / "run", bomb.item, folder=tmp_path)
         assert shown.code == 0, shown.err
+
+
+def test_each_importer_has_a_frequently_tested_bomb() -> None:
+    importers = {name.partition(":")[0] for name in SMALL_BOMBS}
+    assert {name.partition(":")[0] for name in FREQUENTLY_TESTED} == importers
+    assert SMALL_BOMBS.keys() >= FREQUENTLY_TESTED
 
 
 @pytest.mark.process

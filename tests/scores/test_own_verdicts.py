@@ -21,7 +21,7 @@ from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.effective_verdict import ROLL_UP_CRITERIA, is_definite, is_same_verdict
 from fcreview.model.review import Event
 from fcreview.model.verdict import DECISIVE_STEP, SCALES
-from tests.examples import LONG, examples
+from tests.examples import LONG, examples, only_long
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, find_changes
 
 OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
@@ -143,7 +143,7 @@ def find_pairs(
     return found
 
 
-@pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.sweep), 4])
+@pytest.mark.parametrize("share", [pytest.param(1, marks=[pytest.mark.sweep, only_long]), 12])
 @pytest.mark.parametrize("benchmark", FIGURES)
 def test_confirmed_criterion_keeps_its_metric(
     samples: Path, open_runs: OpenRuns, benchmark: str, share: int

@@ -20,6 +20,7 @@ from fcreview.store.workspace import find_workspace
 from fcreview.tui.commands import ExportRequest, export_and_summarize
 from fcreview.tui.queue.scope import make_scope
 from tests.commands import environment, run_in_this_process
+from tests.examples import only_long
 
 Cli = Callable[..., Any]
 ITEM = "live_simple_0-0-0"
@@ -90,7 +91,7 @@ def read_files(folder: Path) -> dict[Path, bytes]:
     }
 
 
-@pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.sweep), 3])
+@pytest.mark.parametrize("share", [pytest.param(1, marks=[pytest.mark.sweep, only_long]), 7])
 @commands
 def test_journals_and_imported_files_are_never_replaced(
     cli: Cli, run: Path, command: tuple[str, ...], share: int

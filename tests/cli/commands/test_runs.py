@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,13 +14,22 @@ Cli = Callable[..., Done]
 
 
 @pytest.fixture(scope="module")
+def runs_folder(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the sample runs of some benchmarks."""
+    folder = tmp_path_factory.mktemp("some-runs")
+    for name in ("acebench", "bfcl", "hammerbench", "sessions", "tau"):
+        shutil.copytree(samples / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs") / "ws"
 
 
-def test_runs_are_sorted_and_filtered(cli: Cli, samples: Path, workspace: Path) -> None:
+def test_runs_are_sorted_and_filtered(cli: Cli, runs_folder: Path, workspace: Path) -> None:
     def list_runs(*options: str) -> list[dict]:
-        done = cli("runs", samples, "--workspace", workspace, "--json", *options)
+        done = cli("runs", runs_folder, "--workspace", workspace, "--json", *options)
         assert done.code == 0, done.err
         return done.objects
 
@@ -37,17 +47,17 @@ def test_runs_are_sorted_and_filtered(cli: Cli, samples: Path, workspace: Path) 
     filtered = list_runs("--only", "HAMMERbench")
     assert {row["benchmark"] for row in filtered} == {"hammerbench"}
     assert 0 < len(filtered) < len(every)
-    table = cli("runs", samples, "--workspace", workspace, "--only", "hammerbench").out
+    table = cli("runs", runs_folder, "--workspace", workspace, "--only", "hammerbench").out
     assert f"{len(filtered)} run" in table and "acebench" not in table
-    none = cli("runs", samples, "--workspace", workspace, "--only", "kangaroo")
+    none = cli("runs", runs_folder, "--workspace", workspace, "--only", "kangaroo")
     assert (none.code, none.out) == (0, f"None of {len(every)} runs matches kangaroo\n")
     assert not list_runs("--only", "kangaroo")
 
 
-def test_runs_are_grouped_and_reversed(cli: Cli, samples: Path, workspace: Path) -> None:
+def test_runs_are_grouped_and_reversed(cli: Cli, runs_folder: Path, workspace: Path) -> None:
     done = cli(
         "runs",
-        samples,
+        runs_folder,
         "--workspace",
         workspace,
         "--json",
@@ -64,19 +74,23 @@ def test_runs_are_grouped_and_reversed(cli: Cli, samples: Path, workspace: Path)
     sizes = [row["n_items"] for row in done.objects if row["group"] == kinds[0]]
     assert sizes == sorted(sizes, reverse=True)
     assert all(row["date"] for row in done.objects)
-    table = cli("runs", samples, "--workspace", workspace, "--group", "generation").out.splitlines()
+    table = cli(
+        "runs", runs_folder, "--workspace", workspace, "--group", "generation"
+    ).out.splitlines()
     assert sum(line.startswith(tuple(f"{kind}: " for kind in set(kinds))) for line in table) == len(
         set(kinds)
     )
-    forth = [row["run"] for row in cli("runs", samples, "--workspace", workspace, "--json").objects]
+    forth = [
+        row["run"] for row in cli("runs", runs_folder, "--workspace", workspace, "--json").objects
+    ]
     back = [
         row["run"]
-        for row in cli("runs", samples, "--workspace", workspace, "--json", "--reverse").objects
+        for row in cli("runs", runs_folder, "--workspace", workspace, "--json", "--reverse").objects
     ]
     assert back == forth[::-1]
-    assert cli("runs", samples, "--workspace", workspace, "--group", "colour").code == 2
+    assert cli("runs", runs_folder, "--workspace", workspace, "--group", "colour").code == 2
 
 
-def test_unknown_sort_order_is_refused(cli: Cli, samples: Path, workspace: Path) -> None:
-    done = cli("runs", samples, "--workspace", workspace, "--sort", "colour")
+def test_unknown_sort_order_is_refused(cli: Cli, runs_folder: Path, workspace: Path) -> None:
+    done = cli("runs", runs_folder, "--workspace", workspace, "--sort", "colour")
     assert done.code == 2 and "choose run, model" in done.err

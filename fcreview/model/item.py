@@ -242,6 +242,10 @@ GOLDEN_CALL = "golden call"
 
 The content is the call as JSON.
 """
+UNKNOWN_PARTS = "unknown parts"
+"""`Message.name` of a message with the role `log` that quotes the parts of a message that fcreview
+does not know. The content is their JSON.
+"""
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
 """`Message.name` of the instruction to a simulated user. The model does not see it."""
 SourceName = Literal["official", "rule", "judge", "human"]

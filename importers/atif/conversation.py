@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.importers.atif.foreign_steps import convert_steps
 from fcreview.importers.atif.subagents import ReadDocumentAt, SubagentReader, list_results
 from fcreview.importers.common.records import as_object, is_number, list_objects, make_id_key
 from fcreview.importers.common.writeback import JsonObject
-from fcreview.model.item import Call, Message, Role
+from fcreview.importers.dialects.conversation import MessageIssue
+from fcreview.model.item import UNKNOWN_PARTS, Call, Message, Role
 from fcreview.model.json_value import to_json_text
 
 KNOWN_MINOR_VERSION = 8
@@ -38,6 +40,8 @@ class Conversation:
     """Name of a metric, such as `prompt_tokens` -> its sum over the agent's steps."""
     problems: list[str] = field(default_factory=list)
     """Texts of the import issues of the item."""
+    issues: list[MessageIssue] = field(default_factory=list)
+    """What was not read, or not read as it is written."""
     n_turns: int = 1
     n_steps: int = 0
     """Number of steps of the agent, without copied steps."""
@@ -118,11 +122,15 @@ def add_document(conversation: Conversation, document: JsonObject, reader: Subag
 
     subagents = _Subagents(document, reader)
     copied_steps: list[JsonObject] = []
-    for number, step in enumerate(steps, 1):
+    converted = convert_steps(steps)
+    conversation.issues += converted.issues
+    conversation.n_document_steps += sum(isinstance(step, dict) for step in steps)
+    for numbered in converted.steps:
+        number = numbered.number
+        step = numbered.step
         if not isinstance(step, dict):
             conversation.problems.append(f"step {number} is not an object, so it was skipped")
             continue
-        conversation.n_document_steps += 1
         if step.get("is_copied_context") is True:
             copied_steps.append(step)
             continue
@@ -164,6 +172,9 @@ def _add_step(
     conversation: Conversation, step: JsonObject, number: int, subagents: _Subagents
 ) -> None:
     source = step.get("source")
+    if source == UNKNOWN_PARTS:
+        conversation.add_message("log", str(step["message"]), UNKNOWN_PARTS)
+        return
     if source == "agent":
         _add_agent_step(conversation, step, subagents)
         return

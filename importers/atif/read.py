@@ -38,6 +38,7 @@ from fcreview.importers.common.records import (
     read_tools,
 )
 from fcreview.importers.common.writeback import JsonObject
+from fcreview.importers.dialects.to_item import make_issues
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import ImportIssue, Item, Run, SourceName, Verdict
 from fcreview.model.json_value import answer_hash, to_json_text
@@ -262,6 +263,7 @@ def _add_conversation(item: Item, conversation: Conversation, documents: list[Js
         item.functions = functions or item.functions
 
     _add_problems(item, conversation.problems)
+    item.issues.extend(make_issues(item, conversation.issues))
     final_metrics = as_object(documents[-1].get("final_metrics")) if documents else {}
     _add_usage(item, conversation, final_metrics)
 

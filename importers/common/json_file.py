@@ -5,6 +5,7 @@ In a truncated or damaged file, read the list elements before the damage.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from fcreview.importers.common.json_text import (
     MAX_FILE_BYTES,
     JsonRecord,
     escape_and_cut_strings,
+    has_long_integer,
     make_excerpt,
     parse_integer,
     parse_json_text,
@@ -63,12 +65,13 @@ def read_json(
 
 
 def _parse_json(path: Path, raw: bytes, issues: list[ImportIssue]) -> Any:
-    """Parse a JSON value, and report long numbers, which orjson refuses and text replaces."""
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        long_numbers: list[str] = []
-        value = parse_json_text(raw.decode("utf-8", "replace"), long_numbers)
+    """Parse a JSON value, and report numbers that are too long, which a text replaces."""
+    # orjson would read integers of more than 64 bits as floats.
+    if not has_long_integer(raw):
+        with contextlib.suppress(orjson.JSONDecodeError):
+            return orjson.loads(raw)
+    long_numbers: list[str] = []
+    value = parse_json_text(raw.decode("utf-8", "replace"), long_numbers)
 
     for number in long_numbers:
         what = f"a number is too long and was replaced by text: {number}"

@@ -28,8 +28,30 @@ class JsonRecord:
     value: Any
 
 
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LONG_ROW_OF_DIGITS = b"0" * 19
+_LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
+"""Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a
+float.
+"""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 """Matches an escaped surrogate, which may be half of a pair, or a lone surrogate."""
+
+
+def has_long_integer(raw: bytes) -> bool:
+    """Whether a JSON text contains an integer that may need more than 64 bits.
+
+    Long rows of digits are common, such as the fraction of a time, so that only the bytes around
+    each of them are searched.
+    """
+    zeros = raw.translate(_DIGITS)
+    position = zeros.find(_LONG_ROW_OF_DIGITS)
+    while position != -1:
+        start = max(position - 2, 0)  # a sign, and the character before it
+        if _LONG_NUMBER.search(raw, start, position + 20):
+            return True
+        position = zeros.find(_LONG_ROW_OF_DIGITS, position + len(_LONG_ROW_OF_DIGITS))
+    return False
 
 
 def parse_json_text(text: str, long_numbers: list[str]) -> Any:

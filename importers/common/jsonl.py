@@ -31,6 +31,7 @@ from fcreview.importers.common.json_text import (
     MAX_FILE_BYTES,
     JsonRecord,
     escape_and_cut_strings,
+    has_long_integer,
     make_excerpt,
     parse_json_text,
 )
@@ -69,12 +70,6 @@ MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
 """Maximum size, in bytes, of a file whose records stay in memory.
 
 Records of larger files are read again one by one.
-"""
-_DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LONG_ROW_OF_DIGITS = b"0" * 19
-_LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
-"""Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a
-float.
 """
 _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 
@@ -238,7 +233,7 @@ def parse_record(
     raw_record: bytes, file_name: str, line: int, offset: int, *, has_line_feed: bool = True
 ) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the record in a line, and issues if the line is damaged. A blank line has no record."""
-    if len(raw_record) < LARGE_LINE_BYTES and not _has_long_integer(raw_record):
+    if len(raw_record) < LARGE_LINE_BYTES and not has_long_integer(raw_record):
         with contextlib.suppress(orjson.JSONDecodeError):
             value = orjson.loads(raw_record)
             yield JsonRecord(line, offset=offset, length=len(raw_record), value=value)
@@ -248,22 +243,6 @@ def parse_record(
         yield from _IrregularLine(raw_record, file_name, line, offset).parse(
             has_line_feed=has_line_feed
         )
-
-
-def _has_long_integer(raw_record: bytes) -> bool:
-    """Whether a line contains an integer that may need more than 64 bits.
-
-    Long rows of digits are common, such as the fraction of a time, so that only the bytes around
-    each of them are searched.
-    """
-    zeros = raw_record.translate(_DIGITS)
-    position = zeros.find(_LONG_ROW_OF_DIGITS)
-    while position != -1:
-        start = max(position - 2, 0)  # a sign, and the character before it
-        if _LONG_NUMBER.search(raw_record, start, position + 20):
-            return True
-        position = zeros.find(_LONG_ROW_OF_DIGITS, position + len(_LONG_ROW_OF_DIGITS))
-    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,9 +88,11 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """JSON that is neither text nor call, such as an unknown part. It is kept with the message."""
+    """JSON that is neither text nor call, such as a citation. It is kept with the message."""
 
     value: Any
+    is_unknown: bool = False
+    """Whether no rule describes the part, so that it may be a text or a call."""
 
 
 Fragment = Text | Reasoning | Placeholder | Note | ToolCall | ToolResult
@@ -114,6 +116,8 @@ class ParsedMessage:
     stop_reason: str | None = None
     is_refusal: bool = False
     notes: list[Any] = field(default_factory=list)
+    unknown_parts: list[Any] = field(default_factory=list)
+    """JSON of parts that no rule describes."""
     name: str | None = None
     """Name of the speaker, if the message has one."""
     path: str = ""
@@ -148,6 +152,8 @@ def assemble_message(
                 message.reasoning = (message.reasoning or "") + text
             case Placeholder(text):
                 message.notes.append(text)
+            case Note(value, is_unknown=True):
+                message.unknown_parts.append(value)
             case Note(value):
                 message.notes.append(value)
             case ToolCall():
@@ -181,5 +187,7 @@ def split_results(message: ParsedMessage) -> list[ParsedMessage]:
         for result in message.results
     ]
     message.results = []
-    is_empty = not (message.text or message.calls or message.notes or message.reasoning)
-    return tool_messages if is_empty else [*tool_messages, message]
+    has_content = message.text or message.calls or message.notes or message.reasoning
+    if has_content or message.unknown_parts:
+        return [*tool_messages, message]
+    return tool_messages

@@ -282,7 +282,7 @@ def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
     # Some writers leave the type out, or set it to null.
     if kind not in ("function", None) or not isinstance(fields.get("function"), dict):
         yield MessageIssue(_describe_unknown_call(kind), path=path, raw=call)
-        yield Note(call)
+        yield Note(call, is_unknown=True)
         return
     function = fields["function"]
     yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=path)

@@ -47,16 +47,23 @@ def collect_fragments(
     return fragments
 
 
-def read_known_role(message: Any, *, path: str) -> Generator[MessageIssue, None, Role | None]:
-    """Return the role of a message. Yield an issue if it has none that is known."""
+def read_known_role(
+    message: Any, *, path: str
+) -> Generator[ParsedMessage | MessageIssue, None, Role | None]:
+    """Return the role of a message.
+
+    If it has none that is known, yield an issue, and the message as one that was not read.
+    """
     if not isinstance(message, dict):
         yield MessageIssue("message is not an object", path=path, raw=message)
+        yield ParsedMessage("log", unknown_parts=[message], path=path)
         return None
     role = read_role(message.get("role"))
     if role is None:
         written = message.get("role")
         name = written if isinstance(written, str) else "without a name"
         yield MessageIssue(f"message of unknown role {name}", path=path, raw=message)
+        yield ParsedMessage("log", unknown_parts=[message], path=path)
     return role
 
 

@@ -10,11 +10,12 @@ from fcreview.importers.dialects.conversation import (
     MessageIssue,
     ParsedConversation,
     ParsedMessage,
+    Role,
     ToolCall,
     ToolResult,
 )
 from fcreview.importers.dialects.values import to_text
-from fcreview.model.item import Call, ImportIssue, Item, Message
+from fcreview.model.item import UNKNOWN_PARTS, Call, ImportIssue, Item, Message
 
 REASONING = "reasoning"
 """Name of messages with the model's reasoning."""
@@ -83,10 +84,12 @@ class _ConversationFiller:
         if message.reasoning:
             self._add_message(message, message.reasoning, name=REASONING)
 
-        text = _get_shown_text(message)
-        is_empty_reply = message.role == "assistant" and not text
-        if not is_empty_reply:
+        text = get_shown_text(message)
+        has_no_text = message.role in ("assistant", "log") and not text
+        if not has_no_text:
             self._add_message(message, text, name=message.name)
+        if message.unknown_parts:
+            self._add_unknown_parts(message)
         for call in message.calls:
             self._add_call(call)
         self._pending_results.extend(message.results)
@@ -125,11 +128,23 @@ class _ConversationFiller:
         self._n_calls_before_reply = len(self._calls)
 
     def _add_message(self, message: ParsedMessage, text: str, *, name: str | None) -> None:
-        # What comes after the first reply of a turn stays in its place.
-        opens_turn = message.role in ("user", "system", "log") and self._step < 0
-        step = -1 if opens_turn else max(self._step, 0)
+        step = self._find_step(message.role)
         self._item.messages.append(
             Message(self.turn, step, role=message.role, content=text, name=name)
+        )
+
+    def _find_step(self, role: Role) -> int:
+        """Return the step of a message. What comes after the first reply of a turn stays in its
+        place.
+        """
+        opens_turn = role in ("user", "system", "log") and self._step < 0
+        return -1 if opens_turn else max(self._step, 0)
+
+    def _add_unknown_parts(self, message: ParsedMessage) -> None:
+        step = self._find_step("log")
+        text = to_text(message.unknown_parts)
+        self._item.messages.append(
+            Message(self.turn, step, role="log", content=text, name=UNKNOWN_PARTS)
         )
 
     def _add_call(self, call: ToolCall) -> None:
@@ -151,10 +166,7 @@ class _ConversationFiller:
             self._pending_results.append(call.result)
 
     def _add_result(self, result: ToolResult) -> None:
-        mark = ERROR_MARK if result.is_error else ""
-        lines = [mark + result.text, *result.attachments]
-        text = "\n".join(line for line in lines if line)
-        self._add_tool_message(text, name=self._find_function(result))
+        self._add_tool_message(format_result(result), name=self._find_function(result))
 
     def _add_tool_message(self, text: str, *, name: str | None) -> None:
         self._item.messages.append(
@@ -169,7 +181,14 @@ class _ConversationFiller:
         return result.call_id
 
 
-def _get_shown_text(message: ParsedMessage) -> str:
+def format_result(result: ToolResult) -> str:
+    """Return the text of a result, with a mark if the tool failed, and then its placeholders."""
+    mark = ERROR_MARK if result.is_error else ""
+    lines = [mark + result.text, *result.attachments]
+    return "\n".join(line for line in lines if line)
+
+
+def get_shown_text(message: ParsedMessage) -> str:
     """Return the text of a message, and then the placeholders of its images and files."""
     placeholders = [note for note in message.notes if isinstance(note, str)]
     return "\n".join(text for text in (message.text, *placeholders) if text)

@@ -208,7 +208,7 @@ def read_text(
         yield Text(value)
     elif value is not None:
         yield MessageIssue(f"{what} is not a text", path=path, raw=value)
-        yield Note(value)
+        yield Note(value, is_unknown=True)
     elif not is_optional:
         yield MessageIssue(f"{what} is missing", path=path)
 
@@ -216,7 +216,7 @@ def read_text(
 def read_unknown(kind: str, value: Any, *, path: str) -> Iterator[Reading]:
     """Yield an issue about something that no rule describes, and keep its JSON."""
     yield MessageIssue(f"unknown {kind}", path=path, raw=value)
-    yield Note(value)
+    yield Note(value, is_unknown=True)
 
 
 def read_file(kind: str, *, media_type: Any, data: Any, path: str) -> Iterator[Reading]:

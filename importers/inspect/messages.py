@@ -22,7 +22,7 @@ from fcreview.importers.inspect.content import (
     read_tool_call,
 )
 from fcreview.importers.inspect.events import EventReply
-from fcreview.model.item import Call, Item, Message, Role
+from fcreview.model.item import UNKNOWN_PARTS, Call, Item, Message, Role
 from fcreview.model.json_value import to_json_text
 from fcreview.model.wording import format_count
 
@@ -258,6 +258,8 @@ class _ConversationBuilder:
             self._add_user_message(entry.message)
         elif entry.role == "assistant":
             self._add_reply(entry)
+        elif entry.message.get("role") == UNKNOWN_PARTS:
+            self._append("log", str(entry.message["content"]), UNKNOWN_PARTS, max(self._step, 0))
         else:
             step = -1 if entry.role == "system" else max(self._step, 0)
             self._add_texts(entry.message, entry.role, step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from fcreview.importers.common.records import (
     list_objects,
     read_function_docs,
 )
+from fcreview.importers.dialects.to_item import make_issues
 from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.content import list_answers_to_hash
 from fcreview.importers.inspect.discovery import BFCL, LogSources
+from fcreview.importers.inspect.foreign_messages import convert_messages
 from fcreview.importers.inspect.incidents import apply_sample_incident
 from fcreview.importers.inspect.leaderboard import (
     LOG_KEY,
@@ -528,7 +530,10 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     item.prediction_hash = answer_hash(list_answers_to_hash(value.get("messages")))
     item.golden_hash = answer_hash(to_plain_json(value.get("target")))
 
-    conversation = _fill_conversation(item, sample, context)
+    converted = convert_messages(value.get("messages"))
+    item.issues.extend(make_issues(item, converted.issues))
+    value = value | {"messages": converted.messages}
+    conversation = _fill_conversation(item, replace(sample, value=value), context)
     for problem in conversation.problems:
         add_issue(item, problem, severity="notice")
     if conversation.server_tools:

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import add_issue, is_integer, list_objects, shorten_question
+from fcreview.importers.dialects.conversation import MessageIssue
+from fcreview.importers.dialects.to_item import REASONING, make_issues
 from fcreview.importers.tau.golden_action import CallFinder, GoldenAction
 from fcreview.matching.align import align_calls
 from fcreview.matching.diff import diff_call
@@ -84,6 +86,9 @@ class ConversationMessage:
 
     Empty for all other roles.
     """
+    reasoning: str | None = None
+    issues: Sequence[MessageIssue] = ()
+    """What was not read of this message and of those that follow in the same dialect."""
 
     @property
     def may_be_of_agent(self) -> bool:
@@ -211,6 +216,8 @@ def _report_message_problems(item: Item, messages: Sequence[ConversationMessage]
 def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
     """Add messages and calls to an item. Return the number of the turn, from 0, of each message."""
     _report_message_problems(item, messages)
+    for message in messages:
+        item.issues.extend(make_issues(item, message.issues))
 
     position = _ConversationPosition()
     turns = []
@@ -219,6 +226,16 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
         is_last = index == len(messages) - 1
         step = position.advance(message, is_last=is_last)
         turns.append(position.turn)
+        if message.reasoning:
+            item.messages.append(
+                Message(
+                    position.turn,
+                    step,
+                    role=message.role,
+                    content=message.reasoning,
+                    name=REASONING,
+                )
+            )
         if message.content or not message.calls:
             item.messages.append(_make_item_message(message, position.turn, step))
         for call in message.calls:

@@ -37,6 +37,7 @@ from fcreview.importers.common.records import (
     set_position,
     shorten_question,
 )
+from fcreview.importers.dialects.embedded import has_openai_calls, split_by_form
 from fcreview.importers.tau.checker import (
     GRADED_ENDINGS,
     KNOWN_ENDINGS,
@@ -61,6 +62,11 @@ from fcreview.importers.tau.conversation import (
     select_gradable_messages,
 )
 from fcreview.importers.tau.discovery import FOLDER_LAYOUT, ItemIds, is_task_id, read_run_settings
+from fcreview.importers.tau.foreign_messages import (
+    is_foreign_message,
+    map_calls_to_functions,
+    read_foreign_messages,
+)
 from fcreview.importers.tau.incidents import find_simulation_incident
 from fcreview.importers.tau.task import list_task_sections
 from fcreview.importers.tau.version1 import read_version1_items
@@ -531,27 +537,36 @@ def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> 
     messages: list[ConversationMessage] = []
     turn_indices: list[int] = []
     function_by_call_id: dict[str, str] = {}
-    for position, raw in enumerate(raw_messages):
-        index = as_object(raw).get("turn_idx")
-        if not isinstance(index, int):
-            index = position
-        # A message of several results has the results in its field `tool_messages`.
-        parts = list_objects(as_object(raw).get("tool_messages")) or [raw]
-        for part in parts:
-            message = _read_message(part, function_by_call_id)
-            if message.role != "other":
-                function_by_call_id |= _map_calls_to_functions(part)
-            messages.append(message)
-            turn_indices.append(index)
+    for block in split_by_form(raw_messages, _is_foreign_message):
+        if block.is_foreign:
+            foreign = read_foreign_messages(block, function_by_call_id, path="messages")
+            messages += foreign
+            turn_indices += [_get_turn_index(block.messages[0], block.first)] * len(foreign)
+            continue
+        for position, raw in enumerate(block.messages, block.first):
+            # A message of several results has the results in its field `tool_messages`.
+            parts = list_objects(as_object(raw).get("tool_messages")) or [raw]
+            for part in parts:
+                message = _read_message(part, function_by_call_id)
+                if message.role != "other":
+                    function_by_call_id |= map_calls_to_functions(part)
+                messages.append(message)
+                turn_indices.append(_get_turn_index(raw, position))
     return Conversation(
         messages, turn_indices=turn_indices, message_index_by_tick=message_index_by_tick
     )
 
 
-def _map_calls_to_functions(raw_message: dict[str, Any]) -> dict[str, str]:
-    """Return id -> function of the calls in a message, to name the results that follow."""
-    calls = list_objects(raw_message.get("tool_calls"))
-    return {str(call.get("id")): str(call.get("name")) for call in calls}
+def _get_turn_index(raw_message: Any, position: int) -> int:
+    index = as_object(raw_message).get("turn_idx")
+    return index if isinstance(index, int) else position
+
+
+def _is_foreign_message(message: dict[str, Any]) -> bool:
+    """Whether a message is in another form than tau2-bench's, which has a call's name beside its
+    id.
+    """
+    return is_foreign_message(message) or has_openai_calls(message)
 
 
 def _read_message(raw: Any, function_by_call_id: Mapping[str, str]) -> ConversationMessage:

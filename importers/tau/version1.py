@@ -33,6 +33,7 @@ from fcreview.importers.common.records import (
     read_tools,
     set_position,
 )
+from fcreview.importers.dialects.embedded import split_by_form
 from fcreview.importers.tau.checker import (
     OWN_FIELD,
     CheckedParts,
@@ -60,6 +61,11 @@ from fcreview.importers.tau.conversation import (
     select_gradable_messages,
 )
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
+from fcreview.importers.tau.foreign_messages import (
+    is_foreign_message,
+    map_calls_to_functions,
+    read_foreign_messages,
+)
 from fcreview.importers.tau.golden_action import GoldenAction
 from fcreview.importers.tau.incidents import find_version1_incident
 from fcreview.model.item import ImportIssue, Item, Message
@@ -341,12 +347,18 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
         return []
     if not isinstance(trajectory, list):
         raise TypeError("the field traj is not a list")
-    messages = []
-    for raw in trajectory:
-        try:
-            messages.append(_read_message(raw))
-        except MalformedMessageError as error:
-            messages.append(make_unreadable_message(raw, str(error)))
+    messages: list[ConversationMessage] = []
+    functions: dict[str, str] = {}
+    for block in split_by_form(trajectory, is_foreign_message):
+        if block.is_foreign:
+            messages += read_foreign_messages(block, functions, path="traj")
+            continue
+        for raw in block.messages:
+            functions |= map_calls_to_functions(raw)
+            try:
+                messages.append(_read_message(raw))
+            except MalformedMessageError as error:
+                messages.append(make_unreadable_message(raw, str(error)))
     return messages
 
 

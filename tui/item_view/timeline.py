@@ -17,6 +17,7 @@ from fcreview.matching.first_difference import ArgumentRow
 from fcreview.model.address import RESPONSE, turn_address
 from fcreview.model.item import (
     GOLDEN_CALL,
+    UNKNOWN_PARTS,
     Call,
     CallPair,
     DiffState,
@@ -695,6 +696,9 @@ class _EventFilter:
         In a step with calls, it is shown only at the end: after the last result, in a step after
         the last reply. In a step without calls, a log is shown if the model said nothing.
         """
+        # An unknown part may be a call or a text, so it is never omitted.
+        if message.name == UNKNOWN_PARTS:
+            return True
         has_calls = message.step in self._calls_by_step
         if not has_calls:
             return message.role == "system" or message.step not in self._steps_with_text
@@ -731,6 +735,8 @@ def _message_block(
         return _result_block(turn, event, message, options, is_brief=event.is_context)
     if message.role == "state":
         return state_snapshot_block(key, message.name or "", message.content)
+    if message.name == UNKNOWN_PARTS:
+        return one_line_block(key, "unknown", message.content, style="warn", title=UNKNOWN_PARTS)
     if message.role in ("log", "system"):
         return one_line_block(key, message.role, message.content)
     if message.role == "other":

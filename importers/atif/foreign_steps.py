@@ -1,0 +1,315 @@
+"""Turn parts of other dialects in a trajectory into ATIF's steps, calls and results.
+
+Some programs write steps whose messages, calls or results are as an API returned them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.common.writeback import JsonObject
+from fcreview.importers.dialects.conversation import (
+    MessageIssue,
+    ParsedMessage,
+    ToolCall,
+    ToolResult,
+)
+from fcreview.importers.dialects.embedded import has_foreign_form, read_embedded
+from fcreview.importers.dialects.to_item import format_result, get_shown_text
+from fcreview.importers.dialects.values import get_type, parse_arguments, report_unknown_fields
+from fcreview.model.item import UNKNOWN_PARTS
+from fcreview.model.json_value import to_json_text
+
+STEP_FIELDS = {
+    "step_id", "timestamp", "source", "message", "model_name", "reasoning_effort",
+    "reasoning_content", "tool_calls", "observation", "metrics", "llm_call_count",
+    "is_copied_context", "extra",
+}  # fmt: skip
+CALL_FIELDS = {"tool_call_id", "function_name", "arguments", "extra"}
+RESULT_FIELDS = {"source_call_id", "content", "subagent_trajectory_ref", "extra"}
+ARGUMENT_FIELDS = ("arguments", "input", "args")
+ROLES_BY_SOURCE = {"agent": "assistant", "user": "user", "system": "system"}
+SOURCES_BY_ROLE = {role: source for source, role in ROLES_BY_SOURCE.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedStep:
+    number: int
+    """Number of the step in the file, from 1."""
+    step: Any
+
+
+@dataclass(slots=True)
+class ConvertedSteps:
+    steps: list[NumberedStep] = field(default_factory=list)
+    issues: list[MessageIssue] = field(default_factory=list)
+    _steps_by_call: dict[str, JsonObject] = field(default_factory=dict)
+    """Id of a call -> the step that has it."""
+    _open_calls: list[JsonObject] = field(default_factory=list)
+    """Calls of the last step with calls that no result without an id has answered."""
+
+    def add_step(self, number: int, step: Any) -> None:
+        self.steps.append(NumberedStep(number, step))
+        calls = list_objects(as_object(step).get("tool_calls"))
+        if calls:
+            self._open_calls = calls
+        for call in calls:
+            if isinstance(call.get("tool_call_id"), str):
+                self._steps_by_call[call["tool_call_id"]] = step
+
+    def add_result(self, number: int, result: ToolResult) -> None:
+        """Add a result to the step that has its call, or else as a step of its own."""
+        call_id = result.call_id or self._take_open_call(result.name)
+        written = {"source_call_id": call_id, "content": format_result(result)}
+        owner = self._steps_by_call.get(call_id or "")
+        if owner is None:
+            what = f"result {result.call_id or 'without an id'} belongs to no call"
+            self.issues.append(MessageIssue(what, path=result.path, raw=result.text))
+            self.add_step(number, {"source": "system", "observation": {"results": [written]}})
+            return
+        observation = as_object(owner.get("observation"))
+        results = [*as_list(observation.get("results")), written]
+        owner["observation"] = observation | {"results": results}
+
+    def _take_open_call(self, name: str | None) -> str | None:
+        """Return the id of the call that a result without an id answers: the next call of the last
+        step, or of several the first with the name in the result.
+        """
+        calls = self._open_calls
+        named = [call for call in calls if call.get("function_name") == name]
+        is_next = not calls or name in (None, calls[0].get("function_name"))
+        answered = calls[:1] if is_next else named[:1]
+        if not answered:
+            return None
+        self._open_calls = [call for call in calls if call is not answered[0]]
+        call_id = answered[0].get("tool_call_id")
+        return call_id if isinstance(call_id, str) else None
+
+    def add_unknown_parts(self, number: int, parts: list[Any]) -> None:
+        if parts:
+            self.add_step(number, {"source": UNKNOWN_PARTS, "message": to_json_text(parts)})
+
+
+def convert_steps(steps: list[Any]) -> ConvertedSteps:
+    """Return the steps in ATIF's form, and issues about what was not read."""
+    converted = ConvertedSteps()
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step, dict):
+            converted.add_step(number, step)
+        elif _is_message(step):
+            _add_message(converted, number, step, own_step={})
+        else:
+            _add_own_step(converted, number, step)
+    return converted
+
+
+def _is_message(step: JsonObject) -> bool:
+    """Whether a message stands in place of a step."""
+    return "source" not in step and ("role" in step or has_foreign_form(step))
+
+
+def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> None:
+    """Add a step of ATIF, whose message, calls or results may be foreign."""
+    path = f"steps[{number - 1}]"
+    converted.issues.extend(report_unknown_fields(step, STEP_FIELDS, path=path))
+    step, unknown_parts = _convert_observation(converted, number, step)
+
+    own_calls = _read_own_calls(converted, number, step)
+    foreign_calls = [call for call in as_list(step.get("tool_calls")) if not _is_own_call(call)]
+    foreign_parts = [part for part in as_list(step.get("message")) if not _is_own_part(part)]
+    if isinstance(step.get("tool_calls"), list):
+        step = step | {"tool_calls": own_calls}
+    if not foreign_calls and not foreign_parts:
+        converted.add_step(number, step)
+    else:
+        role = ROLES_BY_SOURCE.get(str(step.get("source")), "assistant")
+        message: JsonObject = {"role": role, "content": foreign_parts}
+        if foreign_calls:
+            message["tool_calls"] = [_to_openai_call(call) for call in foreign_calls]
+        if isinstance(step.get("message"), list):
+            own_parts = [part for part in step["message"] if _is_own_part(part)]
+            step = step | {"message": own_parts}
+        _add_message(converted, number, message, own_step=step)
+    converted.add_unknown_parts(number, unknown_parts)
+
+
+# -- what is ATIF's own
+
+
+def _is_own_part(part: Any) -> bool:
+    if isinstance(part, str):
+        return True
+    fields = as_object(part)
+    if get_type(fields) in ("", "text"):
+        return isinstance(fields.get("text"), str)
+    return get_type(fields) in ("image", "audio") and isinstance(fields.get("source"), dict)
+
+
+def _is_own_call(call: Any) -> bool:
+    return isinstance(call, dict) and "function_name" in call
+
+
+def _read_own_calls(converted: ConvertedSteps, number: int, step: JsonObject) -> list[JsonObject]:
+    """Return the calls of a step that are in ATIF's form.
+
+    Their arguments are objects. Some writers leave the JSON text that the model wrote.
+    """
+    calls = []
+    for index, call in enumerate(as_list(step.get("tool_calls"))):
+        if not _is_own_call(call):
+            continue
+        path = f"steps[{number - 1}].tool_calls[{index}]"
+        converted.issues.extend(report_unknown_fields(call, CALL_FIELDS, path=path))
+        written = call.get("arguments")
+        if isinstance(written, str):
+            arguments = parse_arguments(written)
+            if arguments.problem is not None:
+                what = f"arguments of call {call['function_name']} {arguments.problem}"
+                converted.issues.append(MessageIssue(what, path=path, raw=written))
+            if arguments.value is not None:
+                call = call | {"arguments": arguments.value}
+        calls.append(call)
+    return calls
+
+
+def _to_openai_call(call: Any) -> Any:
+    """Return a call with a name and arguments at its top, such as Anthropic's, in OpenAI's form."""
+    fields = as_object(call)
+    is_flat = "name" in fields and "function" not in fields
+    if not is_flat:
+        return call
+    function: JsonObject = {"name": fields["name"]}
+    for name in ARGUMENT_FIELDS:
+        if name in fields:
+            function["arguments"] = fields[name]
+            break
+    call_id = fields.get("id", fields.get("tool_call_id", fields.get("call_id")))
+    return {"id": call_id, "type": "function", "function": function}
+
+
+# -- what is foreign
+
+
+def _add_message(
+    converted: ConvertedSteps, number: int, message: JsonObject, *, own_step: JsonObject
+) -> None:
+    """Add a message of another dialect. `own_step`: what its step contains in ATIF's form."""
+    rest = dict(own_step)
+    for reading in read_embedded([message], path="steps", first=number - 1):
+        if isinstance(reading, MessageIssue):
+            converted.issues.append(reading)
+            continue
+        for result in reading.results:
+            converted.add_result(number, result)
+        if reading.role in SOURCES_BY_ROLE:
+            step = _to_step(reading, rest, number)
+            rest = {}
+            if step:
+                converted.add_step(number, step)
+        for call in reading.calls:
+            if call.result is not None:
+                converted.add_result(number, call.result)
+        converted.add_unknown_parts(number, reading.unknown_parts)
+    has_rest = rest.get("message") or rest.get("tool_calls") or rest.get("observation")
+    if has_rest:
+        converted.add_step(number, rest)
+
+
+def _to_step(message: ParsedMessage, own_step: JsonObject, number: int) -> JsonObject:
+    """Return a step with the content of a message and with what is already in its step."""
+    step: JsonObject = {"source": SOURCES_BY_ROLE[message.role]} | own_step
+    text = get_shown_text(message)
+    own_message = own_step.get("message")
+    if isinstance(own_message, list) and own_message:
+        parts = [{"type": "text", "text": text}] if text else []
+        step["message"] = [*own_message, *parts]
+    else:
+        step["message"] = text or own_message or ""
+    if message.reasoning:
+        own_reasoning = own_step.get("reasoning_content")
+        step["reasoning_content"] = f"{own_reasoning or ''}{message.reasoning}"
+    if message.calls:
+        own_calls = as_list(own_step.get("tool_calls"))
+        for index, call in enumerate(message.calls):
+            own_calls = [*own_calls, _to_own_call(call, f"{number}-{index}")]
+        step["tool_calls"] = own_calls
+    has_content = step["message"] or message.reasoning or message.calls or own_step
+    return step if has_content else {}
+
+
+def _to_own_call(call: ToolCall, position: str) -> JsonObject:
+    """Return a call in ATIF's form. Without an id, it gets one, because ATIF's results need it."""
+    call_id = call.id or f"call-{position}"
+    arguments = call.raw if call.arguments is None else call.arguments
+    return {"tool_call_id": call_id, "function_name": call.name, "arguments": arguments}
+
+
+# -- observations
+
+
+def _convert_observation(
+    converted: ConvertedSteps, number: int, step: JsonObject
+) -> tuple[JsonObject, list[Any]]:
+    """Return a step with the results in ATIF's form, and the parts of results that are unknown."""
+    observation = step.get("observation")
+    path = f"steps[{number - 1}].observation"
+    if observation is None:
+        return step, []
+    results = as_object(observation).get("results")
+    if not isinstance(results, list):
+        what = "observation is not an object with a list of results"
+        converted.issues.append(MessageIssue(what, path=path, raw=observation))
+        return step, [observation]
+
+    own_results: list[JsonObject] = []
+    unknown_parts: list[Any] = []
+    for index, result in enumerate(results):
+        for reading in _read_result(result, path=f"{path}.results[{index}]"):
+            if isinstance(reading, MessageIssue):
+                converted.issues.append(reading)
+            elif isinstance(reading, ParsedMessage):
+                unknown_parts += reading.unknown_parts
+            else:
+                own_results.append(reading)
+    converted_observation = as_object(observation) | {"results": own_results}
+    return step | {"observation": converted_observation}, unknown_parts
+
+
+def _read_result(result: Any, *, path: str) -> Iterator[JsonObject | ParsedMessage | MessageIssue]:
+    """Yield a result in ATIF's form, and what was not read of it."""
+    if not isinstance(result, dict):
+        yield MessageIssue("result is not an object", path=path, raw=result)
+        yield ParsedMessage("log", unknown_parts=[result], path=path)
+        return
+    content = result.get("content")
+    is_own_content = not isinstance(content, list) or all(map(_is_own_part, content))
+    message = _to_result_message(result)
+    if message is None and is_own_content:
+        yield from report_unknown_fields(result, RESULT_FIELDS, path=path)
+        yield result
+        return
+    if message is None:
+        call_id = result.get("source_call_id")
+        message = {"role": "tool", "tool_call_id": call_id, "content": content}
+    for reading in read_embedded([message], path=path, first=0):
+        yield reading
+        if isinstance(reading, ParsedMessage):
+            for own_result in reading.results:
+                read = {"source_call_id": own_result.call_id, "content": format_result(own_result)}
+                yield result | read
+
+
+def _to_result_message(result: JsonObject) -> JsonObject | None:
+    """Return the message of a result that is in the form of an API, or None for ATIF's own form."""
+    if "source_call_id" in result:
+        return None
+    if "tool_use_id" in result:
+        return {"role": "user", "content": [{"type": "tool_result"} | result]}
+    if "tool_call_id" in result or "call_id" in result:
+        call_id = result.get("tool_call_id", result.get("call_id"))
+        content = result.get("content", result.get("output"))
+        return {"role": "tool", "tool_call_id": call_id, "content": content}
+    return None

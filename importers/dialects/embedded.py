@@ -1,0 +1,91 @@
+"""Read messages of other dialects in files of a format that has messages of its own.
+
+Formats such as ATIF, tau-bench and Inspect define their messages. Some programs that write these
+files leave messages, parts or calls as they got them from an API.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from fcreview.importers.common.records import list_objects
+from fcreview.importers.dialects import openai_chat
+from fcreview.importers.dialects.conversation import MessageIssue, ParsedMessage
+from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT, detect_dialects
+from fcreview.importers.dialects.read import READERS
+from fcreview.importers.dialects.values import get_type
+
+_PATH_START = re.compile(r"^\w+\[(\d+)\]")
+"""Beginning of the path of an issue: the list of messages, and the position in it."""
+
+
+def has_foreign_form(message: Mapping[str, Any]) -> bool:
+    """Whether a message has a sign of a dialect that is not written like OpenAI's chat format."""
+    return detect_dialects([message])[0] not in READ_LIKE_OPENAI_CHAT
+
+
+def has_only_text(content: Any) -> bool:
+    """Whether a content is a text, or a list of texts and text parts."""
+    if content is None or isinstance(content, str):
+        return True
+    if not isinstance(content, list):
+        return False
+    return all(isinstance(part, str) or _is_text_part(part) for part in content)
+
+
+def _is_text_part(part: Any) -> bool:
+    return get_type(part) == "text" and isinstance(part.get("text"), str)
+
+
+def has_openai_calls(message: Mapping[str, Any]) -> bool:
+    """Whether a message has a call in the form of OpenAI's chat format."""
+    if isinstance(message.get("function_call"), dict):
+        return True
+    calls = list_objects(message.get("tool_calls"))
+    return any(isinstance(call.get("function"), dict) for call in calls)
+
+
+def read_embedded(
+    messages: Sequence[Any], *, path: str, first: int
+) -> Iterator[ParsedMessage | MessageIssue]:
+    """Read messages that follow each other, in the dialect of which they have signs.
+
+    `path` and `first` name the list that contains them, and the position of the first one.
+    """
+    dialect = detect_dialects(messages)[0]
+    read_messages = READERS.get(dialect, openai_chat.read_messages)
+    for reading in read_messages(messages):
+        yield replace(reading, path=_locate(reading.path, path, first))
+
+
+def _locate(path_in_part: str, path: str, first: int) -> str:
+    """Return a path in the whole list of messages."""
+    start = _PATH_START.match(path_in_part)
+    if start is None:
+        return path_in_part
+    return f"{path}[{first + int(start[1])}]{path_in_part[start.end() :]}"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageBlock:
+    """Messages that follow each other, all in the format's own form or all in a foreign form."""
+
+    first: int
+    """Position of the first message in the list."""
+    messages: list[Any]
+    is_foreign: bool
+
+
+def split_by_form(
+    messages: Sequence[Any], is_foreign: Callable[[dict[str, Any]], bool]
+) -> Iterator[MessageBlock]:
+    """Yield the messages in blocks of one form. What is no object is left to the format."""
+    numbered = enumerate(messages)
+    by_form = groupby(numbered, lambda pair: isinstance(pair[1], dict) and is_foreign(pair[1]))
+    for is_foreign_form, pairs in by_form:
+        positions, block = zip(*pairs, strict=True)
+        yield MessageBlock(positions[0], list(block), is_foreign=is_foreign_form)

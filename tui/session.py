@@ -238,6 +238,8 @@ class Session(SessionSettings):
         """Queued actions of the review screens. The app quits only after they have run."""
         self.progress: ReviewProgress | None = None
         """Progress of the annotator in the queue. None before the first count."""
+        self.listed_run_names: tuple[str, ...] = ()
+        """Names of the runs of the queue that was displayed last."""
         self.n_bulk_changes = 0
         """Number of bulk reviews and undos so far. When it changes, lists read their rows again."""
         self.queue_file: str | None = None

@@ -66,6 +66,8 @@ from fcreview.tui.text.lines import (
     rule_line,
     truncate_middle,
 )
+from fcreview.tui.text.run_names import format_run_name, use_own_separator
+from fcreview.tui.text.short_names import shorten_run_name
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 CALL_BORDER = "dim"
@@ -400,6 +402,8 @@ HEADER_LAYOUTS = (
     _HeaderLayout(" "),
 )
 """Layouts of the header, the widest first."""
+BADGE_LAYOUTS = tuple(layout for layout in HEADER_LAYOUTS if layout.has_badges)
+MIN_HEADER_ID_CELLS = 12
 
 
 def header_line(
@@ -410,60 +414,74 @@ def header_line(
     *,
     hide_verdicts: bool = False,
     show_id: bool = True,
-    is_focused: bool = False,
+    run_names: Sequence[str] = (),
 ) -> Line:
     """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –
-    live_simple · 0.6 s`.
+    gpt-4o   live_simple · 0.6 s`.
 
     Position and verdicts are never cut. If the line is too long, it is shortened in this order:
-    fewer facts and smaller gaps, symbols instead of badges, a cut in the middle of the id.
+    fewer facts and smaller gaps, a shorter name of the run, symbols instead of badges, a cut in the
+    middle of the id.
 
     Args:
         show_id: Whether the line begins with the id.
-        is_focused: Whether the line begins with the mark of the focused pane beside a list.
+        run_names: Names of the listed runs, from which a shortened name of the run must differ. If
+            there are several, room is made for the name. Blind review hides the name.
     """
     item_id = sanitize(detail.row.id) if show_id else ""
-    # Position and verdicts come first, because they are never cut. They may use all cells but those
-    # of the id.
+    facts = _HeaderFacts.collect(detail, run_names, hide_run=hide_verdicts)
     blanks_around_id = 2
-    verdict_cells = cells - display_width(item_id) - blanks_around_id
     verdict_part = _fit_header_verdicts(
         detail,
         _format_position(item_index, n_items),
-        verdict_cells,
+        cells - display_width(item_id) - blanks_around_id,
+        facts,
         hide_verdicts=hide_verdicts,
         follows_id=show_id,
     )
 
-    # The id gets the remaining cells, without the mark in front of it.
-    id_cells = cells - line_width(verdict_part) - 1
-    mark = symbols().cursor if is_focused else " "
-    left: Line = ((mark + truncate_middle(item_id, id_cells), "strong"), *verdict_part)
-
-    # The facts follow at the right end if there is room.
-    facts_cells = cells - line_width(left) - MIN_HEADER_BLANKS
-    facts = _format_header_facts(detail, facts_cells)
-    if not facts:
+    free_cells = cells - line_width(verdict_part) - 1
+    id_cells = max(free_cells - facts.min_width, min(free_cells, MIN_HEADER_ID_CELLS))
+    left: Line = ((f" {truncate_middle(item_id, id_cells)}", "strong"), *verdict_part)
+    right = facts.fit_to_width(cells - line_width(left) - MIN_HEADER_BLANKS)
+    if not right:
         return fit_line(left, cells)
-    return justify_line(left, make_line(f"{facts} ", "dim"), cells)
+    return justify_line(left, (*right, (" ", "")), cells)
+
+
+def mark_focused_header(header: Line) -> Line:
+    """Return the header with the mark of the focused pane beside a list, in place of the first
+    blank.
+    """
+    (text, style), *rest = header
+    return ((symbols().cursor + text.removeprefix(" "), style), *rest)
 
 
 def _fit_header_verdicts(
-    detail: ItemDetail, position: str, cells: int, *, hide_verdicts: bool, follows_id: bool
+    detail: ItemDetail,
+    position: str,
+    cells: int,
+    facts: _HeaderFacts,
+    *,
+    hide_verdicts: bool,
+    follows_id: bool,
 ) -> Line:
-    """Return position and verdicts in the widest layout that fits into `cells`.
-
-    If none fits, return the narrowest one. `HEADER_LAYOUTS` begins with the widest layout.
+    """Return position and verdicts in the widest layout that leaves enough of `cells` for the
+    facts, or else in the narrowest one. Badges matter more than a comfortable name of the run.
     """
     verdicts = _list_header_verdicts(detail, hide_verdicts=hide_verdicts)
-    too_wide_lines = []
-    for layout in HEADER_LAYOUTS:
-        gap = layout.gap if follows_id else ""
-        line = layout.build(gap + position, verdicts, is_stale=detail.row.stale)
-        if line_width(line) <= cells:
-            return line
-        too_wide_lines.append(line)
-    return too_wide_lines[-1]
+    attempts = [
+        (BADGE_LAYOUTS, facts.preferred_width),
+        (BADGE_LAYOUTS, facts.min_width),
+        (HEADER_LAYOUTS, facts.min_width),
+    ]
+    for layouts, facts_cells in attempts:
+        for layout in layouts:
+            gap = layout.gap if follows_id else ""
+            line = layout.build(gap + position, verdicts, is_stale=detail.row.stale)
+            if line_width(line) + facts_cells <= cells:
+                return line
+    return line
 
 
 def _format_position(item_index: int | None, n_items: int) -> str:
@@ -543,24 +561,75 @@ def _own_header_verdict(row: QueueRow, *, hide_verdicts: bool) -> _HeaderVerdict
     return _HeaderVerdict("you", "you", badge=badge, symbol=symbol)
 
 
-def _format_header_facts(detail: ItemDetail, cells: int) -> str:
-    """Return facts about the item, such as `live_simple · 3 turns · 0.6 s`.
+MIN_RUN_NAME_CELLS = 10
+PREFERRED_RUN_NAME_CELLS = 16
+"""Width, in cells, of the run's name for which the gaps of the header are narrowed."""
+MIN_CUT_NAME_CELLS = 5
+RUN_NAME_GAP: StyledText = ("   ", "")
 
-    If they are wider than `cells`, the last ones are left out.
-    """
-    item = detail.item
-    facts = [sanitize(item.category)]
-    if item.n_turns > 1:
-        facts.append(format_count(item.n_turns, "turn"))
-    if item.latency is not None:
-        facts.append(f"{item.latency:.1f} s")
 
-    while facts:
-        text = f" {symbols().separator} ".join(facts)
-        if display_width(text) <= cells:
-            return text
-        facts.pop()
-    return ""
+@dataclass(frozen=True, slots=True)
+class _HeaderFacts:
+    """Run, category, turns and latency at the right end of the header, sanitized."""
+
+    run_name: str
+    """Empty if the name is hidden."""
+    run_names: tuple[str, ...]
+    """Names of the listed runs, from which the shortened name must differ."""
+    texts: list[str]
+    """Facts after the run's name, the most important first."""
+
+    @classmethod
+    def collect(
+        cls, detail: ItemDetail, run_names: Sequence[str], *, hide_run: bool
+    ) -> _HeaderFacts:
+        item = detail.item
+        texts = [sanitize(item.category)]
+        if item.n_turns > 1:
+            texts.append(format_count(item.n_turns, "turn"))
+        if item.latency is not None:
+            texts.append(f"{item.latency:.1f} s")
+        return cls(
+            "" if hide_run else format_run_name(detail.row),
+            run_names=tuple(use_own_separator(name) for name in run_names),
+            texts=texts,
+        )
+
+    @property
+    def min_width(self) -> int:
+        """Cells for the shortest name of the run, with the blanks beside it. 0 if the header needs
+        no name.
+        """
+        return self._measure_name_with_blanks(MIN_RUN_NAME_CELLS)
+
+    @property
+    def preferred_width(self) -> int:
+        """Cells for a comfortable name of the run, with the blanks beside it. 0 if the header needs
+        no name.
+        """
+        return self._measure_name_with_blanks(PREFERRED_RUN_NAME_CELLS)
+
+    def _measure_name_with_blanks(self, max_cells: int) -> int:
+        is_only_run = len(self.run_names) < 2
+        if not self.run_name or is_only_run:
+            return 0
+        return min(display_width(self.run_name), max_cells) + MIN_HEADER_BLANKS
+
+    def fit_to_width(self, cells: int) -> Line:
+        """Return the run's name, shortened if necessary, and the facts that fit beside the whole
+        name.
+        """
+        for n_facts in range(len(self.texts), 0, -1):
+            facts = f" {symbols().separator} ".join(self.texts[:n_facts])
+            line = make_line(facts, "dim")
+            if self.run_name:
+                line = ((self.run_name, ""), RUN_NAME_GAP, *line)
+            if line_width(line) <= cells:
+                return line
+
+        if not self.run_name or cells < MIN_CUT_NAME_CELLS:
+            return BLANK_LINE
+        return ((shorten_run_name(self.run_name, self.run_names, cells), ""),)
 
 
 def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import (
-    Iterable,
-    Iterator,
     Mapping,
-    Sequence,
-    Set,
 )
 from dataclasses import (
     dataclass,
@@ -18,7 +13,6 @@ from dataclasses import (
 from typing import Any, Literal, NamedTuple, assert_never
 
 from fcreview.model.incident import WEAK_NOTE, describe_incident, format_incident_title
-from fcreview.model.run_name import NAME_SEPARATOR
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import INCIDENT_PREFIX, describe_error_type
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, Suspicion
@@ -37,6 +31,11 @@ from fcreview.tui.text.lines import (
     truncate_middle,
 )
 from fcreview.tui.text.run_names import use_own_separator
+from fcreview.tui.text.short_names import (
+    measure_common_prefix,
+    measure_distinguishing_endings,
+    shorten_run_names,
+)
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 EQUAL_CALLS = "calls are equal"
@@ -273,7 +272,7 @@ def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
     """
     if golden == predicted:
         return 0
-    n_common = _measure_common_prefix((golden, predicted))
+    n_common = measure_common_prefix((golden, predicted))
     word_starts = [match.end() for match in WORD_BOUNDARY.finditer(golden, 0, n_common)]
     start = max(word_starts, default=0)
     if n_common - start + MIN_COMMON_CHARS >= width:
@@ -323,7 +322,6 @@ NARROW_CELLS = 60
 MIN_MODEL_CELLS = 5
 LEAD_CELLS = 3
 """Width, in cells, of the cursor, the flag and a blank before the columns."""
-MIN_TAIL_CELLS = 3
 CATEGORY_MIN_CELLS = 90
 """Minimum width of the list, in cells, for the category."""
 CATEGORY_MARGIN_CELLS = 2
@@ -536,7 +534,7 @@ def _choose_model_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) 
         missing_for_comfort = max(COMFORTABLE_DIFFERENCE_CELLS - difference, 0)
 
         # The endings that tell runs apart are cut only for a comfortable difference.
-        endings_width = _measure_distinguishing_endings(widths.run_names)
+        endings_width = measure_distinguishing_endings(widths.run_names)
         width_for_endings = min(endings_width, width - missing_for_comfort)
         width = max(width - missing, limits.min_model, width_for_endings)
     if not widths.run_names:
@@ -580,7 +578,6 @@ def _verdict_titles(*, is_narrow: bool) -> dict[VerdictColumnName, str]:
     return NARROW_TITLES if is_narrow else VERDICT_TITLES
 
 
-_WORD_END = re.compile("[-_ /:@]")
 EMPTY_COLUMNS = QueueColumns(())
 NO_LABELS: Mapping[str, str] = {}
 
@@ -745,191 +742,3 @@ def _suspicion_line(row: SuspectRow) -> Line:
         line.add(f"{title}:", "dim")
         line.add(details, "dim")
     return line.build()
-
-
-def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
-    """Return short forms of the ids that are wider than `width`, by id. They keep the end of the
-    id and are unique.
-    """
-    text_by_id = {item_id: sanitize(item_id) for item_id in ids}
-    used_forms = set()
-    ids_by_form: dict[str, list[str]] = {}
-    for item_id, text in text_by_id.items():
-        if display_width(text) <= width:
-            used_forms.add(text)
-        else:
-            ids_by_form.setdefault(truncate_middle(text, width), []).append(item_id)
-
-    short_forms = {}
-    for form, ids_of_form in ids_by_form.items():
-        if len(ids_of_form) == 1:
-            short_forms[ids_of_form[0]] = form
-            used_forms.add(form)
-
-    # Ids with the same short form get forms that show where they differ.
-    for form, ids_of_form in ids_by_form.items():
-        if len(ids_of_form) == 1:
-            continue
-        texts = [text_by_id[item_id] for item_id in ids_of_form]
-        first_difference = _measure_common_prefix(texts)
-        for item_id, text in zip(ids_of_form, texts, strict=True):
-            candidates = _list_short_forms(text, first_difference, width)
-            unique_form = _find_unused(candidates, used_forms, default=form)
-            short_forms[item_id] = unique_form
-            used_forms.add(unique_form)
-    return short_forms
-
-
-def _find_unused(forms: Iterable[str], used: Set[str], *, default: str) -> str:
-    for form in forms:
-        if form not in used:
-            return form
-    return default
-
-
-def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
-    """Return unique short forms of the run names that are wider than `width`, by name.
-
-    A short form has the first words of the name and, if another name begins with these words, also
-    the last part of the name. If there is no room for both, it has only the end of the name. In a
-    narrow column, it has only the last word if the last words of all names differ.
-    """
-    short_ids = shorten_ids(names, width)
-    texts = _RunNameTexts.index_names(names)
-    if width < MIN_COLUMN_CELLS and _have_distinct_last_words(texts.from_start, width):
-        return {name: _last_word(sanitize(name)) for name in short_ids}
-
-    short_names = {}
-    used_forms = {*short_ids.values(), *texts.from_start}
-    for name, short_id in short_ids.items():
-        forms = _list_run_name_forms(sanitize(name), texts, width)
-        fitting_forms = [form for form in forms if display_width(form) <= width]
-        short_name = _find_unused(fitting_forms, used_forms, default=short_id)
-        short_names[name] = short_name
-        used_forms.add(short_name)
-    return short_names
-
-
-@dataclass(frozen=True, slots=True)
-class _RunNameTexts:
-    """Sanitized run names, sorted so that names with the same beginning or end are neighbours."""
-
-    from_start: list[str]
-    from_end: list[str]
-    """The names with their characters in reverse order."""
-
-    @classmethod
-    def index_names(cls, names: Sequence[str]) -> _RunNameTexts:
-        texts = [sanitize(name) for name in names]
-        reversed_texts = [text[::-1] for text in texts]
-        return cls(sorted(texts), from_end=sorted(reversed_texts))
-
-    def is_unique_beginning(self, beginning: str) -> bool:
-        return _is_unique_prefix(self.from_start, beginning)
-
-    def is_unique_ending(self, ending: str) -> bool:
-        return _is_unique_prefix(self.from_end, ending[::-1])
-
-
-def _have_distinct_last_words(texts: Sequence[str], width: int) -> bool:
-    """Whether the last words of the names differ and fit into `width`."""
-    distinct_texts = set(texts)
-    last_words = {_last_word(text) for text in distinct_texts}
-    fit = all(display_width(word) <= width for word in last_words)
-    return fit and len(last_words) == len(distinct_texts)
-
-
-def _last_word(text: str) -> str:
-    """Return the last word of a name, with the sign before it and an ellipsis: `…-8b`."""
-    start = max(_find_word_ends(text), default=len(text))
-    return symbols().ellipsis + text[start:]
-
-
-def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[str]:
-    """Return short forms of a run name, the best first: first words that no other name begins with,
-    an end that no other name has, with or without first words, then first words with the last word.
-    Forms can be too wide.
-    """
-    beginnings = []
-    for word_end in reversed(_find_word_ends(text)):
-        beginnings.append(text[:word_end].rstrip(f" {symbols().separator}"))
-    unique_beginnings = [
-        beginning for beginning in beginnings if texts.is_unique_beginning(beginning)
-    ]
-
-    forms = [beginning + symbols().ellipsis for beginning in unique_beginnings]
-    for ending in _list_distinguishing_endings(text, texts):
-        forms += [beginning + ending for beginning in beginnings]
-        forms.append(ending)
-
-    last_word = _last_word(text)
-    cut_beginning = text[: max(width - display_width(last_word), 1)]
-    forms += [beginning + last_word for beginning in [*beginnings, cut_beginning]]
-    return forms
-
-
-def _list_distinguishing_endings(text: str, texts: _RunNameTexts) -> list[str]:
-    """Return the ends of a run name that no other name has, each with an ellipsis, the widest
-    first: `…llm_agent`, `…_agent`. They begin in the last part of the name, which is there because
-    the names before it are equal. Empty if the name has only one part.
-    """
-    name, separator, part = text.rpartition(NAME_SEPARATOR)
-    if not separator:
-        return []
-
-    part_start = len(name) + len(separator)
-    starts = [part_start]
-    for word_end in _find_word_ends(part):
-        starts.append(part_start + word_end)
-    unique_starts = [start for start in starts if texts.is_unique_ending(text[start:])]
-    return [symbols().ellipsis + text[start:] for start in unique_starts]
-
-
-def _measure_distinguishing_endings(names: Sequence[str]) -> int:
-    """Return the cells in which each run name with several parts shows an end that no other name
-    has. 0 if no name has several parts.
-    """
-    texts = _RunNameTexts.index_names(names)
-    width = 0
-    for text in texts.from_start:
-        endings = _list_distinguishing_endings(text, texts)
-        if endings:
-            width = max(width, display_width(endings[-1]))
-    return width
-
-
-def _find_word_ends(text: str) -> list[int]:
-    return [match.start() for match in _WORD_END.finditer(text) if match.start() > 0]
-
-
-def _is_unique_prefix(sorted_texts: Sequence[str], prefix: str) -> bool:
-    second = bisect_left(sorted_texts, prefix) + 1
-    return second >= len(sorted_texts) or not sorted_texts[second].startswith(prefix)
-
-
-def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
-    """Yield short forms of an id, the best first. The first forms keep the character at
-    `kept_index`, where the id begins to differ from other ids.
-    """
-
-    def cut_middle(head_cells: int) -> str:
-        head_share = (head_cells + 0.5) / max(width - 1, 1)
-        return truncate_middle(text, width, head_share)
-
-    def cut_beginning(start: int) -> str:
-        return truncate(symbols().ellipsis + text[start:], width)
-
-    for head_cells in range(kept_index + 1, width - MIN_TAIL_CELLS):
-        yield cut_middle(head_cells)
-    yield cut_beginning(max(kept_index - 1, 0))
-    for head_cells in range(width - 1):
-        yield cut_middle(head_cells)
-    for start in range(1, len(text)):
-        yield cut_beginning(start)
-
-
-def _measure_common_prefix(texts: Sequence[str]) -> int:
-    for index, chars in enumerate(zip(*texts, strict=False)):
-        if len(set(chars)) > 1:
-            return index
-    return min(len(text) for text in texts)

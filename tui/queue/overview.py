@@ -31,7 +31,6 @@ from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, list_queue_nam
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tables.estimates import format_pass_rate_estimate
 from fcreview.tables.runs import OwnScores, make_own_column
-from fcreview.tui.queue.columns import shorten_ids, shorten_run_names
 from fcreview.tui.queue.header import (
     PassCounts,
     estimate_bar,
@@ -57,6 +56,7 @@ from fcreview.tui.text.lines import (
     truncate,
 )
 from fcreview.tui.text.run_names import format_run_names
+from fcreview.tui.text.short_names import shorten_ids, shorten_run_names
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.text.tables import make_styled_text
 

@@ -47,6 +47,7 @@ SOURCE_PRIORITY = ("judge", "official", "rule")
 """Sources of automatic verdicts, highest priority first. A verdict key confirms or overrides the
 verdict of the first source that has one on the target.
 """
+GOLDEN_ANSWER_PREFIX = "golden answer "
 GOLDEN_WRONG_PREFIX = "golden wrong, so "
 
 
@@ -463,7 +464,7 @@ class ReviewRecorder:
             golden_status=correction.status,
             golden_verdicts=correction.golden_verdicts,
         )
-        parts = [f"golden answer {correction.status}", format_verdict(key.value, CORRECT)]
+        parts = [f"{GOLDEN_ANSWER_PREFIX}{correction.status}", format_verdict(key.value, CORRECT)]
         if correction.summary:
             parts.append(correction.summary)
         outcome = await self._save(item, annotation, lambda: " · ".join(parts))

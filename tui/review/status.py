@@ -20,6 +20,7 @@ from fcreview.store.rows import (
     View,
 )
 from fcreview.tui.review.recorder import (
+    GOLDEN_ANSWER_PREFIX,
     GOLDEN_WRONG_PREFIX,
     KeyLookup,
     PendingQuestion,
@@ -215,8 +216,9 @@ def status_line(
         return _key_hints_status_line(parts, key_names, cells)
 
     choices = _list_right_parts(parts, question)
-    left = make_line(f" {text}", style)
     undo = _undo_part(text, key_names)
+    text = _shorten_golden_message(text, cells - line_width((*undo, *choices[-1])) - 2)
+    left = make_line(f" {text}", style)
     if line_width((*left, *undo, *choices[-1])) >= cells:
         undo = BLANK_LINE
     fitting = [right for right in choices if line_width((*left, *undo, *right)) < cells]
@@ -312,6 +314,21 @@ def _undo_part(text: str, key_names: Mapping[str, str]) -> Line:
     if not key or not text.startswith("saved:"):
         return BLANK_LINE
     return ((" · ", "dim"), (key, "key"), (" undo", "dim"))
+
+
+def _shorten_golden_message(text: str, cells: int) -> str:
+    """Omit the effect on the runs from the middle of the message about a saved golden answer if
+    the message does not fit: `saved: golden answer accepted · pass · simple_3`.
+    """
+    is_too_long = display_width(text) > cells
+    parts = text.split(" · ")
+    n_kept_parts = 3
+    has_effect = len(parts) > n_kept_parts
+    if not (is_too_long and has_effect and text.startswith(f"saved: {GOLDEN_ANSWER_PREFIX}")):
+        return text
+
+    status, verdict, *_, item_id = parts
+    return " · ".join((status, verdict, item_id))
 
 
 def _shorten_saved_message(text: str, cells: int) -> str:

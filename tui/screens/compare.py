@@ -34,7 +34,7 @@ from fcreview.tables.comparison import (
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.columns import difference_line, shorten_difference_line, shorten_ids
+from fcreview.tui.queue.columns import difference_line, shorten_difference_line
 from fcreview.tui.review.other_runs import flip_detail_lines, read_outcomes
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.screens.prompts import PickerScreen
@@ -50,6 +50,7 @@ from fcreview.tui.text.lines import (
     truncate_middle,
 )
 from fcreview.tui.text.run_names import format_run_name
+from fcreview.tui.text.short_names import shorten_ids
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.text.tables import lay_out_figure
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, work

@@ -24,7 +24,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
 from fcreview.tui.actions import ITEM_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.item_view.document import header_line
+from fcreview.tui.item_view.document import header_line, mark_focused_header
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.header import top_progress_line
 from fcreview.tui.queue.state import ReviewProgress
@@ -54,7 +54,6 @@ from fcreview.tui.text.lines import (
     line_width,
     make_line,
 )
-from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, run_while_open, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
@@ -448,8 +447,10 @@ class ItemPane(Vertical):
             header_cells,
             hide_verdicts=self.cursor.hides_verdicts,
             show_id=not self.is_named_above,
-            is_focused=self._is_marked_as_focused,
+            run_names=self._session.listed_run_names,
         )
+        if self._is_marked_as_focused:
+            header = mark_focused_header(header)
         self.query_one("#item-header", LineBar).show(
             justify_line(header, answer, self.size.width) if answer else header
         )
@@ -703,7 +704,7 @@ class ItemScreen(GuardedScreen[int]):
         if progress is not None:
             n_reviewed = progress.n_reviewed + len(self.item_reviewer.newly_reviewed)
             progress = ReviewProgress(min(n_reviewed, progress.n_items), progress.n_items)
-        path = format_run_name(detail.row), sanitize(detail.row.id)
+        path = (*self._session.root_breadcrumb, sanitize(detail.row.id))
         annotator, cells = self._session.annotator, self.app.size.width
         self.query_one(TopLine).show_path(path, top_progress_line(annotator, progress, cells))
 

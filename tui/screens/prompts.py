@@ -171,11 +171,10 @@ class PickerScreen(GuardedModalScreen[T | None]):
         elif self._message:
             title.show(fit_line(((" ", ""), *text), cells))
         else:
-            title.show(
-                justify_line(
-                    ((" ", ""), *text), fit_line(((choices.note + " ", "dim"),), cells // 2), cells
-                )
-            )
+            left: Line = ((" ", ""), *text)
+            note_cells = max(cells - line_width(left) - 2, 0)
+            note = fit_line(((choices.note + " ", "dim"),), note_cells)
+            title.show(justify_line(left, note, cells))
 
     def _draw(self) -> None:
         cells, choices = self.table_width, self._choices

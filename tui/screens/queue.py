@@ -237,6 +237,7 @@ class QueueScreen(GuardedScreen[None]):
         self.app.push_screen(AdjudicationScreen(self._session, scope), self._reload_view)
 
     def on_queue_pane_runs_loaded(self, loaded: QueuePane.RunsLoaded) -> None:
+        self._split.draw_item_header()
         opens, self._opens_overview = self._opens_overview, False
         if opens and loaded.count > 1 and self.app.screen is self:
             self.app.push_screen(self.make_overview(self._menus.runs or ()), self._leave_overview)

@@ -434,8 +434,8 @@ class QueuePane(Vertical):
         return self._shown.is_narrowed or is_partial_queue or is_queue_file
 
     def _draw_top(self) -> None:
-        """Draw the top line of the screen, and store the review progress in the session for item
-        screens.
+        """Draw the top line of the screen, and store the review progress and the names of runs in
+        the session for item screens.
         """
         runs = self._displayed_runs
         state = self._shown
@@ -444,6 +444,7 @@ class QueuePane(Vertical):
         if progress is None and runs and not self._shows_part:
             progress = ReviewProgress(total.yours, total.items)
         self._session.progress = progress
+        self._session.listed_run_names = tuple(run.run_name for run in runs or ())
 
         crumbs = header.list_queue_breadcrumbs(runs, state.view, state.where, state.search)
         path = (*self._session.root_breadcrumb, *crumbs)

@@ -42,8 +42,6 @@ from fcreview.tui.keymap import find_action_key_names, make_bindings
 from fcreview.tui.queue.header import format_run_title
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.screens.prompts import PickerScreen
-from fcreview.tui.text.lines import truncate_middle
-from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.text.tables import FigureTable, make_figure_table
 from fcreview.tui.widgets.base import work
@@ -144,6 +142,8 @@ def _has_group_line(group: RunGroup, state: RunListState) -> bool:
     return state.grouping != "model" or len(group.runs) > 1
 
 
+MARK = "="
+"""Sign before the name of the run that is marked to be compared."""
 COLUMN_TITLES = {"yours": "by you", "date": "folder", "rule": "recomputed"}
 """Titles of the columns whose order has another name."""
 
@@ -162,16 +162,22 @@ def build_run_list_table(
     *,
     blind: bool = False,
     own_scores: OwnScores | None = None,
+    marked_run: int | None = None,
 ) -> FigureTable[RunChoice]:
     """Return the table of runs without empty columns. `own_scores`: the benchmark's own metric, if
-    it is computed.
+    it is computed. `marked_run`: number of the run that is marked to be compared.
     """
     rows = list_run_rows(runs, state)
     titles = {format_run_title(run) for run in runs}
     common_title = titles.pop() if len(titles) == 1 else ""
 
     columns = _list_columns(
-        runs, state, own_scores or {}, show_benchmark=not common_title, blind=blind
+        runs,
+        state,
+        own_scores or {},
+        marked_run,
+        show_benchmark=not common_title,
+        blind=blind,
     )
     columns = [_keep_sorted_column(column, state) for column in columns]
     figure = Table(
@@ -217,12 +223,13 @@ def _list_columns(
     runs: Sequence[RunRow],
     state: RunListState,
     own_scores: OwnScores,
+    marked_run: int | None,
     *,
     show_benchmark: bool,
     blind: bool,
 ) -> list[ListColumn]:
     """Return the columns that distinguish the runs or have a value for any run."""
-    columns = [_name_column(state), _items_column(runs)]
+    columns = [_name_column(state, marked_run), _items_column(runs)]
     if state.grouping != "date" and len({find_run_date_or_folder(run) for run in runs}) > 1:
         columns.append(_folder_column())
     if state.grouping != "generation" and show_benchmark:
@@ -269,9 +276,13 @@ def _make_score_column(column: RunColumn, figures: Mapping[int, RunFigures]) -> 
     return ListColumn(column.column, make_cell)
 
 
-def _name_column(state: RunListState) -> ListColumn:
-    column = Column("name", cut="middle", min_cells=12)
-    return ListColumn(column, lambda row: _make_name_cell(row, state))
+def _name_column(state: RunListState, marked_run: int | None) -> ListColumn:
+    def make_cell(row: RunListRow) -> Cell:
+        cell = _make_name_cell(row, state)
+        is_marked = row.run is not None and row.run.run == marked_run
+        return Cell(f"{MARK} {cell.text}", "strong") if is_marked else cell
+
+    return ListColumn(Column("name", cut="middle", min_cells=12), make_cell)
 
 
 def _folder_column() -> ListColumn:
@@ -444,10 +455,14 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
     def _redraw(self, cursor_choice: RunChoice | None) -> None:
         """Redraw the list with the cursor on this line, or on its group if the group is folded."""
         choices = build_run_list_table(
-            self._runs, self._list_state, blind=self._is_blind, own_scores=self._own_scores
+            self._runs,
+            self._list_state,
+            blind=self._is_blind,
+            own_scores=self._own_scores,
+            marked_run=self._marked_run,
         )
         if self._marked_run is not None:
-            choices.note = self._format_marked_run(self._marked_run)
+            choices.note = self._describe_mark()
         choices.cursor = self._find_choice_index(choices.values, cursor_choice)
         self._choices = choices
 
@@ -459,12 +474,11 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
     def _is_blind(self) -> bool:
         return self._make_compare_screen is None
 
-    def _format_marked_run(self, run_number: int) -> str:
-        """Return the note that names run A and the key that chooses run B."""
-        marked = [run for run in self._runs if run.run == run_number]
-        name = format_run_name(marked[0]) if marked else ""
+    def _describe_mark(self) -> str:
+        """Return the note that one run is marked, and the key that marks the other one."""
         key = find_action_key_names(self.app).get("runs.compare", "")
-        return f"A: run {run_number} {truncate_middle(name, 30)}; mark B with {key}"
+        hint = f" {symbols().separator} {key} on another run compares them" if key else ""
+        return f"1 of 2 runs marked{hint}"
 
     def _find_choice_index(self, values: Sequence[RunChoice], choice: RunChoice | None) -> int:
         """Return the index of a choice, or of its group, or 0."""
@@ -563,7 +577,16 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         if run is None or isinstance(run, str) or run == ALL_RUNS:
             self.show_message("move to a run to mark it for comparison")
             return
-        marked, self._marked_run = self._marked_run, run if self._marked_run is None else None
-        if marked is not None and marked != run:
-            self.app.push_screen(self._make_compare_screen(marked, run))
+
+        first_run = self._marked_run
+        if first_run is None:
+            self._marked_run = run
+            self._redraw(run)
+            return
+
+        self._marked_run = None
         self._redraw(run)
+        if first_run == run:
+            self.show_message("the mark is removed")
+        else:
+            self.app.push_screen(self._make_compare_screen(first_run, run))

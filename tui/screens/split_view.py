@@ -108,6 +108,11 @@ class SplitView(Horizontal):
         if self.item_pane is not None:
             self.item_pane.mark_as_focused(self.is_split and self.is_item_focused)
 
+    def draw_item_header(self) -> None:
+        """Draw the header of the item again: its run name depends on the names of all runs."""
+        if self.item_pane is not None:
+            self.item_pane.draw_bars()
+
     # -- focus
 
     def _update_focus(self, focused: Widget | None) -> None:

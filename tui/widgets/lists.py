@@ -24,11 +24,10 @@ from fcreview.tui.queue.columns import (
     EMPTY_COLUMNS,
     QueueColumns,
     queue_row_line,
-    shorten_ids,
-    shorten_run_names,
 )
 from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit_line
+from fcreview.tui.text.short_names import shorten_ids, shorten_run_names
 from fcreview.tui.text.styles import get_style, symbols
 from fcreview.tui.widgets.base import StaticFocusWidget
 from fcreview.tui.widgets.document_view import render_strip

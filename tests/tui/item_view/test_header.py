@@ -37,9 +37,41 @@ def test_header_keeps_usual_ids_and_adds_facts_if_they_fit(cells: int) -> None:
         and "–" in line.partition("you ")[2][:3]
     )
     assert (" FAIL " in line) is (cells >= 80)
-    assert (detail.item.category in line) is (cells >= 100)
+    assert (detail.item.category in line) is (cells >= 120)
     alone = plain_text(header_line(detail, 3, 640, cells, show_id=False))
     assert "simple_python_17" not in alone and alone.startswith(" 4/640 ")
+
+
+RUN_NAMES = ["gemini/gemini-2.5-flash · llm_agent", "gemini/gemini-2.5-flash · context_agent"]
+
+
+@pytest.mark.parametrize("cells", [80, 100, 160])
+@pytest.mark.parametrize("show_id", [True, False])
+def test_header_names_runs_differently_at_any_width(cells: int, show_id: bool) -> None:
+    detail = make_detail(WEATHER)
+    detail.row.human = True
+    for item_id in ("2_trial_0", "normal_multi_turn_user_switch_17_1"):
+        lines = []
+        for run_name in RUN_NAMES:
+            detail.row.id, detail.row.run_name = item_id, run_name
+            header = header_line(detail, 0, 2040, cells, show_id=show_id, run_names=RUN_NAMES)
+            lines.append(plain_text(header))
+        first, second = lines
+        assert display_width(first) == display_width(second) == cells
+        assert "llm_agent" in first and "conte" in second
+        assert first != second and "1/2,040" in first
+        assert not show_id or (f"{item_id[:4]}" in first and f"{item_id[-4:]} " in first)
+
+
+def test_name_of_the_run_precedes_facts_and_is_hidden_in_blind_review() -> None:
+    detail = make_detail(WEATHER)
+    detail.row.id, detail.row.run_name = "2_trial_0", RUN_NAMES[0]
+    wide = plain_text(header_line(detail, 0, 25, 160, run_names=RUN_NAMES))
+    assert f"   {RUN_NAMES[0]}   {detail.item.category}" in wide
+    pane = plain_text(header_line(detail, 0, 25, 82, run_names=RUN_NAMES))
+    assert pane.startswith(" 2_trial_0 ") and pane.endswith("llm_agent ") and " FAIL " in pane
+    blind = plain_text(header_line(detail, 0, 25, 160, hide_verdicts=True))
+    assert "llm_agent" not in blind and detail.item.category in blind
 
 
 def test_blind_header_says_that_verdicts_are_hidden() -> None:

@@ -100,6 +100,28 @@ def test_messages_omit_the_target_named_in_the_same_line(
     assert len(shown) == cells and shown.split() == line.split()
 
 
+@pytest.mark.parametrize(
+    ("cells", "line"),
+    [
+        (80, " saved: golden answer accepted · pass · simple_python_10 · z undo"),
+        (
+            120,
+            " saved: golden answer accepted · pass · 1 of 2 runs would pass (0 now)"
+            " · simple_python_10 · z undo",
+        ),
+    ],
+)
+def test_message_about_a_golden_answer_keeps_the_id_and_undo(cells: int, line: str) -> None:
+    text = (
+        "saved: golden answer accepted · pass · 1 of 2 runs would pass (0 now) · simple_python_10"
+    )
+    keys = {"item.undo": "z", "item.target": "T"}
+    shown = plain_text(
+        status_line(StatusMessage(text), PendingQuestion(), "40 %", False, cells, keys)
+    )
+    assert shown.startswith(line) and len(shown) == cells
+
+
 def test_empty_status_line_names_all_questions_at_60_columns() -> None:
     keys = {"item.target": "T", "item.score": "0", "item.score_1": "1", "item.score_2": "2"}
     for target in ("item", "response"):

@@ -93,7 +93,7 @@ def find_line(lines: list[str], text: str) -> int:
 async def mark_both_runs(person: AppDriver) -> list[str]:
     """Mark the first run, then the second."""
     lines = await person.press("r", "j", "equals_sign")
-    assert "A: run 1 maple; mark B with =" in lines[0]
+    assert "1 of 2 runs marked · = on another run compares them" in lines[0]
     return await person.press("j", "equals_sign")
 
 
@@ -254,10 +254,12 @@ async def test_narrow_flip_stacks_the_three_answers(workspace: Workspace) -> Non
 
 async def test_mark_can_be_removed_and_all_runs_cannot_be_marked(workspace: Workspace) -> None:
     async with open_queue(workspace, (100, 30)) as person:
-        assert "A: run" not in (await person.press("r", "equals_sign"))[0]
-        assert "A: run 1" in (await person.press("j", "equals_sign"))[0]
+        assert "marked" not in (await person.press("r", "equals_sign"))[0]
+        lines = await person.press("j", "equals_sign")
+        assert "1 of 2 runs marked · = on another run compares them" in lines[0]
+        assert [line[:4] for line in lines if "= " in line[:4]] == ["▌ = "]
         lines = await person.press("equals_sign")
-        assert "A: run" not in lines[0]
+        assert "the mark is removed" in lines[0] and not any("= " in line[:4] for line in lines)
         assert not isinstance(person.app.screen, CompareScreen)
 
 
@@ -266,7 +268,7 @@ async def test_comparison_is_not_available_in_blind_mode(workspace: Workspace) -
         lines = await person.press("r", "j", "equals_sign", "j", "equals_sign")
         assert not isinstance(person.app.screen, CompareScreen)
         assert "compare" not in " ".join(lines)
-        assert "A: run" not in lines[0]
+        assert "marked" not in lines[0]
 
 
 @pytest.mark.sweep

@@ -21,8 +21,6 @@ from fcreview.tui.queue.columns import (
     queue_heading_line,
     queue_row_line,
     shorten_difference_line,
-    shorten_ids,
-    shorten_run_names,
 )
 from fcreview.tui.queue.header import QueueCursor
 from fcreview.tui.queue.state import ReviewProgress
@@ -41,6 +39,7 @@ from fcreview.tui.text.lines import (
     truncate_middle,
     wrap_sanitized,
 )
+from fcreview.tui.text.short_names import shorten_ids, shorten_run_names
 
 ROW = QueueRow(
     item=1,

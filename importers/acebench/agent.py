@@ -108,12 +108,26 @@ def _read_process(result: JsonObject) -> list[str]:
 def _grade_agent_item(
     item: Item, process: Sequence[str], result: JsonObject, answer: JsonObject
 ) -> None:
-    """Compare calls and end state with the milestones and the golden end state."""
+    """Grade an agent item by the two rules of the evaluator.
+
+    The agent acts on simulated apps. Rule 1: the state of the apps after its last call must equal
+    the golden end state. Rule 2: the agent should make the golden calls, called milestones, in
+    order; the share that it met is the process accuracy.
+
+    Args:
+        item: The item that gets the pairs, verdicts and differences.
+        process: The agent's messages, each with calls such as `[login(name='Eve')]`.
+        result: The item's record in the result file, with the end state of the apps.
+        answer: The item's record in the file of golden answers.
+    """
     end_state = result.get("result")
     golden_state = answer.get(GROUND_TRUTH)
     milestones = answer.get(MILE_STONE) or []
+
+    # The golden answer may contain alternative milestone sequences.
     sequence = choose_milestone_sequence(process, milestones)
     n_met = _pair_with_milestones(item, process, sequence.best)
+
     outcome = check_end_state(end_state, golden_state)
     _add_recomputed_verdicts(item, outcome, result, milestones)
     if not outcome.valid:
@@ -125,7 +139,8 @@ def _grade_agent_item(
         metadata["other milestone sequences"] = sequence.others
     if sequence.best:
         metadata["milestones"] = describe_milestones(sequence.best, n_met)
-    # This is the process accuracy if a review fails the end state.
+    # With a correct end state, the process accuracy is 1 whatever the agent called. If a reviewer
+    # decides that the end state is wrong, this stored share replaces it.
     share = compute_process_accuracy(result.get("process"), milestones, is_end_state_correct=False)
     metadata[MILESTONES_MET] = share.in_mean
     metadata["end state"] = end_state
@@ -152,9 +167,10 @@ def _add_question(item: Item, question: JsonObject) -> None:
 def _load_history(
     item: Item, process: Sequence[str], history_file: Path | None
 ) -> DialogueHistory | None:
-    """Load the dialogue history of an item.
+    """Load the dialogue history of an item, the file in which the runner logged all messages.
 
-    None if there is none, or if it belongs to another conversation.
+    Returns None if there is no readable file, or if its calls differ from those in `process`, the
+    agent's messages in the result file. Problems become import issues of the item.
     """
     if history_file is None:
         return None
@@ -169,28 +185,32 @@ def _load_history(
     if is_other_conversation(process, history):
         add_issue(item, OTHER_CONVERSATION, file)
         return None
+
     n_unreadable = len(history.unreadable_lines)
     if n_unreadable:
         lines = format_count(n_unreadable, "line")
         first_line = history.unreadable_lines[0]
-        what = f"{lines} of the dialogue history, from line {first_line}, belong to no message"
-        add_issue(item, what, file, severity="notice")
+        problem = f"{lines} of the dialogue history, from line {first_line}, belong to no message"
+        add_issue(item, problem, file, severity="notice")
     return history
 
 
 def _pair_with_milestones(item: Item, process: Sequence[str], milestones: Sequence[str]) -> int:
-    """Add the milestones as golden calls, and pair them with the agent's calls.
+    """Add the milestones to an item as golden calls, and pair them with the agent's calls.
 
-    Return how many milestones the agent met before it missed one.
+    `process` contains the agent's messages and `milestones` the golden calls, each as text such as
+    `[login(name='Eve')]`. Returns how many milestones the agent met before it missed one.
     """
     item.golden = _decode_calls("golden", milestones, range(len(milestones)))
     met_messages = find_milestone_messages(process, milestones)
+
     is_one_call_each = len(item.golden) == len(milestones) and len(item.predicted) == len(process)
     if is_one_call_each:
-        # The indexes of messages are also the indexes of calls.
+        # A message and its only call have the same index, so the met messages name the met calls.
         item.pairs = pair_milestones(item.golden, item.predicted, met_messages)
     else:
         item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES, keep_order=True)
+
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     return len(met_messages)
 
@@ -228,17 +248,22 @@ def _decode_calls(
 
 
 def _decode_text(side: Literal["golden", "predicted"], text: str) -> Iterator[Call]:
-    """Yield the calls in a text, or one call that could not be decoded."""
+    """Yield the calls in a text such as `[login(name='Eve'), open()]`.
+
+    If the text cannot be decoded, yield one call with the text and the decoding error.
+    """
     stripped = text.strip()
     try:
         decoded = decode_with_whitespace(_add_brackets(stripped, side))
     except Undecodable as error:
+        # The name before the first parenthesis is a guess that only helps the reader.
         name, _, _ = stripped.strip("[ ").partition("(")
         yield Call(side, name, arguments=None, raw=text, decode_error=str(error))
         return
 
     for name, arguments in decoded:
         if side == "golden":
+            # A golden argument lists the accepted values. A milestone has exactly one.
             arguments = {key: AcceptedValues([value]) for key, value in arguments.items()}
         yield Call(side, name, arguments=arguments, raw=text)
 
@@ -261,9 +286,11 @@ class AttributeDifference(NamedTuple):
 
 
 def check_end_state(end_state: Any, golden_state: Any) -> CheckOutcome:
-    """Check an end state `[{class: {attribute: value}}]`.
+    """Check the state of the simulated apps after the agent's last call.
 
-    Golden classes that the end state lacks are not compared.
+    A state is a list of objects with one app each: `[{"Phone": {"wifi": true}}]`. As in the
+    evaluator, the states must have equally many apps, and each app that both have must have the
+    golden attributes. The outcome names the first wrong attribute.
     """
     error_type = "wrong number of class"
     if not isinstance(end_state, list) or not isinstance(golden_state, list):
@@ -273,20 +300,22 @@ def check_end_state(end_state: Any, golden_state: Any) -> CheckOutcome:
         message = f"the end state has {len(end_state)} classes instead of {len(golden_state)}"
         return CheckOutcome(False, error_type=error_type, message=message)
 
-    for golden_classes in golden_state:
-        for class_name, golden_attributes in golden_classes.items():
-            attributes = _find_attributes(end_state, class_name)
+    for golden_apps in golden_state:
+        for app_name, golden_attributes in golden_apps.items():
+            attributes = _find_attributes(end_state, app_name)
+            # The evaluator ignores a golden app that the end state lacks.
             if attributes is None:
                 continue
+
             differences = find_attribute_differences(attributes, golden_attributes)
             if differences:
-                attribute, text = differences[0]
+                first = differences[0]
                 return CheckOutcome(
                     False,
                     error_type="class attributes wrong",
-                    message=f"{class_name}.{attribute}: {text}",
-                    function=class_name,
-                    argument=attribute,
+                    message=f"{app_name}.{first.attribute}: {first.message}",
+                    function=app_name,
+                    argument=first.attribute,
                 )
     return PASSED
 
@@ -302,10 +331,10 @@ def _find_attributes(end_state: list[Any], class_name: str) -> Any:
 def find_attribute_differences(
     predicted: dict[str, Any], golden: dict[str, Any]
 ) -> list[AttributeDifference]:
-    """Return the attributes whose values differ.
+    """Compare the attributes of one simulated app with the golden ones, as the evaluator does.
 
-    Attributes that only the golden state has are ignored. In an object, keys that only the
-    predicted state has are ignored too.
+    Every predicted attribute must equal the golden one. An attribute that is missing in the
+    prediction is ignored.
     """
     differences = []
     for name, value in predicted.items():
@@ -313,44 +342,54 @@ def find_attribute_differences(
             differences.append(AttributeDifference(name, "is not in the golden state"))
             continue
 
-        expected = golden[name]
-        if isinstance(expected, dict) and isinstance(value, dict):
-            wrong_keys = []
-            for key, expected_item in expected.items():
-                if key not in value or value[key] != expected_item:
-                    wrong_keys.append(str(key))
+        golden_value = golden[name]
+        if isinstance(golden_value, dict) and isinstance(value, dict):
+            wrong_keys = _list_wrong_keys(value, golden_value)
             if wrong_keys:
-                text = f"the values of {', '.join(wrong_keys)} differ"
-                differences.append(AttributeDifference(name, text))
-        elif value != expected:
-            differences.append(AttributeDifference(name, f"{value!r} instead of {expected!r}"))
+                message = f"the values of {', '.join(wrong_keys)} differ"
+                differences.append(AttributeDifference(name, message))
+        elif value != golden_value:
+            message = f"{value!r} instead of {golden_value!r}"
+            differences.append(AttributeDifference(name, message))
     return differences
 
 
-def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, StateDifference] | None:
-    """Return the differences between two end states by path, such as
-    `FoodPlatform.users.Eve.balance`.
+def _list_wrong_keys(predicted: dict[str, Any], golden: dict[str, Any]) -> list[str]:
+    """List the golden keys that are missing or have another value. Further predicted keys are
+    allowed.
+    """
+    return [
+        str(key)
+        for key, golden_value in golden.items()
+        if key not in predicted or predicted[key] != golden_value
+    ]
 
-    The evaluator does not compare classes whose names differ only in case, so these are omitted.
+
+def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, StateDifference] | None:
+    """Return all differences between two states of the simulated apps, to show them to reviewers.
+
+    The keys are paths such as `FoodPlatform.users.Eve.balance`. Returns None if there are none, or
+    if a state is not a list.
     """
     if not isinstance(end_state, list) or not isinstance(golden_state, list):
         return None
-    golden_classes = _get_attributes_by_class(golden_state)
-    predicted_classes = _get_attributes_by_class(end_state)
-    golden_names = {name.casefold() for name in golden_classes}
-    predicted_names = {name.casefold() for name in predicted_classes}
+    golden_apps = _get_attributes_by_class(golden_state)
+    predicted_apps = _get_attributes_by_class(end_state)
+
+    # The evaluator does not compare apps whose names differ only in case. They are not shown as
+    # missing, because they did not cause the failure.
+    golden_names = {name.casefold() for name in golden_apps}
+    predicted_names = {name.casefold() for name in predicted_apps}
 
     differences: dict[str, StateDifference] = {}
-    for class_name, golden_attributes in golden_classes.items():
-        if class_name in predicted_classes:
-            differences |= _find_class_differences(
-                class_name, golden_attributes, predicted_classes[class_name]
-            )
-        elif class_name.casefold() not in predicted_names:
-            differences[class_name] = StateDifference(golden_attributes, ABSENT)
-    for class_name, attributes in predicted_classes.items():
-        if class_name.casefold() not in golden_names:
-            differences[class_name] = StateDifference(ABSENT, attributes)
+    for name, golden_attributes in golden_apps.items():
+        if name in predicted_apps:
+            differences |= _find_class_differences(name, golden_attributes, predicted_apps[name])
+        elif name.casefold() not in predicted_names:
+            differences[name] = StateDifference(golden_attributes, ABSENT)
+    for name, attributes in predicted_apps.items():
+        if name.casefold() not in golden_names:
+            differences[name] = StateDifference(ABSENT, attributes)
     return _cut_differences(differences) or None
 
 
@@ -388,23 +427,32 @@ def _get_attributes_by_class(state: list[Any]) -> dict[str, dict[str, Any]]:
 def _find_value_differences(
     path: str, golden: Any, predicted: Any, depth: int = 0
 ) -> Iterator[tuple[str, StateDifference]]:
-    """Yield (path, difference) for each differing value in two JSON values."""
+    """Compare two JSON values, and yield the path and the two values of each difference.
+
+    Objects are compared key by key, and lists of equal length element by element. All other
+    values, and those below the maximum depth, are compared as a whole.
+    """
     if golden == predicted:
         return
-    if depth < MAX_STATE_DEPTH and isinstance(golden, dict) and isinstance(predicted, dict):
-        for name in golden | predicted:
+
+    is_comparable_depth = depth < MAX_STATE_DEPTH
+    if is_comparable_depth and isinstance(golden, dict) and isinstance(predicted, dict):
+        for key in golden | predicted:
+            golden_value = golden.get(key, ABSENT)
+            predicted_value = predicted.get(key, ABSENT)
             yield from _find_value_differences(
-                f"{path}.{name}", golden.get(name, ABSENT), predicted.get(name, ABSENT), depth + 1
+                f"{path}.{key}", golden_value, predicted_value, depth + 1
             )
         return
 
     are_lists = isinstance(golden, list) and isinstance(predicted, list)
-    if depth < MAX_STATE_DEPTH and are_lists and len(golden) == len(predicted):
-        for index, golden_element in enumerate(golden):
+    if is_comparable_depth and are_lists and len(golden) == len(predicted):
+        for index, golden_value in enumerate(golden):
             yield from _find_value_differences(
-                f"{path}[{index}]", golden_element, predicted[index], depth + 1
+                f"{path}[{index}]", golden_value, predicted[index], depth + 1
             )
         return
+
     yield path, StateDifference(golden, predicted)
 
 
@@ -426,16 +474,25 @@ class ProcessAccuracy(NamedTuple):
 def compute_process_accuracy(
     messages: Any, milestones: Any, *, is_end_state_correct: bool
 ) -> ProcessAccuracy:
-    """Compute the process accuracy of an agent item from the agent's messages.
+    """Compute the share of milestones, the golden calls, that the agent met in order.
 
-    It is 1 if the end state is correct.
+    As in the evaluator, the accuracy is 1 if the end state is correct, whatever the agent called.
+
+    Args:
+        messages: The agent's messages with its calls.
+        milestones: A list of calls, or a list of alternative lists.
+        is_end_state_correct: Whether the simulated apps ended in the golden state.
     """
     if is_end_state_correct or not milestones:
         return ProcessAccuracy(1.0, 1.0)
+
     calls = messages if isinstance(messages, list) else []
-    if isinstance(milestones[0], list):
+    has_alternatives = isinstance(milestones[0], list)
+    if has_alternatives:
+        # The official mean uses the best alternative, the process file the last one.
         shares = [round(compute_milestone_share(calls, sequence), 3) for sequence in milestones]
         return ProcessAccuracy(in_mean=max(shares), in_process_file=shares[-1])
+
     share = compute_milestone_share(calls, milestones)
     return ProcessAccuracy(in_mean=share, in_process_file=round(share, 3))
 
@@ -473,10 +530,14 @@ class MilestoneSequences(NamedTuple):
 
 
 def choose_milestone_sequence(messages: Sequence[Any], milestones: Any) -> MilestoneSequences:
-    """Choose the best of the alternative milestone sequences for the messages of an agent."""
+    """Choose the milestone sequence of which the agent met the largest share.
+
+    `milestones` is a list of golden calls, or a list of alternative lists, of which one suffices.
+    """
     if not isinstance(milestones, list) or not milestones:
         return MilestoneSequences([], [])
-    if not isinstance(milestones[0], list):
+    has_alternatives = isinstance(milestones[0], list)
+    if not has_alternatives:
         return MilestoneSequences([str(milestone) for milestone in milestones], [])
 
     shares = [compute_milestone_share(list(messages), sequence) for sequence in milestones]
@@ -502,16 +563,23 @@ def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
 def pair_milestones(
     milestones: Sequence[Call], predicted: Sequence[Call], met_indexes: Sequence[int]
 ) -> list[CallPair]:
-    """Pair each met milestone with the call that met it, and align the missed milestones with the
-    later calls.
+    """Pair milestones, the golden calls, with the agent's calls.
 
-    `met_indexes` contains the index of the predicted call for each met milestone.
+    The agent met the first milestones in order, until it missed one. These are paired with the
+    calls that met them. The others are aligned with the calls after that, to show the reader what
+    the agent did instead.
+
+    Args:
+        milestones: All milestones, the met ones first.
+        predicted: All calls of the agent.
+        met_indexes: For each met milestone, the index of the call that met it, in rising order.
     """
     n_met = len(met_indexes)
     met_pairs: list[CallPair] = []
     for milestone, index in zip(milestones[:n_met], met_indexes, strict=True):
         met_pairs += align_calls([milestone], [predicted[index]], COMPARISON_RULES)[:1]
 
+    # Calls before this index precede the last met milestone, so no other milestone can match them.
     start = met_indexes[-1] + 1 if met_indexes else 0
     later_pairs = align_calls(
         milestones[n_met:], predicted[start:], COMPARISON_RULES, keep_order=True

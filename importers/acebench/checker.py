@@ -129,14 +129,15 @@ def to_python_type(declared_type: str) -> type:
 
 
 def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> TypeCheck:
-    """Check the type of a predicted value.
+    """Check whether a predicted value has the type that the function doc declares.
 
-    The evaluator does not compare the values if the type of the golden value is not the declared
-    type.
+    The evaluator has two exceptions, which this function follows. A value of another type is
+    accepted if it is like the golden value. If the golden value itself has another type, or if the
+    exception was used, the evaluator does not compare the values afterwards.
     """
     expected = to_python_type(declared.name)
     has_golden = golden != ""
-    skips_comparison = has_golden and type(golden) is not expected
+    golden_has_other_type = has_golden and type(golden) is not expected
 
     # For this check only, the texts `true` and `false` are booleans.
     value = predicted
@@ -147,11 +148,14 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
     if has_declared_type:
         is_nested = declared.name in NESTED_TYPES
         if not is_nested or _has_elements_of_declared_type(value, golden, declared):
-            return TypeCheck(True, skips_comparison)
-    if has_golden and (type(value) is type(golden) or value == golden):
-        # A value with elements of a wrong type fails, although it is like the golden value.
+            return TypeCheck(True, skips_comparison=golden_has_other_type)
+
+    # Here, the value or one of its elements has another type than declared.
+    is_like_golden = has_golden and (type(value) is type(golden) or value == golden)
+    if is_like_golden:
+        # A value with elements of a wrong type fails although it is like the golden value.
         return TypeCheck(is_accepted=not has_declared_type, skips_comparison=True)
-    return TypeCheck(False, skips_comparison)
+    return TypeCheck(False, skips_comparison=golden_has_other_type)
 
 
 def _get_element_type(declared: DeclaredType) -> DeclaredType:
@@ -229,8 +233,12 @@ def _compare_object_lists(path: str, predicted: Any, golden: Any) -> ValueFailur
 
 
 def compare_objects(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
-    """Compare an object field by field. The text of each golden value must occur in the predicted
-    one, also for numbers: 5 accepts 15.
+    """Compare an object with the golden object, and return the first failure or None.
+
+    Both must have the same fields. As in the evaluator, a field passes if the text of the golden
+    value occurs in the text of the predicted one. So 15 passes where 5 is expected.
+
+    `path` is the path of the object in the call, such as `address`, for messages.
     """
     are_objects = isinstance(predicted, dict) and isinstance(golden, dict)
     if not are_objects or len(predicted) != len(golden):
@@ -298,7 +306,11 @@ def _check_against_golden_answer(
 def _find_function_mismatch(
     predicted: list[DecodedCall], golden: dict[str, Any]
 ) -> CheckOutcome | None:
-    """Return the failure of a reply that does not call the golden functions equally often."""
+    """Return the failure of a reply whose function names differ from the golden ones, or None.
+
+    `golden` maps each golden call to its arguments. Its keys are function names. Several calls of
+    one function have numbered keys, such as `search_1` and `search_2`.
+    """
     if len(predicted) != len(golden):
         message = f"the reply has {len(predicted)} calls instead of {len(golden)}"
         return CheckOutcome(False, error_type="wrong functions number", message=message)
@@ -307,6 +319,8 @@ def _find_function_mismatch(
     golden_counts = Counter(_remove_number(key) for key in golden)
     if predicted_counts == golden_counts:
         return None
+
+    # The message names the first function that only one side calls.
     error_type = "function_mismatch"
     for name in predicted_counts:
         if name not in golden_counts:
@@ -316,6 +330,7 @@ def _find_function_mismatch(
         if name not in predicted_counts:
             message = f"only the golden answer calls {name}"
             return CheckOutcome(False, error_type=error_type, message=message, function=name)
+
     message = "the reply calls a function more or less often than the golden answer"
     return CheckOutcome(False, error_type=error_type, message=message)
 
@@ -345,22 +360,31 @@ def _check_against_golden_call(
     golden_arguments: dict[str, Any],
     function_doc: dict[str, Any] | None,
 ) -> CheckOutcome:
-    """Return the outcome of the first predicted call that passes, else that of the last one.
+    """Check whether any predicted call passes for one golden call.
 
-    A predicted call may pass for several golden calls, because the evaluator does not assign them.
+    Returns the outcome of the first predicted call that passes, else that of the last predicted
+    call. As in the evaluator, one predicted call may pass for several golden calls.
+
+    Args:
+        predicted: Name and arguments of each predicted call.
+        golden_key: The golden function name, or `name_1`, `name_2` ... for several calls of it.
+        golden_arguments: The arguments of the golden call.
+        function_doc: The documentation of the golden function, if the dataset has it.
     """
     name = _remove_number(golden_key)
     message = f"no predicted call matches {name}"
-    outcome = CheckOutcome(False, error_type=UNCLEAR_ERROR, message=message, function=name)
+    last_outcome = CheckOutcome(False, error_type=UNCLEAR_ERROR, message=message, function=name)
     for predicted_name, arguments in predicted:
-        if predicted_name == name:
-            outcome = check_call(name, arguments, golden_arguments, function_doc)
-            if outcome.valid:
-                break
-        else:
+        if predicted_name != name:
             message = f"no predicted call matches {name}; the last call is {predicted_name}"
-            outcome = CheckOutcome(False, error_type=UNCLEAR_ERROR, message=message, function=name)
-    return outcome
+            last_outcome = CheckOutcome(
+                False, error_type=UNCLEAR_ERROR, message=message, function=name
+            )
+            continue
+        last_outcome = check_call(name, arguments, golden_arguments, function_doc)
+        if last_outcome.valid:
+            return last_outcome
+    return last_outcome
 
 
 def check_call(
@@ -369,20 +393,25 @@ def check_call(
     golden_arguments: dict[str, Any],
     function_doc: dict[str, Any] | None,
 ) -> CheckOutcome:
-    """Check a predicted call against a golden call of the same name, in the evaluator's order."""
+    """Check a predicted call against a golden call of the same function.
+
+    The first failing check decides the error type, so the checks come in the evaluator's order.
+    """
     if function_doc is None:
         message = f"{function_name} has no function doc"
         return _fail_call(function_name, "wrong_function_name", message)
-    has_empty_schema = function_doc.get("parameters", {}) == {}
-    if not arguments and has_empty_schema:
+
+    # A call without arguments passes exactly if the function has no parameters.
+    has_no_parameters = function_doc.get("parameters", {}) == {}
+    if not arguments and has_no_parameters:
         return PASSED
-    if not arguments or has_empty_schema:
+    if not arguments or has_no_parameters:
         message = f"the call of {function_name} has no arguments, or its function doc declares none"
         return _fail_call(function_name, "wrong_param", message)
 
     declared = read_declared_parameters(function_doc, strict=True)
     properties = declared.properties or {}
-    # The evaluator compares the golden arguments with the declaration, not with the call.
+    # The evaluator compares the golden arguments with the declaration here, not with the call.
     if golden_arguments == properties:
         return PASSED
     if not golden_arguments:
@@ -394,8 +423,10 @@ def check_call(
 
     missing = [name for name in declared.required or () if name not in arguments]
     if missing:
-        message = f"the required argument {missing[0]} is missing"
-        return _fail_call(function_name, "lack_args", message, argument=missing[0])
+        first_missing = missing[0]
+        message = f"the required argument {first_missing} is missing"
+        return _fail_call(function_name, "lack_args", message, argument=first_missing)
+
     return _check_arguments(function_name, arguments, golden_arguments, properties)
 
 
@@ -428,8 +459,13 @@ def _fail_call(
 def _check_argument(
     argument: str, predicted: Any, golden: Any, *, schema: dict[str, Any]
 ) -> ValueFailure | None:
-    """Check the type of a predicted value, and then its value, unless the evaluator skips that."""
+    """Check the type and the value of one predicted argument. Return the failure, or None.
+
+    `schema` is the declaration of the parameter in the function doc.
+    """
     declared = DeclaredType(str(schema.get("type")), schema.get("items"))
+
+    # Two conversions of the evaluator: JSON has no tuples, and an integer is a valid float.
     value = predicted
     if declared.name == "tuple" and isinstance(predicted, tuple):
         value = list(predicted)
@@ -445,17 +481,21 @@ def _check_argument(
             return None
         return compare_values(argument, value, golden, declared)
     except (KeyError, TypeError) as error:
+        # The function doc declares an unknown type, or a type that cannot have such a value.
         message = f"{argument}: the declared type cannot be checked ({error})"
         return ValueFailure("type_error", message)
 
 
 def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
-    """Check that a special reply contains the required phrase and words.
+    """Check the reply to a special question, which the model must refuse and explain.
 
-    `golden` is `{function: [missing parameters]}` or `{parameter: [wrong values]}`. The reply must
-    contain the function and the missing parameters, or the wrong values. It need not contain the
-    name of a parameter with wrong values. If several functions or parameters fail, the message is
-    that of the last one, as in the evaluator.
+    The reply must contain a phrase that the prompt prescribes, and some words:
+
+    - Category `special_incomplete`, a question without required values: `golden` is
+      `{function: [missing parameters]}`. The reply must name the function and the parameters.
+    - Category `special_error_param`, a question with wrong values: `golden` is
+      `{parameter: [wrong values]}`. The reply must name the values, but not the parameter.
+    - Category `special_irrelevant`, a question that no function answers: the phrase suffices.
     """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]
@@ -467,12 +507,13 @@ def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
 
     outcome = PASSED
     for name, words in golden.items():
+        required = list(words)
         if category == "special_incomplete":
             required = [name, *words]
-        else:
-            required = list(words)
+
         missing = [str(word) for word in required if str(word) not in text]
         if missing:
+            # As in the evaluator, a later failure replaces an earlier one.
             outcome = CheckOutcome(
                 False,
                 error_type="error_correction",

@@ -103,19 +103,22 @@ def _is_executed(messages: Sequence[HistoryMessage], index: int) -> bool:
 def _find_steps(process: Sequence[str], executed: Sequence[_ExecutedMessage]) -> list[int]:
     """Return the step of each message of the result record.
 
-    Equally many messages are paired by position. Otherwise, equal messages are paired, because the
-    last message, which ends the conversation, is not in the result record. A message without a
-    partner belongs to the step before it.
+    The dialogue history numbers the steps of the agent. The messages in `process`, the result
+    record, have no numbers, so they get the step of the same message in the history. Only
+    `executed` messages, those with calls that were executed, can be in the result record.
     """
     if len(process) == len(executed):
         return [message.step for message in executed]
     if max(len(process), len(executed)) > MAX_COMPARED_MESSAGES:
         return list(range(len(process)))
 
+    # The counts differ, for example because the result record lacks the last message, which ends
+    # the conversation. Then messages with the same text belong together.
     step_by_index = _pair_equal_messages(process, executed)
     steps = []
     step = 0
     for index in range(len(process)):
+        # A message without a partner gets the step of the message before it.
         step = step_by_index.get(index, step)
         steps.append(step)
     return steps
@@ -124,12 +127,19 @@ def _find_steps(process: Sequence[str], executed: Sequence[_ExecutedMessage]) ->
 def _pair_equal_messages(
     process: Sequence[str], executed: Sequence[_ExecutedMessage]
 ) -> dict[int, int]:
-    """Return index of a message of the result record -> step of its partner in the history."""
+    """Find the messages of the result record (`process`) that are also in the dialogue history.
+
+    Returns the index in `process` -> the step in the history. Pairs do not cross: a later message
+    is never paired with an earlier step.
+    """
     texts = [_normalise(text) for text in process]
     executed_texts = [_find_partner_text(message.content, texts) for message in executed]
     matcher = SequenceMatcher(None, texts, executed_texts, autojunk=False)
+
     step_by_index: dict[int, int] = {}
     for block in matcher.get_matching_blocks():
+        # A block is a series of equal texts, from `block.a` in the record and `block.b` in the
+        # history.
         for offset in range(block.size):
             step_by_index[block.a + offset] = executed[block.b + offset].step
     return step_by_index
@@ -169,24 +179,29 @@ def _normalise(text: str) -> str:
 def _add_history_messages(
     item: Item, messages: Sequence[HistoryMessage], process_by_step: dict[int, str]
 ) -> None:
-    """Add the messages of a history. The calls in them are left out, because the item has them."""
+    """Add the messages of a dialogue history to an item.
+
+    The item shows the agent's calls separately, so the calls are cut from the agent's messages.
+    `process_by_step` maps the agent's steps to its messages in the result record, which contain
+    the calls.
+    """
     known_texts = set()
     for known_message in item.messages:
         if known_message.role == "user":
             known_texts.add(remove_whitespace(known_message.content))
 
-    step = -1
+    step = -1  # the agent has not spoken yet
     for message in messages:
         content = message.content
         if message.sender == "execution":
             item.messages.append(Message(0, max(step, 0), role="tool", content=content))
         elif message.sender == "user":
-            # The item already contains the question with which the history begins.
+            # The history begins with the question, which the item already contains.
             is_question = step < 0 and remove_whitespace(content) in known_texts
             if not is_question:
                 item.messages.append(Message(0, step, role="user", content=content))
         else:
-            step += 1
+            step += 1  # each message of the agent begins a step
             text = _remove_call(content, process_by_step.get(step))
             if text:
                 item.messages.append(Message(0, step, role="assistant", content=text))

@@ -38,12 +38,23 @@ def find_counterpart_folders(
 def _list_candidates(
     folder: Path, model_folder: ModelFolder, kind: CounterpartKind, languages: Sequence[str]
 ) -> Iterator[Path]:
-    """Yield the folders in which the official and other programs would write the files."""
+    """Yield the folders in which the scores of results (or the results of scores) can be.
+
+    The official program writes them beside each other, such as `result_all/result_en/MODEL` and
+    `score_all/score_en/MODEL`. Other programs write them into one folder, or into a subfolder.
+
+    Args:
+        folder: The folder of the known files.
+        model_folder: Model and settings of the run, which name the last folder.
+        kind: The kind of the files to find: `score` or `result`.
+        languages: The languages that the files can have.
+    """
     yield folder
     yield folder / kind
     yield folder / f"{kind}s"
     yield from _list_mirrored_folders(folder, kind)
 
+    # From each folder above, go down again by the names that the official program uses.
     run_names = list_run_names(model_folder)
     for root in list(folder.parents)[:MAX_LEVELS]:
         parents = []
@@ -58,20 +69,21 @@ def _list_candidates(
 
 
 def _list_mirrored_folders(folder: Path, kind: CounterpartKind) -> Iterator[Path]:
-    """Yield the path of `folder` with the other kind in its folder names: `scores_en/MODEL` for
-    `results_en/MODEL`.
+    """Yield `folder` with the word of the other kind replaced: `scores_en/MODEL` for
+    `results_en/MODEL` if `kind` is `score`.
 
-    The nearest name alone is replaced first, then the nearest two, and so on.
+    If several folder names contain the word, the lowest name alone is replaced first, then the
+    lowest two, and so on.
     """
     other_kind = _KIND_WORDS["score" if kind == "result" else "result"]
-    parts = list(folder.parts)
-    last = len(parts) - 1
+    names = list(folder.parts)
+    last = len(names) - 1
     topmost = max(last - MAX_LEVELS, 0)
     for index in range(last, topmost, -1):
-        mirrored = other_kind.sub(kind, parts[index])
-        if mirrored != parts[index]:
-            parts[index] = mirrored
-            yield Path(*parts)
+        mirrored = other_kind.sub(kind, names[index])
+        if mirrored != names[index]:
+            names[index] = mirrored
+            yield Path(*names)
 
 
 def list_run_names(model_folder: ModelFolder) -> list[str]:

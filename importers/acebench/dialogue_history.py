@@ -82,19 +82,23 @@ class _HistoryParser:
     """Lines of the last piece of the current message, with the padding and the bar of its cell."""
 
     def read_line(self, number: int, line: str) -> None:
-        """Read the next line of the table."""
-        if not self.history.messages and self._read_heading(line):
+        """Read the next line of the table. Record its number if it fits nowhere."""
+        is_before_first_message = not self.history.messages
+        if is_before_first_message and self._read_heading(line):
             return
-        if (
-            not self._read_message_row(line)
-            and not self._read_further_row(line)
-            and not self._read_cell_line(line)
-        ):
-            if line.strip():
-                self.history.unreadable_lines.append(number)
+
+        was_read = (
+            self._read_message_row(line)
+            or self._read_further_row(line)
+            or self._read_cell_line(line)
+        )
+        is_blank = not line.strip()
+        if is_blank:
             return
-        if line.strip():
+        if was_read:
             self.is_cell_closed = line.rstrip().endswith("|")
+        else:
+            self.history.unreadable_lines.append(number)
 
     def finish_message(self) -> None:
         """Set the content of the current message from its pieces."""
@@ -116,16 +120,19 @@ class _HistoryParser:
         return _HEADING.match(line) is not None
 
     def _read_message_row(self, line: str) -> bool:
-        """Begin a message if a line is its first row. Return False for any other line."""
+        """Begin a new message if a line is its first row. Return False for any other line."""
         match = _MESSAGE_ROW.fullmatch(line)
         if match is None or not self._begins_message(match, line):
             return False
         self.finish_message()
-        if not self.history.messages and self.layout is not None and not self.layout.fits(line):
-            self.layout = None  # The rows of this file do not have the widths of its heading.
-        self.history.messages.append(
-            HistoryMessage(match["sender"], recipient=match["recipient"], content="")
-        )
+
+        is_first_row = not self.history.messages
+        if is_first_row and self.layout is not None and not self.layout.fits(line):
+            # The heading has other column widths than the rows, so it cannot help to read them.
+            self.layout = None
+
+        message = HistoryMessage(match["sender"], recipient=match["recipient"], content="")
+        self.history.messages.append(message)
         self.next_index = int(match["index"]) + 1
         self.cell_lines = [match["cell"].removeprefix(" ")]
         return True
@@ -148,18 +155,22 @@ class _HistoryParser:
         )
 
     def _read_further_row(self, line: str) -> bool:
-        """Begin the next piece of a long message if a line is its row. Return False for any other
-        line.
+        """Begin the next piece of the current message if a line is a row with only a content cell.
+
+        The table breaks a long message into pieces of the width of its cell. Return False for any
+        other line.
         """
         match = _FURTHER_ROW.fullmatch(line)
         if match is None or not self.history.messages or not self.is_cell_closed:
             return False
         if self.layout is not None and not self.layout.fits(line):
             return False
-        piece = _remove_cell_end("\n".join(self.cell_lines))
+
+        finished_piece = _remove_cell_end("\n".join(self.cell_lines))
         if self.layout is not None:
-            piece = piece[: self.layout.content_width]
-        self.pieces.append(piece)
+            # The rest of the cell is padding.
+            finished_piece = finished_piece[: self.layout.content_width]
+        self.pieces.append(finished_piece)
         self.cell_lines = [match["cell"].removeprefix(" ")]
         return True
 

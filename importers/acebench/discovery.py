@@ -45,15 +45,19 @@ UNKNOWN_LANGUAGE = (
 def find_runs(
     files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
 ) -> DiscoveredRuns:
-    """Make a run of each folder with result files, with its dataset, scores and histories."""
+    """Find the runs among the opened files: each folder with result files is one.
+
+    Each run gets its dataset, scores and dialogue histories, which can be in other folders. Score
+    files that belong to no run become import issues.
+    """
     found = DiscoveredRuns()
     found.claimed.update(path for path in files if _is_acebench_file(path))
     opened = _sort_files(files)
-    folders = _list_run_folders(opened)
-    n_runs_by_model = Counter(find_model_folder(folder).model for folder in folders)
+    results_by_folder = _list_run_folders(opened)
+    n_runs_by_model = Counter(find_model_folder(folder).model for folder in results_by_folder)
 
     score_folders_of_runs: set[Path] = set()
-    for folder, results in folders.items():
+    for folder, results in results_by_folder.items():
         location = _RunLocation.find(folder, n_runs_by_model)
         choice = choose_language(folder, results, dataset_folders, search.get_language(folder))
         scores = _find_scores(location, choice.language, opened=opened, search=search)
@@ -61,8 +65,10 @@ def find_runs(
 
         plan = _make_plan(location, results, choice=choice, scores=scores)
         found.plans.append(plan)
+        # No other importer may claim the files of the run.
         found.claimed.update(plan.files)
         found.claimed.update(_list_files_of_dataset(plan.run.dataset))
+
     found.issues += _report_unused_scores(opened, score_folders_of_runs)
     return found
 
@@ -100,21 +106,24 @@ def _sort_files(files: Sequence[Path]) -> _OpenedFiles:
 
 
 def _list_run_folders(opened: _OpenedFiles) -> dict[Path, list[Path]]:
-    """Return the result files of each run, by folder.
+    """Return folder -> result files of each run.
 
-    If only score files are opened, their results are added.
+    If the user opened only the score files of a run, its result files are searched near them.
     """
-    folders = {folder: sort_by_category(paths) for folder, paths in opened.results.items()}
+    results_by_folder = {
+        folder: sort_by_category(paths) for folder, paths in opened.results.items()
+    }
     for score_folder in opened.scores:
         candidates = _list_result_folders(score_folder)
-        if not folders.keys().isdisjoint(candidates):
-            continue
+        if not results_by_folder.keys().isdisjoint(candidates):
+            continue  # the results of these scores are already known
+
         for folder in candidates:
             results = list_result_files(folder)
             if results:
-                folders[folder] = results
+                results_by_folder[folder] = results
                 break
-    return folders
+    return results_by_folder
 
 
 def _list_result_folders(score_folder: Path) -> list[Path]:
@@ -144,7 +153,15 @@ class _RunLocation:
 def _make_plan(
     location: _RunLocation, results: list[Path], *, choice: LanguageChoice, scores: _ScoreChoice
 ) -> RunPlan:
-    """Return the plan of a run with all its files, and with the problems of its folder."""
+    """Make the import plan of a run: what the run is, which files belong to it, and the problems
+    that were found.
+
+    Args:
+        location: The folder of the run with its model and settings.
+        results: The result files, one for each category.
+        choice: The language of the run, and its dataset.
+        scores: The score files, and the folders with other score files.
+    """
     folder = location.folder
     run = Run(
         "acebench",
@@ -172,6 +189,7 @@ def _make_plan(
         dataset=choice.dataset,
         categories=categories,
     )
+
     plan.issues += _report_language_and_dataset(run, choice)
     plan.issues += _report_ignored_scores(run, scores)
     _report_unscored_categories(plan, categories)
@@ -222,26 +240,30 @@ class _ScoreChoice:
 def _find_scores(
     location: _RunLocation, language: str, *, opened: _OpenedFiles, search: SearchOptions
 ) -> _ScoreChoice:
-    """Find the score files of a run: in the folders of --score, near the results, or among the
-    opened files.
+    """Find the score files of a run, and note the folders with other score files.
+
+    Three places are searched, and the first one with scores of the run counts: the folders that
+    the user named with --score, now or in an earlier command; the folders near the results; the
+    files that the user opened.
     """
-    near = []
+    near_folders = []
     for folder in _list_score_folders(location, language):
         if list_score_files(folder):
-            near.append(folder)
+            near_folders.append(folder)
 
-    remembered = search.remembered_scores.get(location.folder, ())
-    for named_folder in (*search.scores, *remembered):
-        named = _find_named_scores(location, named_folder)
-        if named:
-            used_folders = {file.parent for file in named}
-            ignored = [folder for folder in near if folder not in used_folders]
-            return _ScoreChoice(named, ignored_folders=ignored, named_folder=named_folder)
+    remembered_folders = search.remembered_scores.get(location.folder, ())
+    for named_folder in (*search.scores, *remembered_folders):
+        files = _find_named_scores(location, named_folder)
+        if files:
+            used_folders = {file.parent for file in files}
+            ignored = [folder for folder in near_folders if folder not in used_folders]
+            return _ScoreChoice(files, ignored_folders=ignored, named_folder=named_folder)
 
-    lost_folder = remembered[0] if remembered else None
-    if near:
-        files = list_score_files(near[0])
-        return _ScoreChoice(files, ignored_folders=near[1:], lost_folder=lost_folder)
+    # The user named a folder in an earlier command, but its scores are gone.
+    lost_folder = remembered_folders[0] if remembered_folders else None
+    if near_folders:
+        files = list_score_files(near_folders[0])
+        return _ScoreChoice(files, ignored_folders=near_folders[1:], lost_folder=lost_folder)
     files = _find_opened_scores(location, language, opened)
     return _ScoreChoice(files, lost_folder=lost_folder)
 
@@ -299,19 +321,23 @@ def _is_score_folder_of(location: _RunLocation, score_folder: Path, language: st
 
 
 def _find_named_scores(location: _RunLocation, named_folder: Path) -> list[Path]:
-    """Return the score files in a folder of --score: those in the folder of the run's name, or
-    in the only folder.
+    """Return the score files of a run in a folder that the user named with --score.
+
+    The folder can hold the scores of several runs. Then those in the subfolder with the name of
+    the run count. If only one folder contains scores, they count whatever its name is.
     """
-    folders: dict[Path, list[Path]] = defaultdict(list)
+    files_by_folder: dict[Path, list[Path]] = defaultdict(list)
     for path in gather_files([named_folder]).files:
         if parse_file_name(path).kind in ("score", "process"):
-            folders[path.parent].append(path)
-    for name in list_run_names(location.model_folder):
-        for folder, paths in folders.items():
-            if folder.as_posix().endswith(f"/{name}"):
-                return sorted(paths)
-    if len(folders) == 1:
-        return sorted(next(iter(folders.values())))
+            files_by_folder[path.parent].append(path)
+
+    for run_name in list_run_names(location.model_folder):
+        for folder, files in files_by_folder.items():
+            if folder.as_posix().endswith(f"/{run_name}"):
+                return sorted(files)
+    if len(files_by_folder) == 1:
+        (files,) = files_by_folder.values()
+        return sorted(files)
     return []
 
 

@@ -215,30 +215,36 @@ def looks_like_model(name: str) -> bool:
 
 
 def find_model_folder(folder: Path) -> ModelFolder:
-    """Tell the model of a folder with result files.
+    """Find out which model the results in a folder are of, by the names of the folders.
 
-    The answer does not depend on the files that the user opened, because it is a part of the run's
-    identity.
+    The root is the folder above with the results of several models, such as `result_en`. Below it,
+    one name is the model; the other names are settings, such as a temperature or a repeat.
+
+    The model is a part of the run's identity. Therefore only names decide, and not which files the
+    user opened.
     """
     root = _find_root(folder)
     if root is None:
         return _find_model_without_root(folder)
 
     names = list(folder.relative_to(root).parts)
-    span = _locate_model(names, root)
-    if span is not None:
-        model = "/".join(names[span.start : span.stop])
-        settings = names[span.stop :] + names[: span.start]
+    model_span = _locate_model(names, root)
+    if model_span is not None:
+        model = "/".join(names[model_span.start : model_span.stop])
+        # The names below the model tell more about the run than those above it.
+        settings = names[model_span.stop :] + names[: model_span.start]
         return ModelFolder(model, settings=settings, root=root)
     if names and is_output_folder(root.parent.name):
         return ModelFolder(names[0], settings=names[1:], root=root)
 
+    # A root with a name of its own, such as `output_v2`, is the only hint at the model.
     is_language_folder = read_language_folder(root.name) != ""
     is_plain_output_folder = _PLAIN_OUTPUT_FOLDER.fullmatch(root.name) is not None
     if not is_language_folder and not is_plain_output_folder:
         return ModelFolder(root.name, settings=names, root=root)
-    # Only repeats stand below the root, as in `MODEL/result_en/run1`, or only files, as in
-    # `MODEL/result_en`.
+
+    # Below the root are only repeats, as in `MODEL/result_en/run1`, or files, as in
+    # `MODEL/result_en`. So the model is above the root.
     return ModelFolder(_find_model_above(root), settings=names, root=root)
 
 
@@ -267,10 +273,13 @@ def _find_root(folder: Path) -> Path | None:
 
 
 def _locate_model(names: Sequence[str], root: Path) -> range | None:
-    """Return the indexes of the model's name among the folder names below a root. None without
-    one.
+    """Find the model among the names of the folders below a root, topmost first.
+
+    A model can have two names or more, such as `meta-llama/Llama-3-8B`. Returns the range of their
+    indexes, or None if no name can be a model.
     """
-    # A name that looks like a model is the model, with the organization above it.
+    # First choice: a name that looks like a model, such as `Llama-3-8B`, with the names of its
+    # organization above it.
     for index, name in enumerate(names):
         if looks_like_model(name) and not is_repeat_folder(name):
             start = index
@@ -278,7 +287,7 @@ def _locate_model(names: Sequence[str], root: Path) -> range | None:
                 start -= 1
             return range(start, index + 1)
 
-    # Otherwise, the first folder that is neither a repeat nor one of outputs is the model.
+    # Otherwise: the first name that is neither a repeat, such as `run1`, nor a folder of outputs.
     last_index = len(names) - 1
     for index, name in enumerate(names):
         is_last = index == last_index
@@ -325,8 +334,9 @@ def _find_model_above(root: Path) -> str:
 
 
 def _find_model_without_root(folder: Path) -> ModelFolder:
-    """Tell the model if no folder is recognized as the one that holds the results of several
-    models.
+    """Find out the model of results if no folder above them is known to hold several models.
+
+    The model is the nearest folder that looks like a model, else the nearest one that can be one.
     """
     folders = _list_folders_upwards(folder)
     for index, candidate in enumerate(folders):
@@ -334,12 +344,12 @@ def _find_model_without_root(folder: Path) -> ModelFolder:
             settings = _list_names_below(folders, index)
             return ModelFolder(_name_with_provider(folders, index), settings=settings)
 
-    # The nearest folder that is no repeat is the model.
+    # Folders such as `run1` distinguish repeats of one model.
     index = 0
     while index + 1 < len(folders) and is_repeat_folder(folders[index].name):
         index += 1
-    # A name that several neighbouring folders contain is a setting, as in `a/greedy` and
-    # `b/greedy`.
+    # A name that also exists in a neighbouring folder is a setting of both models, as in
+    # `model-a/greedy` and `model-b/greedy`.
     if index == 0 and len(folders) > 1 and _has_neighbour_with(folder.parent, folder.name):
         index = 1
     return ModelFolder(folders[index].name, settings=_list_names_below(folders, index))

@@ -48,31 +48,32 @@ class LanguageChoice:
 def choose_language(
     folder: Path, results: Sequence[Path], dataset_folders: Sequence[Path], named_language: str
 ) -> LanguageChoice:
-    """Choose the language of the results in a folder.
+    """Choose the language of a run, and with it the dataset. No record states the language.
 
-    A folder of a language, such as `result_en`, decides. Then the language that the user named
-    counts, then the suffix of another folder, then the dataset: the only one in the user's dataset
-    folders, or the one that fits the replies.
+    The first of these that exists decides:
+
+    1. A folder of a language in the path of the results, such as `result_en`.
+    2. The language that the user named with --language.
+    3. A folder with a suffix such as `_en`, which may mean something else.
+    4. The dataset that the replies fit.
 
     Args:
-        folder: folder with the result files.
-        results: the result files.
-        dataset_folders: dataset folders that the user named.
-        named_language: language that the user named in this command or earlier, or empty.
+        folder: The folder with the result files.
+        results: The result files.
+        dataset_folders: The dataset folders that the user named.
+        named_language: The language that the user named, now or in an earlier command, or empty.
     """
     hint = find_folder_language(folder)
     if hint.is_certain:
         issue = _report_ignored_language(folder, hint.language, named_language)
-        return LanguageChoice(
-            hint.language,
-            dataset=_find_dataset(folder, hint.language, dataset_folders),
-            issue=issue,
-        )
+        dataset = _find_dataset(folder, hint.language, dataset_folders)
+        return LanguageChoice(hint.language, dataset=dataset, issue=issue)
 
     language = named_language or hint.language
     if language:
         dataset = _find_dataset(folder, language, dataset_folders)
         return LanguageChoice(language, dataset, takes_named_language=True)
+
     return _choose_language_by_dataset(folder, results, dataset_folders)
 
 

@@ -186,9 +186,10 @@ def _compute_sound_columns(
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
-    """Compute the paper's table 2: the means of an English and a Chinese run.
+    """Compute table 2 of the paper, in which each figure is the mean of an English and a Chinese
+    run.
 
-    Without both runs, return no metrics.
+    Returns no metrics unless `runs` has exactly one run of each language with verdicts.
     """
     scored_runs = []
     for run_items in runs:
@@ -198,13 +199,13 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
     if len(scored_runs) != len(LANGUAGES) or languages != LANGUAGES:
         return []
 
+    # A row has the columns of the program's summary table. Table 2 of the paper shows some of them.
     rows = []
     for run_items in scored_runs:
         rates = _compute_category_rates(_group_by_scored_category(run_items.items))
-        row = compute_summary_row(
-            _get_rounded_values(rates.accuracy), _get_rounded_values(rates.process_accuracy)
-        )
-        rows.append(row)
+        accuracies = _get_rounded_values(rates.accuracy)
+        process_accuracies = _get_rounded_values(rates.process_accuracy)
+        rows.append(compute_summary_row(accuracies, process_accuracies))
 
     note = "mean of the English and the Chinese run"
     metrics = []
@@ -239,7 +240,10 @@ def _count_error_types_of_kind(failing: Sequence[ScoredItem], kind: str) -> Coun
 
 
 def _count_normal_errors(counts: Counter[str]) -> list[Metric]:
-    """Count the failures of each error class, with the error types of the class below it."""
+    """List the number of failures of each error class, and below it those of its error types.
+
+    An error class, such as `function name`, groups error types, such as `function_mismatch`.
+    """
     table = "normal errors"
     metrics: list[Metric] = []
     for error_class in ERROR_CLASSES:
@@ -251,6 +255,7 @@ def _count_normal_errors(counts: Counter[str]) -> list[Metric]:
                 n_failures += count
         metrics.append(Metric(table, error_class, value=n_failures, unit="count"))
         metrics += type_metrics
+    # The first line has the remark on the whole table.
     metrics[0].note = ERROR_CLASS_NOTE
     return metrics
 
@@ -286,10 +291,11 @@ class DialogueAccuracies(NamedTuple):
 
 
 def compute_dialogue_accuracies(steps: Sequence[DialogueStep]) -> DialogueAccuracies:
-    """Compute the two accuracies of a multi-turn category from its steps in file order.
+    """Compute the two accuracies of a multi-turn category: the share of dialogues in which every
+    step passes, and the mean share of passing steps.
 
-    A dialogue in which a step has no verdict is omitted. However, if another step fails, it counts
-    in `all_steps`.
+    `steps` are the steps of all dialogues in file order. A dialogue in which a step has no verdict
+    is omitted, unless another step fails: then the dialogue fails for certain.
     """
     dialogues = _group_verdicts_by_dialogue(steps)
     are_passed = []
@@ -303,10 +309,11 @@ def compute_dialogue_accuracies(steps: Sequence[DialogueStep]) -> DialogueAccura
             share = verdicts.count(True) / len(verdicts)
             shares.append(round(share, 3))
 
-    # The accuracy is always rounded, because the program rounds it before it computes summaries.
     all_steps = _make_dialogue_rate(are_passed, n_dialogues=len(dialogues))
     mean_share = _make_dialogue_rate(shares, n_dialogues=len(dialogues))
-    return DialogueAccuracies(replace(all_steps, exact=all_steps.value), mean_share)
+    # The program rounds this accuracy before it computes summaries, so there is no exact value.
+    rounded_all_steps = replace(all_steps, exact=all_steps.value)
+    return DialogueAccuracies(rounded_all_steps, mean_share)
 
 
 def _make_dialogue_rate(values: Sequence[float], n_dialogues: int) -> CategoryRate:
@@ -337,36 +344,40 @@ def _combine_step_verdicts(verdicts: Sequence[bool | None]) -> bool | None:
 
 
 def compute_mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
-    """Compute the mean process accuracy of an agent category.
+    """Compute the mean process accuracy of an agent category: the mean over its items of the share
+    of golden calls that the agent made in order.
 
-    If no item has one, `n_items` of the result is 0.
+    If no item of the category has a process accuracy, `n_items` of the result is 0.
     """
-    if all(PROCESS_ACCURACY not in item.values for item in items):
+    has_process_accuracies = any(PROCESS_ACCURACY in item.values for item in items)
+    if not has_process_accuracies:
         return CategoryRate(None, exact=None, n_verdicts=0, n_items=0)
 
-    accuracies = []
+    known = []
     for item in items:
         accuracy = get_process_accuracy(item)
         if accuracy is not None:
-            accuracies.append(accuracy)
-    mean = sum(accuracies) / len(accuracies) if accuracies else None
-    return CategoryRate(
-        _round_or_none(mean, 3), exact=mean, n_verdicts=len(accuracies), n_items=len(items)
-    )
+            known.append(accuracy)
+    mean = sum(known) / len(known) if known else None
+    rounded = _round_or_none(mean, 3)
+    return CategoryRate(rounded, exact=mean, n_verdicts=len(known), n_items=len(items))
 
 
 def get_process_accuracy(item: ScoredItem) -> float | None:
-    """Return the process accuracy of an agent item, or None if it is unknown.
+    """Return the process accuracy of an agent item after the reviews, or None if it is unknown.
 
-    The process accuracy is 1 if the end state is correct, else the share of met milestones. A
-    review of the end state therefore changes it, unless an annotator also reviewed the process
-    accuracy.
+    By the benchmark's rule, the process accuracy is 1 if the end state of the simulated apps is
+    correct, else the share of golden calls that the agent made in order.
     """
-    stated = item.values.get(PROCESS_ACCURACY)
-    value = float(stated) if isinstance(stated, (int, float)) else None
+    imported = item.values.get(PROCESS_ACCURACY)
+    value = float(imported) if isinstance(imported, (int, float)) else None
+
+    # A review of the process accuracy itself counts before everything else.
     if (ITEM, PROCESS_ACCURACY) in item.overrides:
         return value
-    if ITEM_CORRECT in item.overrides and not item.is_target_reviewed(ITEM, PROCESS_ACCURACY):
+    # A review of the end state changes the process accuracy by the rule above.
+    is_end_state_reviewed = ITEM_CORRECT in item.overrides
+    if is_end_state_reviewed and not item.is_target_reviewed(ITEM, PROCESS_ACCURACY):
         derived: float | None = item.derive_verdict("acebench", ITEM, PROCESS_ACCURACY)
         return derived
 
@@ -398,31 +409,33 @@ def compute_summary_row(
     weights: Sequence[float] = PROGRAM_WEIGHTS,
     swap_object_columns: bool = True,
 ) -> dict[str, float | None]:
-    """Compute the row of `result.xlsx` by column name.
+    """Compute the row of a run in `result.xlsx`, the summary table of the official program.
 
-    A category that was not run counts as 0, also in means. If the accuracy of a category is
-    unknown, the columns that depend on it are None.
+    As in the program, a category that was not run counts as 0, also in means. If the accuracy of a
+    category is unknown, the columns that depend on it are None.
 
     Args:
         accuracies: Accuracy of each category.
         process_accuracies: Process accuracy of each agent and multi-turn category.
         weights: Weights of the normal, special and agent means in the column `Summary`.
-        swap_object_columns: Whether the columns object_short and object_deep get the accuracy of
-            each other, as in the official program.
+        swap_object_columns: Whether to repeat an error of the program, in which the columns
+            object_short and object_deep have the accuracy of each other.
     """
     row = {name: accuracies.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
     if swap_object_columns:
         row["object_short"] = accuracies.get("normal_atom_object_deep", 0.0)
         row["object_deep"] = accuracies.get("normal_atom_object_short", 0.0)
 
-    values = dict(accuracies)
+    value_by_source = dict(accuracies)
     for category, value in process_accuracies.items():
-        values[f"{category}_process"] = value
+        value_by_source[f"{category}_process"] = value
+
     for column, source in SUMMARY_COLUMNS.items():
-        if isinstance(source, tuple):
+        is_mean_of_categories = isinstance(source, tuple)
+        if is_mean_of_categories:
             row[column] = _mean_accuracy(accuracies, categories=source)
         else:
-            row[column] = values.get(source, 0.0)
+            row[column] = value_by_source.get(source, 0.0)
 
     row["Summary"] = _compute_summary(row, weights)
     return row
@@ -468,7 +481,11 @@ class CategoryRates(NamedTuple):
 def _compute_category_rates(
     items_by_category: Mapping[str, Sequence[ScoredItem]],
 ) -> CategoryRates:
-    """Compute the accuracies of each category, rounded as in the official program."""
+    """Compute the accuracies of each category by the rules of the official program.
+
+    Multi-turn categories count dialogues, all others count items. Agent and multi-turn categories
+    also have a process accuracy: the mean share of what was right within an item or dialogue.
+    """
     rates = CategoryRates({}, {})
     for name, items in items_by_category.items():
         verdicts = [item.valid for item in items]

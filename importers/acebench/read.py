@@ -73,7 +73,7 @@ from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"
 NO_AGENT_ERRATA = "errata do not apply to agent items"
-_SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
+_SPEAKER = re.compile(r"^(?P<name>user|system):[ ]?", re.MULTILINE)
 """Prefix that names the speaker of a message in a transcript. `system` means the assistant."""
 _THOUGHT = re.compile(r"<think>(?P<thought>.*?)</think>", re.DOTALL)
 _CALL_TEXT = re.compile(r'\w\(\s*(?:[A-Za-z_]\w*\s*=|\))|"(?:arguments|parameters)"\s*:')
@@ -114,9 +114,13 @@ def _report_errata(inputs: CategoryInputs) -> Iterator[ImportIssue]:
 
 
 def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
-    """Yield an item for each result record. A repeated id gets its line number."""
+    """Yield an item for each result record of a category, and an issue for each problem.
+
+    If an id occurs in several records, all of them become items. The id of the second one gets its
+    line number, as in `normal_atom_bool_5#31`.
+    """
     file = str(inputs.result_file)
-    first_lines: dict[str, int] = {}
+    first_line_by_id: dict[str, int] = {}
     for record in read_records(inputs.result_file):
         if isinstance(record, ImportIssue):
             yield record
@@ -128,14 +132,18 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
 
         item = Item(item_id, inputs.category, file=file)
         set_position(item, record)
-        if item_id in first_lines:
+        if item_id in first_line_by_id:
             item.id = f"{item_id}#{record.line}"
-            what = f"{item_id} also occurs in line {first_lines[item_id]}."
-            what += f" This record is imported as {item.id}"
-            yield ImportIssue(file, record.line, what=what, item=item.id)
-        first_lines.setdefault(item_id, record.line)
+            problem = (
+                f"{item_id} also occurs in line {first_line_by_id[item_id]}."
+                f" This record is imported as {item.id}"
+            )
+            yield ImportIssue(file, record.line, what=problem, item=item.id)
+        first_line_by_id.setdefault(item_id, record.line)
+        # An error while the item is filled becomes an issue of the item.
         yield fill_safely(item, partial(_fill_item, item, record.value, inputs))
-    yield from _report_entries_without_result(inputs, first_lines)
+
+    yield from _report_entries_without_result(inputs, first_line_by_id)
 
 
 def _report_entries_without_result(
@@ -148,12 +156,19 @@ def _report_entries_without_result(
 
 
 def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> None:
-    """Fill an item from its result record and from the files of its category."""
+    """Fill an item with its content and verdicts.
+
+    `result` is the item's record in the result file. `inputs` contains the other files of the
+    category: questions, golden answers and scores.
+    """
     question = inputs.questions.get(result["id"])
     answer = inputs.answers.get(result["id"])
+
+    # Reviews refer to these hashes. They show whether the reply or the golden answer has changed.
     item.prediction_hash = answer_hash([result.get("result"), result.get("process")])
     if answer is not None:
         item.golden_hash = answer_hash(answer)
+
     if question:
         item.functions = read_function_docs(question.get("function"))
     _add_official_verdict(item, inputs)
@@ -165,7 +180,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
         _fill_non_agent_item(item, result, question=question, answer=answer, inputs=inputs)
     if question is None:
         item.rule_note = "the dataset has no question for this item"
-    # ACEBench writes no record for a failed request: its program stops instead.
+    # ACEBench writes no record for a failed request, so only an empty reply can be an incident.
     apply_incident(item, find_empty_reply(result.get("result"), "result"))
 
 
@@ -177,20 +192,26 @@ def _fill_agent_item(
     answer: JsonObject | None,
     inputs: CategoryInputs,
 ) -> None:
-    """Fill an agent item, with its process accuracy in the process file."""
+    """Fill an item in which an agent acts on simulated apps.
+
+    Besides its records, such an item can have a dialogue history, a log of all messages, and an
+    entry in the process file, with the share of golden calls that the agent made in order.
+    """
     position = inputs.get_dataset_position(result["id"])
     history_file = inputs.histories.get(position)
     fill_agent_item(item, result, question=question, answer=answer, history_file=history_file)
+
     if inputs.process_entries is not None:
-        entry = inputs.process_entries.get(f"{inputs.category}_{position}")
-        _add_process_verdict(item, entry)
+        process_entry = inputs.process_entries.get(f"{inputs.category}_{position}")
+        _add_process_verdict(item, process_entry)
 
     if inputs.corrections is not None and result["id"] in inputs.corrections.entries:
-        # An erratum for an agent item does not state whether it corrects the end state or the
-        # milestones.
-        entry_of_item = inputs.corrections.entries[result["id"]]
-        correction = inputs.corrections.report_stale_entry(entry_of_item, NO_AGENT_ERRATA)
+        # Errata are not applied to agent items, because an erratum does not state whether it
+        # corrects the end state or the golden calls.
+        erratum_entry = inputs.corrections.entries[result["id"]]
+        correction = inputs.corrections.report_stale_entry(erratum_entry, NO_AGENT_ERRATA)
         item.extra.erratum = correction.erratum
+
     add_decisive_call(item, only_effect_counts=True)
 
 
@@ -215,7 +236,11 @@ def _fill_non_agent_item(
     answer: JsonObject | None,
     inputs: CategoryInputs,
 ) -> None:
-    """Fill a normal or special item. Errata replace its golden answer."""
+    """Fill a normal or special item, which has one reply.
+
+    If the user's errata correct the golden answer, the reply is graded with the corrected one, and
+    the verdict with the original one is recorded beside it.
+    """
     reply = Reply(
         result.get("result"),
         question=question,
@@ -235,10 +260,12 @@ def _fill_non_agent_item(
             item, result, question, golden, corrections=inputs.corrections
         )
         item.extra.erratum = correction.erratum
+
     if correction.entry is None:
         grade_reply(item, reply, golden)
     else:
-        grade_reply(item, reply, correction.entry.new)
+        corrected_golden = correction.entry.new
+        grade_reply(item, reply, corrected_golden)
         _add_verdict_without_errata(item, reply, golden)
 
 
@@ -274,7 +301,11 @@ def _find_correction(
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Return the first error of a golden fix, or None. Each kind of category has its own form."""
+    """Check the form of a golden answer that a reviewer wrote. Return the first error, or None.
+
+    The golden answer of an agent item consists of end states and calls, that of a special item of
+    words which the reply must contain, and that of a normal item of calls.
+    """
     if item.category.startswith("agent_"):
         error = check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE)
         return error or _find_agent_fix_error(golden_fix)
@@ -319,7 +350,11 @@ def _find_answer_error(golden_answer: Any, item: Item) -> str | None:
 
 
 def _find_agent_fix_error(golden_fix: JsonObject) -> str | None:
-    """Return why end states or milestones have a wrong form, or None."""
+    """Check the form of a reviewer's golden answer for an agent item. Return the error, or None.
+
+    Its end state is a list such as `[{"Phone": {"wifi": true}}]`. Its milestones, the golden calls,
+    are a list of texts, or a list of alternative lists.
+    """
     states = golden_fix.get(GROUND_TRUTH, [])
     are_states_valid = isinstance(states, list) and all(
         isinstance(state, dict) and len(state) == 1 for state in states
@@ -329,10 +364,10 @@ def _find_agent_fix_error(golden_fix: JsonObject) -> str | None:
         return f"{GROUND_TRUTH} must be a list of objects with exactly one key: {form}"
 
     milestones = golden_fix.get(MILE_STONE, [])
-    is_nested_list = isinstance(milestones, list) and milestones
-    if is_nested_list and all(map(is_string_list, milestones)):
-        return None
     if is_string_list(milestones):
+        return None
+    is_filled_list = isinstance(milestones, list) and milestones
+    if is_filled_list and all(is_string_list(alternative) for alternative in milestones):
         return None
     return f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
 
@@ -389,21 +424,23 @@ def _iterate_error_texts(error: Any) -> Iterator[str]:
 
 
 def grade_reply(item: Item, reply: Reply, golden_answer: Any) -> None:
-    """Fill a normal or special item, and compare its reply with the golden answer.
+    """Fill a normal or special item with its messages, and compare the reply with the golden
+    answer.
 
-    The golden answer may come from the score file.
+    The reply belongs to the last turn of the dialogue in the question.
     """
     item.messages = read_dialogue_messages(reply.question)
-    turn = max((message.turn for message in item.messages), default=0)
-    item.n_turns = turn + 1
+    last_turn = max((message.turn for message in item.messages), default=0)
+    item.n_turns = last_turn + 1
     item.question = last_question(item.messages)
     if item.category.startswith("normal_multi_turn"):
+        # The steps of a dialogue have ids such as `normal_multi_turn_user_adjust_3_1`.
         item.group, _, _ = item.id.rpartition("_")
 
     if item.category.startswith("special"):
-        _grade_special_reply(item, reply, golden_answer, turn)
+        _grade_special_reply(item, reply, golden_answer, last_turn)
     else:
-        _grade_normal_reply(item, reply, golden_answer, turn)
+        _grade_normal_reply(item, reply, golden_answer, last_turn)
 
 
 def _grade_special_reply(item: Item, reply: Reply, golden_answer: Any, turn: int) -> None:
@@ -444,7 +481,11 @@ def _describe_required_reply(required_phrase: str, golden_answer: Any) -> str:
 
 
 def _grade_normal_reply(item: Item, reply: Reply, golden_answer: Any, turn: int) -> None:
-    """Add the calls of a reply and of the golden answer, their pairs and the recomputed verdict."""
+    """Grade a reply that must contain function calls.
+
+    Adds the predicted and the golden calls to the item, pairs them for display, and recomputes the
+    verdict if the dataset is known. `golden_answer` is one answer, or a list of alternatives.
+    """
     decode_error = explain_undecodable_reply(reply.content, item.category, reply.rule_set)
     if decode_error is None:
         _add_decoded_reply(item, reply.content, turn=turn, rule_set=reply.rule_set)
@@ -528,19 +569,20 @@ def golden_key_to_function_name(key: str, available_functions: Container[str | N
 def parse_golden_calls(
     answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0
 ) -> list[Call]:
-    """Convert a golden answer `{function: {argument: value}}` to calls.
+    """Convert a golden answer such as `{"set_alarm": {"hour": 7}}` to calls.
 
-    Several calls of the function `f` have the keys `f_1`, `f_2` and so on. Arguments that the
-    function doc does not require are optional.
+    Several calls of the function `f` have the keys `f_1`, `f_2` and so on. An argument that the
+    function doc does not require may be omitted by the model.
     """
-    docs = {function.get("name"): function for function in functions}
+    doc_by_name = {function.get("name"): function for function in functions}
     calls = []
     for index, (key, arguments) in enumerate(answer.items()):
-        name = golden_key_to_function_name(key, docs)
-        required = read_declared_parameters(docs.get(name, {})).required or ()
+        name = golden_key_to_function_name(key, doc_by_name)
+        required = read_declared_parameters(doc_by_name.get(name, {})).required or ()
+
         accepted = {}
         for argument, value in as_object(arguments).items():
-            is_optional = name in docs and argument not in required
+            is_optional = name in doc_by_name and argument not in required
             accepted[argument] = AcceptedValues([value], is_optional)
         calls.append(Call("golden", name, arguments=accepted, turn=turn, step=0, index=index))
     return calls
@@ -558,10 +600,10 @@ def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
 
 
 def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "") -> list[Message]:
-    """Split a transcript, in which `user:` or `system:` begins a message. Each user message begins
-    a turn.
+    """Split a dialogue such as `user: Hi\\nsystem: Hello` into messages.
 
-    The time and the user profile become system messages at the start, as in the model's prompt.
+    `system:` marks the replies of the model. Each user message begins a turn. The time and the
+    user profile become system messages at the start, as in the model's prompt.
     """
     messages = []
     if time:
@@ -577,11 +619,12 @@ def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "")
     # A message ends where the next speaker begins. Its text may contain line breaks.
     ends = [speaker.start() for speaker in speakers[1:]]
     ends.append(len(transcript))
+
     turn = -1
     step = 0
     for speaker, end in zip(speakers, ends, strict=True):
         text = transcript[speaker.end() : end].rstrip("\n")
-        if speaker[1] == "user":
+        if speaker["name"] == "user":
             turn += 1
             step = 0
             messages.append(Message(turn, -1, role="user", content=text))

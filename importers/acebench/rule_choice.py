@@ -81,8 +81,10 @@ class Agreement:
 def choose_rule_set(
     plan: RunPlan, categories: Sequence[CategoryInputs], *, scores_are_of_other_replies: bool
 ) -> RuleSetChoice:
-    """Choose the version that the user named, else the one that agrees with the score files, else
-    the newest.
+    """Choose the version of the evaluator's rules with which the verdicts are recomputed.
+
+    The version that the user named counts, else the one that reproduces the score files, else the
+    newest one.
     """
     named_version = plan.options.get("evaluator", "")
     for rule_set in RULE_SETS:
@@ -100,7 +102,11 @@ def choose_rule_set(
 
 
 def _choose_by_agreement(agreement: Agreement) -> RuleSetChoice:
-    """Choose the version that agrees with more score entries, or by error texts if none does."""
+    """Choose the version of the evaluator's rules that reproduces more entries of the score files.
+
+    If both versions reproduce equally many, the wording of the error texts can decide. The reason
+    of the choice states the counts.
+    """
     n_august = agreement.n_agreeing[AUGUST_2025]
     n_october = agreement.n_agreeing[OCTOBER_2025]
     n_best = max(n_august, n_october)
@@ -116,8 +122,12 @@ def _choose_by_agreement(agreement: Agreement) -> RuleSetChoice:
         return RuleSetChoice(OCTOBER_2025, reason=reason, fits_scores=fits_scores)
 
     reason += ", as does the other version"
-    # The error texts changed six days after the rules.
-    if agreement.n_earlier_error_texts > 0 and agreement.n_later_error_texts == 0:
+    # The evaluator got other error texts on 29 October 2025, six days after the new rules. So the
+    # earlier texts are no proof of the earlier rules, but they make them likely.
+    has_only_earlier_texts = (
+        agreement.n_earlier_error_texts > 0 and agreement.n_later_error_texts == 0
+    )
+    if has_only_earlier_texts:
         reason += "; the error texts are those before 29 October 2025"
         return RuleSetChoice(AUGUST_2025, reason=reason, fits_scores=fits_scores)
     reason += "; the newest version is used"
@@ -140,15 +150,18 @@ def _compare_with_scores(categories: Sequence[CategoryInputs]) -> Agreement:
 
 
 def _list_scored_items(inputs: CategoryInputs) -> Iterator[_ScoredItem]:
-    """Yield the items of a category whose official result is known and belongs to their reply."""
+    """Yield the items of a category that have an official verdict on the reply in the result file.
+
+    A score file lists only failing items. An item without an entry passed, but only if the file
+    counted as many items as there are results; else it may not have been scored.
+    """
     n_results = sum(1 for _ in inputs.iterate_results())
-    knows_passes = inputs.scored.header.get("total_count") == n_results
+    are_all_scored = inputs.scored.header.get("total_count") == n_results
     for record in inputs.iterate_results():
         item_id = record["id"]
         entry = inputs.scored.entries.get(item_id)
-        if entry is None and not knows_passes:
-            continue
-        if item_id not in inputs.ids_with_other_reply:
+        is_scored = entry is not None or are_all_scored
+        if is_scored and item_id not in inputs.ids_with_other_reply:
             yield _ScoredItem(inputs, id=item_id, reply=record.get("result"), entry=entry)
 
 
@@ -161,10 +174,11 @@ class _ScoredItem:
     """The entry of the score file; None if the item passed."""
 
     def agrees_with(self, rule_set: RuleSet) -> bool:
-        """Whether a version of the rules gives the verdict, the error type and the quoted text
-        of the score file.
+        """Whether a version of the evaluator's rules can have produced the score entry.
+
+        That is its verdict, its error type, its error text and the reply that it quotes.
         """
-        if self.entry is None:
+        if self.entry is None:  # the item passed
             return self._find_failure(rule_set) is None
         if rule_set == AUGUST_2025 and self.has_later_error_text:
             return False
@@ -205,11 +219,8 @@ class _ScoredItem:
         )
 
     def _find_failure(self, rule_set: RuleSet) -> str | None:
-        """Return the error type that the score file has by this version of the rules, or None if
-        the item passes.
-
-        Without the dataset, only replies that cannot be decoded are known to fail. For the others,
-        the official result is returned.
+        """Check the reply by a version of the evaluator's rules. Return the error type of the first
+        failure, or None if the reply passes.
         """
         try:
             calls = decode_reply(self.reply, self.inputs.category, rule_set)
@@ -218,6 +229,8 @@ class _ScoredItem:
 
         golden = self.inputs.get_golden_answer(self.id)
         if golden is None or self.id not in self.inputs.questions:
+            # Without the dataset, the calls cannot be checked. The official result is assumed,
+            # except that the reply cannot be decoded, because this version has just decoded it.
             official = (self.entry or {}).get("error_type")
             return None if official == WRONG_FORMAT else official
 

@@ -39,9 +39,10 @@ class RunInputs:
 
 
 def load_run_inputs(plan: RunPlan) -> RunInputs:
-    """Load the files of a run, and set its official metrics.
+    """Load the files of a run, and set the official metrics of `plan.run`.
 
-    If the scores belong to other replies, the run has neither official verdicts nor metrics.
+    The score files quote replies of the model. If these differ from the replies in the result
+    files, the scores are of another run. The run then has no official verdicts and metrics.
     """
     issues: list[ImportIssue] = []
     categories = []
@@ -50,6 +51,7 @@ def load_run_inputs(plan: RunPlan) -> RunInputs:
         issues += inputs.issues
         categories.append(inputs)
 
+    # The evaluator changed its rules. The version that reproduces the scores is used.
     quoted_replies = compare_quoted_replies(categories)
     are_other_replies = quoted_replies.are_scores_of_other_replies
     choice = choose_rule_set(plan, categories, scores_are_of_other_replies=are_other_replies)
@@ -60,6 +62,7 @@ def load_run_inputs(plan: RunPlan) -> RunInputs:
         issues += settle_official_verdicts(inputs, choice.rule_set)
         if inputs.scored.header:
             plan.run.official_metrics[inputs.category] = inputs.scored.header
+
     if are_other_replies:
         issues.append(quoted_replies.make_issue(plan.run))
         plan.run.official_metrics.clear()

@@ -73,9 +73,14 @@ def load_results_by_id(path: Path) -> dict[str, JsonObject]:
 
 
 def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObject) -> JsonObject:
-    """Make the score file entry of a failing item.
+    """Make the score file entry of an item that fails by a review.
 
-    Its `error_type` is null if no annotator set one.
+    A score file lists the failing items. The fields of an entry depend on the kind of category.
+
+    Args:
+        inputs: Files of the item's category.
+        item: The item. Its `error_type` is None if no annotator chose one.
+        result: The item's record in the result file, or empty.
     """
     failure: JsonObject = {
         "valid": False,
@@ -83,7 +88,7 @@ def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
         "error_type": item.error_type,
     }
     if inputs.category.startswith("agent_"):
-        # The evaluator identifies agent items by their line, and nests their errors.
+        # The evaluator identifies agent items by their position, and nests their errors.
         failure["error"] = [[writeback.ANNOTATOR_REASON]]
         return {"id": inputs.get_dataset_position(item.id), **failure}
 
@@ -94,6 +99,7 @@ def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
         failure["possible_answer"] = golden
         return {"id": item.id, **failure}
 
+    # Of a normal reply, the evaluator writes only the part that it decoded.
     if isinstance(reply, str):
         reply = select_decoded_text(reply, inputs.category, inputs.rule_set)
     failure["model_result"] = reply
@@ -101,6 +107,7 @@ def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
         failure["possible_answer"] = [golden]
         _, _, dialogue_number = str(item.group).rpartition("_")
         return {"id": item.id, "turn": dialogue_number, **failure}
+
     failure["possible_answer"] = golden
     return {"id": item.id, **failure}
 
@@ -119,7 +126,11 @@ def rewrite_scores(
 def _rewrite_category(
     plan: RunPlan, inputs: CategoryInputs, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the score file and the process file of a category, if reviews change them."""
+    """Yield the score file and the process file of a category with the reviewed verdicts.
+
+    The process file has the process accuracies of agent items: the share of golden calls that the
+    agent made in order. Also yields the numbers of reviewed items that no file can represent.
+    """
     reviewed = [item for item in items if _has_override(item)]
     if not reviewed:
         return
@@ -142,8 +153,8 @@ def _rewrite_category(
     content = _rewrite_process_file(read_file(process_file), inputs, reviewed, items)
     yield RewrittenFile(process_file, content)
 
-    # An item without an entry in the process file met all milestones, so the file cannot say that
-    # a process accuracy is unknown.
+    # An item without an entry in the process file has the accuracy 1, so the file cannot say that
+    # an accuracy is unknown.
     n_unknown = sum(get_process_accuracy(item) is None for item in reviewed)
     if n_unknown:
         kind = f"items of {inputs.category} whose process accuracy is unknown"
@@ -182,23 +193,28 @@ def _has_override(item: ScoredItem) -> bool:
 def _rewrite_score_file(
     content: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]
 ) -> bytes:
-    """Remove the entries of items that now pass, add entries of items that now fail, and update
-    the header.
+    """Apply the reviews to a score file, which has a header with the accuracy and one line for
+    each failing item.
+
+    Lines of items that now pass are removed, lines of items that now fail are added in the order of
+    the dataset, and the header is updated. All other lines stay as they are.
     """
     line_by_id = _find_entry_lines(content, inputs)
-    order = writeback.positions_by_name([item.id for item in items])
-    edits = LineEdits(positions=_map_lines_to_positions(line_by_id, order))
+    position_by_id = writeback.positions_by_name([item.id for item in items])
+    edits = LineEdits(positions=_map_lines_to_positions(line_by_id, position_by_id))
+
     changed_items = _select_changed_items(items, inputs, line_by_id)
     for item in changed_items.passing:
         edits.removed.add(line_by_id[item.id])
 
-    results = load_results_by_id(inputs.result_file)
+    results_by_id = load_results_by_id(inputs.result_file)
     for item in changed_items.failing:
-        # The file also lists items that passed because they match a later golden answer.
+        # The item can have a line although it passed: the evaluator also lists items that do not
+        # match the first golden answer but a later one.
         if item.id in line_by_id:
             edits.removed.add(line_by_id[item.id])
-        entry = make_failure_entry(inputs, item, results.get(item.id, {}))
-        edits.added.append((order[item.id], entry))
+        entry = make_failure_entry(inputs, item, results_by_id.get(item.id, {}))
+        edits.added.append((position_by_id[item.id], entry))
 
     new_header = _update_header(
         _find_header(content),
@@ -266,22 +282,32 @@ def _rewrite_process_file(
     reviewed: Sequence[ScoredItem],
     items: Sequence[ScoredItem],
 ) -> bytes:
-    """Update the entries of reviewed items in a process file, which lists items with a process
-    accuracy below 1.
+    """Apply the reviews to a process file.
+
+    The file has a line `{"agent_multi_turn_3": {...}}` for each agent item with a process accuracy
+    below 1. Each reviewed item loses its old line, and gets a new one if its accuracy is below 1.
+
+    Args:
+        content: The old file.
+        inputs: Files of the category.
+        reviewed: The items with reviews.
+        items: All items of the category, in the order of the file.
     """
     line_by_name: dict[str, int] = {}
     for line, record in writeback.parse_numbered_records(content):
         line_by_name |= dict.fromkeys(record, line)
-    order = writeback.positions_by_name([_get_process_entry_name(inputs, item) for item in items])
-    edits = LineEdits(positions=_map_lines_to_positions(line_by_name, order))
-    results = load_results_by_id(inputs.result_file)
+    all_names = [_get_process_entry_name(inputs, item) for item in items]
+    position_by_name = writeback.positions_by_name(all_names)
+
+    edits = LineEdits(positions=_map_lines_to_positions(line_by_name, position_by_name))
+    results_by_id = load_results_by_id(inputs.result_file)
     for item in reviewed:
         name = _get_process_entry_name(inputs, item)
         if name in line_by_name:
             edits.removed.add(line_by_name[name])
-        entry = _make_process_entry(inputs, item, results.get(item.id, {}))
+        entry = _make_process_entry(inputs, item, results_by_id.get(item.id, {}))
         if entry is not None:
-            edits.added.append((order[name], {name: entry}))
+            edits.added.append((position_by_name[name], {name: entry}))
     return writeback.apply_line_edits(content, edits)
 
 
@@ -292,8 +318,9 @@ def _get_process_entry_name(inputs: CategoryInputs, item: ScoredItem) -> str:
 def _make_process_entry(
     inputs: CategoryInputs, item: ScoredItem, result: JsonObject
 ) -> JsonObject | None:
-    """Return the entry with the process accuracy after the reviews. None if the item met all
-    milestones, or if the accuracy is unknown.
+    """Make the entry of an agent item in the process file, with its accuracy after the reviews.
+
+    Returns None if the file needs no entry: the accuracy is 1, or it is unknown.
     """
     accuracy = get_process_accuracy(item)
     if accuracy is None or accuracy == 1:
@@ -321,7 +348,17 @@ def _update_header(
     verdicts: Sequence[bool],
     n_gained_passes: int,
 ) -> JsonObject:
-    """Return the header of a score file with the reviewed figures, rounded as in the evaluator."""
+    """Return the header of a score file with the figures after the reviews.
+
+    Each kind of category has other figures, and the evaluator rounds them differently.
+
+    Args:
+        header: The old header.
+        category: The category of the file.
+        items: All items of the category.
+        verdicts: Whether each item passes after the reviews.
+        n_gained_passes: How many more items pass than before. May be negative.
+    """
     if category.startswith("agent_"):
         updated = writeback.update_score_header(
             header, n_gained_passes, digits=3, rate_field="end_to_end_accuracy"
@@ -332,6 +369,7 @@ def _update_header(
         return updated
 
     if category in MULTI_TURN_CATEGORIES:
+        # The figures are of dialogues. An item is one step of a dialogue.
         steps = []
         for item, verdict in zip(items, verdicts, strict=True):
             steps.append(DialogueStep(str(item.group), verdict))

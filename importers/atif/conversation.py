@@ -104,18 +104,20 @@ def make_subagent_reader(read_document_at: ReadDocumentAt) -> SubagentReader:
 
 
 def add_document(conversation: Conversation, document: JsonObject, reader: SubagentReader) -> None:
-    """Add the steps of a trajectory to a conversation, and its malformed parts to
-    `conversation.problems`.
+    """Add the steps of a trajectory, one JSON document, to the conversation of an item.
 
-    `reader`: reads the subagents of all documents of the item.
+    Malformed parts are described in `conversation.problems`. `reader` finds the trajectories of
+    subagents to which the steps refer.
     """
     _check_schema_version(conversation, document.get("schema_version"))
     steps = document.get("steps")
     if not isinstance(steps, list) or not steps:
         conversation.problems.append("the trajectory has no steps")
         return
+
     step_ids = [step.get("step_id") for step in steps if isinstance(step, dict)]
-    if step_ids != list(range(1, len(steps) + 1)):
+    expected_ids = list(range(1, len(steps) + 1))
+    if step_ids != expected_ids:
         conversation.problems.append(
             "the steps are not numbered 1, 2, 3 without gaps. They are shown in file order"
         )
@@ -134,7 +136,7 @@ def add_document(conversation: Conversation, document: JsonObject, reader: Subag
         if step.get("is_copied_context") is True:
             copied_steps.append(step)
             continue
-        # Copied steps that follow each other become one message.
+        # A series of copied steps becomes one message, before the first step of the agent's own.
         _add_copied_steps(conversation, copied_steps)
         copied_steps = []
         _add_step(conversation, step, number, subagents)
@@ -142,6 +144,7 @@ def add_document(conversation: Conversation, document: JsonObject, reader: Subag
 
 
 def _check_schema_version(conversation: Conversation, version: Any) -> None:
+    """Note a problem if the stated version is not `ATIF-v1.N`, or is newer than the known ones."""
     # Some writers leave out `ATIF-v`.
     text = str(version).removeprefix("ATIF-").removeprefix("v")
     major, _, minor = text.partition(".")
@@ -152,9 +155,10 @@ def _check_schema_version(conversation: Conversation, version: Any) -> None:
         )
         return
 
-    # Python refuses to convert very long numbers.
-    is_newer = (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION)
-    if is_newer:
+    # Python refuses to convert very long numbers, so only the first digits are compared.
+    stated = (int(major[:9]), int(minor[:9]))
+    newest_known = (1, KNOWN_MINOR_VERSION)
+    if stated > newest_known:
         conversation.problems.append(
             f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown"
         )
@@ -171,6 +175,7 @@ def _add_copied_steps(conversation: Conversation, steps: list[JsonObject]) -> No
 def _add_step(
     conversation: Conversation, step: JsonObject, number: int, subagents: _Subagents
 ) -> None:
+    """Add a step of the agent, the user or the system. `number` counts the steps from 1."""
     source = step.get("source")
     if source == UNKNOWN_PARTS:
         conversation.add_message("log", str(step["message"]), UNKNOWN_PARTS)
@@ -183,6 +188,7 @@ def _add_step(
     else:
         _add_system_message(conversation, step, number)
 
+    # Only steps of the agent may have calls. Calls of others are shown, but not counted.
     calls = step.get("tool_calls")
     if calls:
         conversation.problems.append(
@@ -220,11 +226,12 @@ def _add_system_message(conversation: Conversation, step: JsonObject, number: in
 
 
 def _add_agent_step(conversation: Conversation, step: JsonObject, subagents: _Subagents) -> None:
+    """Add the reasoning, the text, the calls and the results of one step of the agent."""
     conversation.begin_agent_step()
     conversation.add_usage(as_object(step.get("metrics")))
-    conversation.answers.append(
-        {"message": step.get("message"), "tool_calls": step.get("tool_calls")}
-    )
+    # The answers identify the prediction: reviews become stale if they change.
+    answer = {"message": step.get("message"), "tool_calls": step.get("tool_calls")}
+    conversation.answers.append(answer)
 
     reasoning = get_content_text(step.get("reasoning_content"))
     if reasoning:
@@ -258,29 +265,33 @@ def _add_results(
     results: list[JsonObject],
     subagents: _Subagents,
 ) -> None:
-    """Add a tool message for each call that has a result, then a message for each result without
-    a call.
+    """Add the results of the calls of a step as tool messages, in the order of the calls.
+
+    The item view matches the tool messages of a step with its calls by position. A call without a
+    result therefore gets a placeholder if a later call has a result. Results that belong to no
+    call of the step follow at the end.
     """
     results_by_call = _group_by_call(results)
-    n_unanswered = 0
+    n_waiting_placeholders = 0
     for call in calls:
         # The first of several calls with the same id gets their results.
         own_results = results_by_call.pop(make_id_key(call.get("tool_call_id")), None)
         if own_results is None:
-            n_unanswered += 1
+            n_waiting_placeholders += 1
             continue
-        # Results and calls still match by position.
-        for _ in range(n_unanswered):
+        for _ in range(n_waiting_placeholders):
             conversation.add_message("tool", NO_RESULT)
-        n_unanswered = 0
+        n_waiting_placeholders = 0
+
         text = "\n".join(get_content_text(result.get("content")) for result in own_results)
         conversation.add_message("tool", text, _get_call_name(call))
         for result in own_results:
             subagents.add_messages(conversation, result)
 
+    # Only the results that no call of the step took are left in `results_by_call`.
     for result in results:
-        reference = result.get("source_call_id")
-        if reference is None or make_id_key(reference) in results_by_call:
+        call_id = result.get("source_call_id")
+        if call_id is None or make_id_key(call_id) in results_by_call:
             _add_result_without_call(conversation, result, has_calls=bool(calls))
             subagents.add_messages(conversation, result)
 
@@ -311,31 +322,23 @@ def _add_result_without_call(
 
 
 def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
-    """Parse an entry of `tool_calls`.
+    """Convert an entry of `tool_calls` to a predicted call.
 
-    If its arguments are not an object, the call gets a decoding error.
+    If its arguments are not an object, the call gets a decoding error instead of arguments.
     """
+    name = _get_call_name(entry)
+    call = Call("predicted", name, arguments=None, turn=turn, step=step, index=index)
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
-        return Call(
-            "predicted",
-            _get_call_name(entry),
-            arguments=arguments,
-            turn=turn,
-            step=step,
-            index=index,
-        )
-    error = "the call has no arguments" if arguments is None else "the arguments are not an object"
-    return Call(
-        "predicted",
-        _get_call_name(entry),
-        arguments=None,
-        turn=turn,
-        step=step,
-        index=index,
-        raw=to_json_text(arguments),
-        decode_error=error,
-    )
+        call.arguments = arguments
+        return call
+
+    call.raw = to_json_text(arguments)
+    if arguments is None:
+        call.decode_error = "the call has no arguments"
+    else:
+        call.decode_error = "the arguments are not an object"
+    return call
 
 
 def _get_call_name(call: JsonObject) -> str:

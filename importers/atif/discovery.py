@@ -106,9 +106,15 @@ def find_runs(
     dataset_folders: Sequence[Path],  # noqa: ARG001 - the files have no dataset
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
-    """Find the runs among the files. Every file below a trial folder belongs to the trial."""
+    """Find the runs among the opened files.
+
+    There are two kinds: jobs of the program Harbor, which have a folder for each trial (one attempt
+    at a task), and single trajectories anywhere else. Every file below a trial folder belongs to
+    the trial.
+    """
     files_by_trial: dict[Path, list[Path]] = {folder: [] for folder in _find_trial_folders(files)}
     loose_files: list[Path] = []
+    # Many files share a folder, so the trial of each folder is looked up only once.
     trial_by_folder: dict[Path, Path | None] = {}
     for path in files:
         folder = path.parent
@@ -144,7 +150,11 @@ def _find_trial_folders(files: Iterable[Path]) -> list[Path]:
 
 
 def _find_trial_of_file(path: Path) -> Path | None:
-    """Return the trial folder that a result or a main trajectory shows, or None."""
+    """Return the trial folder to which a file belongs by its name and content, or None.
+
+    A trial folder contains the result of one attempt at a task, or `agent/trajectory.json`, the
+    main trajectory.
+    """
     if path.name in RESULT_FILES:
         return path.parent if _is_trial_record(path) else None
     if path.name != MAIN_TRAJECTORY or path.parent.name != "agent":
@@ -156,6 +166,7 @@ def _find_trial_of_file(path: Path) -> Path | None:
     trial = path.parent.parent
     if trial.parent.name == "steps":
         trial = trial.parent.parent
+    # A trajectory can also be in a folder `agent` of another program.
     if _TRIAL_FOLDER.fullmatch(trial.name) or _is_trial_record(trial / CONFIG_FILE):
         return trial
     return None
@@ -171,27 +182,32 @@ def _is_trial_record(path: Path) -> bool:
 def _plan_jobs(
     files_by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns
 ) -> None:
-    """Add a run for each group of trials with the same job, agent, model and dataset."""
+    """Add the runs of Harbor jobs to `found`.
+
+    The trials of a job are split into one run for each agent, model and dataset, because a job can
+    try several of them. `files` are all opened files.
+    """
     trials_by_run: defaultdict[tuple[Path, TrialOrigin], list[TrialFiles]] = defaultdict(list)
-    for folder, own_files in files_by_trial.items():
-        found.claimed.update(own_files)
-        trial = _collect_trial_files(folder, own_files)
+    for folder, files_of_trial in files_by_trial.items():
+        found.claimed.update(files_of_trial)
+        trial = _collect_trial_files(folder, files_of_trial)
         if trial is None:
             what = "the trial has neither a result nor a trajectory, so it is not imported"
             found.issues.append(ImportIssue(str(folder), None, what=what, severity="notice"))
             continue
-        job = folder.parent
-        trials_by_run[job, _identify_trial(folder, trial)].append(trial)
+        job_folder = folder.parent
+        trials_by_run[job_folder, _identify_trial(folder, trial)].append(trial)
 
-    for (job, origin), trials in trials_by_run.items():
-        found.claimed.update(job / name for name in JOB_FILES if job / name in files)
-        job_result = job / JOB_RESULT
+    for (job_folder, origin), trials in trials_by_run.items():
+        job_files = [job_folder / name for name in JOB_FILES]
+        found.claimed.update(path for path in job_files if path in files)
+        job_result = job_folder / JOB_RESULT
         data = JobFiles(
             tuple(trials),
             job_result=job_result if job_result in files else None,
             evals_key=origin.evals_key,
         )
-        found.plans.append(_plan_job(job, origin, data))
+        found.plans.append(_plan_job(job_folder, origin, data))
 
 
 def _plan_job(job: Path, origin: TrialOrigin, files: JobFiles) -> RunPlan:
@@ -210,9 +226,14 @@ def _plan_job(job: Path, origin: TrialOrigin, files: JobFiles) -> RunPlan:
 
 
 def _collect_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
-    """Return the files of a trial, or None if there is neither a result nor a trajectory."""
+    """Sort the files below a trial folder: result, trajectories and output of the verifier.
+
+    Returns None if there is neither a result nor a trajectory. A trajectory that became too long
+    continues in further documents; other trajectories, such as those of subagents, are attachments.
+    """
     results = [path for path in files if path.parent == folder and path.name in RESULT_FILES]
     agent_files = [path for path in files if path.parent.name == "agent" and path.suffix == ".json"]
+
     index = _TrajectoryIndex.of_files(agent_files)
     documents: list[Path] = []
     for path in agent_files:
@@ -224,14 +245,14 @@ def _collect_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | No
 
     is_document = set(documents)
     attachments = [path for path in agent_files if path not in is_document]
-    verifier = [
+    verifier_files = [
         path for path in files if path.parent.name == "verifier" and path.name in VERIFIER_FILES
     ]
     return TrialFiles(
         folder.name,
         documents=tuple(documents),
         result=results[0] if results else None,
-        verifier=tuple(verifier),
+        verifier=tuple(verifier_files),
         attachments=tuple(attachments),
     )
 
@@ -286,18 +307,23 @@ class _SingleRun(NamedTuple):
 
 
 def _plan_single_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    """Add a run for the trajectories of each folder, agent and model."""
-    trajectories: dict[Path, AgentAndModel] = {}
+    """Add the runs of trajectories outside of Harbor jobs to `found`.
+
+    The trajectories of one folder, agent and model form a run. `files` may contain other files,
+    which are left to other importers.
+    """
+    agents_and_models: dict[Path, AgentAndModel] = {}
     for path in files:
         names = read_agent_and_model(path)
         if names is not None:
-            trajectories[path] = names
-    found.claimed.update(trajectories)
+            agents_and_models[path] = names
+    found.claimed.update(agents_and_models)
 
-    index = _TrajectoryIndex.of_files(trajectories)
+    index = _TrajectoryIndex.of_files(agents_and_models)
     trials_by_run: defaultdict[_SingleRun, list[TrialFiles]] = defaultdict(list)
-    for path, (agent, model) in trajectories.items():
-        if not _is_attachment(path, trajectories):
+    for path, (agent, model) in agents_and_models.items():
+        # A trajectory of a subagent, or a continuation, is a part of another trajectory.
+        if not _is_attachment(path, agents_and_models):
             run = _SingleRun(_find_run_place(path), agent, model)
             trials_by_run[run].append(_make_single_trial(path, index))
     for run, trials in trials_by_run.items():
@@ -351,11 +377,16 @@ def _format_run_title(agent: str, model: str) -> str:
 
 
 def _make_plan(run: Run, job_files: JobFiles, *, confidence: float, reason: str) -> RunPlan:
-    results: dict[Path, None] = {}
+    """Make the import plan of a run from the files of its trials.
+
+    `confidence` says how sure it is that the files are ATIF files, and `reason` why.
+    """
+    results: dict[Path, None] = {}  # a dictionary, because trials can share a file
     scores: list[Path] = []
     verifier_files: list[Path] = []
     logs: list[Path] = []
     for trial in job_files.trials:
+        # The main file is the trajectory or, without one, the result.
         results[trial.main_file] = None
         if trial.result and trial.documents:
             scores.append(trial.result)
@@ -365,6 +396,7 @@ def _make_plan(run: Run, job_files: JobFiles, *, confidence: float, reason: str)
     scores += verifier_files
     if job_files.job_result:
         scores.append(job_files.job_result)
+
     return RunPlan(
         run,
         results=list(results),
@@ -437,7 +469,10 @@ def read_file_ends(path: Path) -> _FileEnds:
 
 
 def read_agent_and_model(path: Path) -> AgentAndModel | None:
-    """Return the agent and the model of an ATIF trajectory, or None for other files."""
+    """Return the agent and the model of an ATIF trajectory, or None for other files.
+
+    Only the two ends of the file are read, because trajectories can be very large.
+    """
     if path.suffix not in SUFFIXES or not _looks_like_trajectory(path):
         return None
     ends = read_file_ends(path)
@@ -449,8 +484,9 @@ def read_agent_and_model(path: Path) -> AgentAndModel | None:
     agent = ends.read_field("agent")
     if isinstance(agent, dict):
         return _parse_agent_info(agent)
-    # The object `agent` is cut off, or it stands at the end of the file.
-    agent_text = text.partition('"agent"')[2]
+    # The object `agent` is cut off, or it is at the end of the file. Its fields can still be found
+    # as text.
+    _, _, agent_text = text.partition('"agent"')
     return _find_text_field(agent_text, "name"), _find_text_field(agent_text, "model_name")
 
 

@@ -32,9 +32,12 @@ VERIFIER = "Harbor verifier"
 
 
 def apply_trial_incident(item: Item, trial: JsonObject, agent_steps: Sequence[JsonObject]) -> None:
-    """Record why a trial has no answer or no verdict.
+    """Record why a trial has no answer or no verdict, if its result tells.
 
-    `agent_steps` are the agent's messages with their calls.
+    Args:
+        item: The item of the trial.
+        trial: The trial's result, in which Harbor records an exception.
+        agent_steps: The agent's messages with their calls.
     """
     exception = _find_exception(trial)
     if not exception:
@@ -44,6 +47,7 @@ def apply_trial_incident(item: Item, trial: JsonObject, agent_steps: Sequence[Js
     name = _get_text(exception.get("exception_type"))
     message = _get_text(exception.get("exception_message"))
     text = ": ".join(part for part in (name, message) if part)
+    # A failure of the verifier says nothing about the answer, only that it has no verdict.
     if name.startswith(VERIFIER_EXCEPTIONS):
         add_failed_verdict(item, "official", failure=text, by=VERIFIER)
         return

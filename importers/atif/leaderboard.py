@@ -44,7 +44,11 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def _compute_reward_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the mean of each reward and pass@k, or nothing if no trial has a reward."""
+    """Compute the mean of each reward and pass@k over the trials of a run.
+
+    A trial can have several named rewards. As in Harbor, a trial without one counts as 0. If no
+    trial has a reward, there are no metrics.
+    """
     rewards = [get_effective_rewards(item) for item in items]
     n_known = sum(rewards_of_trial is not None for rewards_of_trial in rewards)
     if not n_known:
@@ -69,10 +73,10 @@ def _compute_reward_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
-    """Return the effective rewards of a trial by name, or None for a trial without rewards.
+    """Return the rewards of a trial by name, with the reviews applied. None if it has no reward.
 
-    An override of the verdict sets the deciding reward (see `read.find_deciding_reward_name`) to 1
-    or 0.
+    One reward decides whether the trial passes: the only one, or the one called `reward`. A review
+    of the verdict sets this reward to 1 or 0. The others keep their value.
     """
     names = as_object(item.metadata.get(REWARDS_KEY))
     rewards: dict[str, Any] = {}
@@ -80,22 +84,25 @@ def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
         if name != REWARD and name in item.values:
             rewards[name] = item.values[name]
 
-    deciding_name = next(iter(names)) if len(names) == 1 else REWARD
-    override = item.derive_verdict("atif", ITEM, REWARD)
-    deciding_value = item.values.get(REWARD) if override is None else override
-    item_override = item.overrides.get(ITEM_CORRECT)
+    reviewed_reward = item.derive_verdict("atif", ITEM, REWARD)
+    deciding_value = item.values.get(REWARD) if reviewed_reward is None else reviewed_reward
+    reviewed_verdict = item.overrides.get(ITEM_CORRECT)
     if is_number(deciding_value):
+        deciding_name = next(iter(names)) if len(names) == 1 else REWARD
         rewards[deciding_name] = deciding_value
-    elif not names and isinstance(item_override, bool):
-        rewards[REWARD] = float(item_override)
+    elif not names and isinstance(reviewed_verdict, bool):
+        # The trial had no reward, but a reviewer decided whether it passes.
+        rewards[REWARD] = float(reviewed_verdict)
+
     numbers = {name: float(value) for name, value in rewards.items() if is_number(value)}
     return numbers or None
 
 
 def compute_mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
-    """Return the mean of each reward over all trials. A missing reward counts as 0.
+    """Compute the mean of each named reward over all trials.
 
-    If there is only one reward, the name of its mean is `mean`.
+    `rewards` contains the rewards of each trial by name, or None. A missing reward counts as 0. As
+    in Harbor's results, the mean of a single reward is called `mean`, whatever its own name is.
     """
     names: set[str] = set()
     for rewards_of_trial in rewards:
@@ -114,23 +121,26 @@ def compute_mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[
 def _compute_pass_at_k_metrics(
     items: Sequence[ScoredItem], rewards: Sequence[Mapping[str, float] | None]
 ) -> list[Metric]:
-    """Compute pass@k over tasks.
+    """Compute pass@k: the mean over tasks of the chance that at least one of k trials passes.
 
-    Returns no metric if a trial has several rewards, or a reward other than 0 and 1.
+    `rewards` contains the rewards of each trial in `items`. Pass@k needs trials that pass or fail,
+    so there are no metrics if a trial has several rewards, or a reward other than 0 and 1.
     """
-    trials_by_task: dict[str, list[bool]] = {}
+    passes_by_task: dict[str, list[bool]] = {}
     for item, rewards_of_trial in zip(items, rewards, strict=True):
         # A trial without a reward failed.
         values = list(rewards_of_trial.values()) if rewards_of_trial else [0.0]
         if len(values) != 1 or values[0] not in (0, 1) or item.group is None:
             return []
-        trials_by_task.setdefault(item.group, []).append(values[0] == 1)
+        (reward,) = values
+        passes_by_task.setdefault(item.group, []).append(reward == 1)
 
+    # For pass@k, each task needs at least k trials.
+    fewest_trials = min((len(passes) for passes in passes_by_task.values()), default=0)
     metrics = []
-    fewest_trials = min((len(trials) for trials in trials_by_task.values()), default=0)
     for k in _list_k_values(fewest_trials):
         estimates = [
-            estimate_pass_at_k(len(trials), sum(trials), k) for trials in trials_by_task.values()
+            estimate_pass_at_k(len(passes), sum(passes), k) for passes in passes_by_task.values()
         ]
         n_tasks = len(estimates)
         metric = Metric(
@@ -165,13 +175,15 @@ def estimate_pass_at_k(n_trials: int, n_passed: int, k: int) -> float:
 
 
 def _sum_usage(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Sum the recorded errors, tokens and cost, which do not depend on verdicts."""
+    """Count the exceptions, and sum the tokens and the cost of all trials.
+
+    A figure that no trial records is left out. `n` of a metric is the number of trials with it.
+    """
     metrics = []
     n_exceptions = sum(EXCEPTION_KEY in item.metadata for item in items)
     if n_exceptions:
-        metrics.append(
-            Metric("usage", "trials with an exception", value=n_exceptions, unit="count")
-        )
+        exceptions = Metric("usage", "trials with an exception", value=n_exceptions, unit="count")
+        metrics.append(exceptions)
 
     values_by_name: dict[str, list[Any]] = {
         "input tokens": [item.tokens_in for item in items],

@@ -111,7 +111,11 @@ class TrialRecord:
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield an item for each trajectory or trial. Also sets the official metrics of a job's run."""
+    """Yield an item for each trial (one attempt at a task) or single trajectory.
+
+    At the end, sets the official metrics of the run from the results of its Harbor job, if there is
+    one, and yields a notice for each mean reward that differs from those of the trials.
+    """
     files: JobFiles = plan.importer_data
     category = plan.run.generation or "all"
     known_ids: set[str] = set()
@@ -121,6 +125,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             _make_id_unique(record, known_ids)
             rewards.append(record.extra.metadata.get(REWARDS_KEY))
         yield record
+
     if files.job_result is not None:
         yield from _set_official_metrics(plan.run, files.job_result, files.evals_key, rewards)
 
@@ -143,12 +148,13 @@ def _make_id_unique(item: Item, known_ids: set[str]) -> None:
 
 
 def _read_jsonl_items(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
-    """Yield an item for each line of a file, which is a whole trajectory."""
+    """Yield an item for each line of a JSON Lines file. Each line is a whole trajectory."""
     path = trial.documents[0]
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             yield record
             continue
+
         document = as_object(record.value)
         own_name = document.get("trajectory_id") or document.get("session_id")
         item = Item(
@@ -162,6 +168,7 @@ def _read_jsonl_items(trial: TrialFiles, category: str) -> Iterator[Item | Impor
         if not document:
             what = "the line is not a trajectory"
             item.issues.append(ImportIssue(str(path), record.line, what=what, severity="error"))
+        # The line has no trial with results, and other lines are not searched for subagents.
         fill = partial(_fill_item, item, [document], TrialRecord(), _find_no_document)
         yield fill_safely(item, fill)
 
@@ -188,7 +195,10 @@ def _read_trial_item(trial: TrialFiles, category: str) -> Item:
 
 
 def _read_documents(trial: TrialFiles, item: Item) -> list[JsonObject]:
-    """Return the trajectories of a trial that can be read, in order."""
+    """Read the documents of a trial's trajectory, which can continue in further files.
+
+    Returns those that can be read. Missing and unreadable ones become issues of the item.
+    """
     if not trial.documents:
         text = "the trial has no agent/trajectory.json, so only its result is known"
         add_issue(item, text, str(trial.main_file), severity="notice")
@@ -202,9 +212,9 @@ def _read_documents(trial: TrialFiles, item: Item) -> list[JsonObject]:
 
     # If a document cannot be read, the missing continuation may be that one.
     are_all_read = len(documents) == len(trial.documents)
-    next_document = documents[-1].get("continued_trajectory_ref") if are_all_read else None
-    if next_document:
-        text = f"the trajectory continues in {next_document}, which was not found"
+    missing_continuation = documents[-1].get("continued_trajectory_ref") if are_all_read else None
+    if missing_continuation:
+        text = f"the trajectory continues in {missing_continuation}, which was not found"
         add_issue(item, text[:MAX_ISSUE_LENGTH], str(trial.documents[-1]))
     return documents
 
@@ -230,9 +240,16 @@ class _SubagentFiles:
 def _fill_item(
     item: Item, documents: list[JsonObject], record: TrialRecord, read_document_at: ReadDocumentAt
 ) -> None:
+    """Fill an item from the documents of its trajectory and from the results of its trial.
+
+    `read_document_at` reads the documents of subagents, to which the trajectory refers.
+    """
     conversation = Conversation()
     subagents = make_subagent_reader(read_document_at)
     item.rule_note = "an ATIF trajectory has no golden answer"
+
+    # Each part is filled on its own, so that a failure in one does not lose the others, such as the
+    # verdict.
     steps: list[Callable[[], None]] = []
     for document in documents:
         steps.append(partial(add_document, conversation, document, subagents))
@@ -244,12 +261,12 @@ def _fill_item(
         partial(_add_recorded_verdicts, item, documents, record),
         partial(apply_trial_incident, item, record.result, conversation.answers),
     ]
-    # A failure in one part must not lose the others, such as the verdict.
     for step in steps:
         fill_safely(item, step)
 
 
 def _add_conversation(item: Item, conversation: Conversation, documents: list[JsonObject]) -> None:
+    """Copy the finished conversation to the item, with its functions, problems and usage."""
     item.messages = conversation.messages
     item.predicted = conversation.calls
     item.n_turns = conversation.n_turns
@@ -257,10 +274,12 @@ def _add_conversation(item: Item, conversation: Conversation, documents: list[Js
     item.question = first_question(conversation.messages)
     item.pairs = align_calls_by_turn([], item.predicted)
     item.prediction_hash = answer_hash(conversation.answers)
+
     for document in documents:
         functions = read_tools(as_object(document.get("agent")).get("tool_definitions"))
         # A continuation without definitions has those of the documents before it.
-        item.functions = functions or item.functions
+        if functions:
+            item.functions = functions
 
     _add_problems(item, conversation.problems)
     item.issues.extend(make_issues(item, conversation.issues))
@@ -278,24 +297,28 @@ def _add_problems(item: Item, problems: list[str]) -> None:
 
 
 def _add_usage(item: Item, conversation: Conversation, final_metrics: JsonObject) -> None:
-    """Set tokens, cost and counts.
+    """Set the tokens, the cost and the counts of an item.
 
-    The final metrics count, and without them the sums over the agent's steps.
+    `final_metrics` are the totals that the trajectory states. A total that it does not state is
+    the sum over the agent's steps.
     """
-    usage = conversation.usage
+    step_sums = conversation.usage
     item.tokens_in = _first_valid_count(
-        final_metrics.get("total_prompt_tokens"), usage.get("prompt_tokens")
+        final_metrics.get("total_prompt_tokens"), step_sums.get("prompt_tokens")
     )
     item.tokens_out = _first_valid_count(
-        final_metrics.get("total_completion_tokens"), usage.get("completion_tokens")
+        final_metrics.get("total_completion_tokens"), step_sums.get("completion_tokens")
     )
+
     cost = final_metrics.get("total_cost_usd")
+    if not is_number(cost):
+        cost = step_sums.get("cost_usd")
     cached_tokens = final_metrics.get("total_cached_tokens")
+    if not is_number(cached_tokens):
+        cached_tokens = step_sums.get("cached_tokens")
     facts: JsonObject = {
-        "cost_usd": cost if is_number(cost) else usage.get("cost_usd"),
-        "cached_tokens": (
-            cached_tokens if is_number(cached_tokens) else usage.get("cached_tokens")
-        ),
+        "cost_usd": cost,
+        "cached_tokens": cached_tokens,
         "steps": conversation.n_document_steps or None,
         "subagents": conversation.subagents or None,
     }
@@ -319,9 +342,13 @@ def _first_valid_count(*values: Any) -> int | None:
 
 
 def _add_trial_result(item: Item, record: TrialRecord) -> None:
+    """Add the results of a Harbor trial: the task, the official verdicts, the exception, the tests
+    and rubric of the verifier, and the usage.
+    """
     result = record.result
     if not result and record.rewards is None:
         return
+
     item.group = _find_task_name(item, result)
     add_official_verdicts(item, record.rewards, "Harbor verifier")
     if result:
@@ -333,6 +360,7 @@ def _add_trial_result(item: Item, record: TrialRecord) -> None:
     if record.rubric is not None:
         add_rubric_verdicts(item, record.rubric)
 
+    # The usage in the result counts before that in the trajectory, which the item already has.
     usage = as_object(result.get("agent_result"))
     item.tokens_in = _first_valid_count(usage.get("n_input_tokens"), item.tokens_in)
     item.tokens_out = _first_valid_count(usage.get("n_output_tokens"), item.tokens_out)
@@ -379,8 +407,10 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
 
 
 def _list_document_facts(document: JsonObject) -> JsonObject:
-    """Return the fields of a trajectory that become metadata, also those that ATIF does not
-    define.
+    """Return the facts of a trajectory that become metadata of the item.
+
+    These are the version, facts about the agent, all fields that ATIF does not define, and the
+    field `extra`, except what fcreview itself wrote there.
     """
     agent = as_object(document.get("agent"))
     facts: JsonObject = {}
@@ -397,16 +427,18 @@ def _list_document_facts(document: JsonObject) -> JsonObject:
 
 
 def _add_recorded_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
-    """Add the reward and the verdicts in `extra` of the last document. fcreview exports its
-    verdicts to this field.
+    """Add the reward and the verdicts that the trajectory itself records in its field `extra`.
 
-    In a Harbor job, the result of the trial counts instead.
+    Exports of fcreview write verdicts there. A trajectory of a Harbor trial is skipped, because the
+    result of the trial counts.
     """
     extra = documents[-1].get("extra") if documents else None
     if extra is not None and not isinstance(extra, dict):
         add_issue(item, "the field extra is not an object, so a reward in it gives no verdict")
-    if record.result or record.rewards is not None or not isinstance(extra, dict):
+    has_trial_result = bool(record.result) or record.rewards is not None
+    if has_trial_result or not isinstance(extra, dict):
         return
+
     _add_recorded_reward(item, extra)
     exported = as_object(extra.get(OWN_KEY))
     for source in EXPORTED_SOURCES:
@@ -442,9 +474,9 @@ def _add_exported_verdict(item: Item, source: SourceName, value: Any) -> None:
 
 
 def read_trial_record(trial: TrialFiles) -> TrialRecord:
-    """Read the results of a trial.
+    """Read the results of a trial: its `result.json`, and the files that the verifier wrote.
 
-    If `result.json` is missing or has no reward, use the verifier's files.
+    The rewards in `result.json` count before those in the verifier's files.
     """
     record = TrialRecord()
     if trial.result is not None:
@@ -461,6 +493,11 @@ def read_trial_record(trial: TrialFiles) -> TrialRecord:
 
 
 def _read_verifier_file(path: Path, record: TrialRecord) -> None:
+    """Add the content of one file of the verifier to the record of a trial.
+
+    The name of the file says what it contains: rewards, results of tests (`ctrf.json`), a judge's
+    rubric, or the output of the tests.
+    """
     if path.name == "reward.json":
         stated_rewards = read_json(path, record.issues, dict)
         _merge_rewards(record, path, _read_and_check_rewards(stated_rewards, path, record))
@@ -518,12 +555,14 @@ def _is_usable_reward(value: Any) -> bool:
 
 
 def find_reward_problems(value: Any) -> list[str]:
-    """Return a sentence for each reward that is neither null nor a finite number.
+    """Describe the problems of the rewards of a trial, one sentence for each.
 
-    It gives no verdict, except for true and false, which count as 1 and 0.
+    A reward must be a finite number, or null. Any other value gives no verdict, except true and
+    false, which count as 1 and 0.
     """
     if isinstance(value, list):
         return ["the rewards are a list instead of an object of numbers, so they give no verdict"]
+
     problems = []
     for name, reward in _name_rewards(value).items():
         if isinstance(reward, bool):
@@ -599,30 +638,41 @@ def add_official_verdicts(item: Item, rewards: dict[str, float] | None, origin: 
 
 
 def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
-    """Add a verdict for each test of the verifier.
+    """Add a verdict for each test of the verifier, from its report in the format CTRF.
 
-    The first failed test becomes the error type of a failed item.
+    If the item failed and has no error type yet, the first failed test becomes its error type and
+    its first difference.
     """
     for test in tests:
         name = str(test.get("name"))
         passed = CTRF_VERDICTS.get(str(test.get("status")))
-        reason = "\n".join(str(test[key]) for key in ("message", "trace") if test.get(key))
+        reasons = [str(test[key]) for key in ("message", "trace") if test.get(key)]
+        reason = "\n".join(reasons)
         verdict = Verdict(
             "official", passed, criterion=f"test {name}", rationale=reason or None, by="CTRF"
         )
         item.verdicts.append(verdict)
-        if passed is False and item.official is False and item.error_type is None:
+
+        is_first_failure = passed is False and item.official is False and item.error_type is None
+        if is_first_failure:
             item.error_type = f"failed_test:{name}"
-            difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())
-            item.first_difference = difference[:MAX_DIFFERENCE_LENGTH]
+            # All white space becomes single spaces, because the list shows one line.
+            words = f"test {name} failed: {reason}".rstrip(": ").split()
+            item.first_difference = " ".join(words)[:MAX_DIFFERENCE_LENGTH]
 
 
 def _set_official_metrics(
     run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, float] | None]
 ) -> Iterator[ImportIssue]:
-    """Set the run's official metrics.
+    """Set the run's official metrics from the result of its Harbor job.
 
-    Yields a notice for each recorded mean that differs from the computed one.
+    Yields a notice for each recorded mean reward that differs from the mean over the trials.
+
+    Args:
+        run: The run.
+        path: The file with the result of the job.
+        evals_key: The key of the run's agent, model and dataset in `stats.evals`.
+        rewards: The rewards of each trial by name.
     """
     issues: list[ImportIssue] = []
     job = read_json(path, issues, dict) or {}
@@ -632,10 +682,14 @@ def _set_official_metrics(
     if not recorded:
         return
     run.official_metrics = {evals_key: recorded}
+
     recorded_metrics = as_list(recorded.get("metrics"))
-    means = as_object(recorded_metrics[0]) if recorded_metrics else {}
-    for name, value in compute_mean_rewards(rewards).items():
-        mean = means.get(name)
-        if is_number(mean) and abs(mean - value) > TOLERANCE:
-            text = f"{name} is {mean} in {path.name}, but the mean of the trials is {value:.4g}"
+    recorded_means = as_object(recorded_metrics[0]) if recorded_metrics else {}
+    for name, computed_mean in compute_mean_rewards(rewards).items():
+        mean = recorded_means.get(name)
+        if is_number(mean) and abs(mean - computed_mean) > TOLERANCE:
+            text = (
+                f"{name} is {mean} in {path.name}, but the mean of the trials is"
+                f" {computed_mean:.4g}"
+            )
             yield ImportIssue(str(path), None, what=text, severity="notice")

@@ -43,20 +43,25 @@ class Rubric:
 
 
 def read_rubric(path: Path, issues: list[ImportIssue]) -> Rubric | None:
-    """Read the rubric, and add an issue for each criterion that cannot be read."""
+    """Read the file with a judge's grades for each criterion of a rubric.
+
+    Returns None if the file is no JSON object. Adds an issue for each criterion that cannot be
+    read.
+    """
     value = read_json(path, issues, dict)
     if value is None:
         return None
-    written = _find_criteria(value)
-    if written is None:
+
+    entries = _find_criteria(value)
+    if entries is None:
         what = "the file has no list of criteria (results or per_criterion), so none has a verdict"
         issues.append(ImportIssue(str(path), 1, what=what))
-        written = []
-    if len(written) > MAX_CRITERIA:
+        entries = []
+    if len(entries) > MAX_CRITERIA:
         what = f"the rubric has more than {MAX_CRITERIA:,} criteria. The others are omitted"
         issues.append(ImportIssue(str(path), 1, what=what))
 
-    criteria = [_read_criterion(fields) for fields in written[:MAX_CRITERIA]]
+    criteria = [_read_criterion(entry) for entry in entries[:MAX_CRITERIA]]
     for number, criterion in enumerate(criteria, 1):
         issues.extend(_report_incomplete_criterion(path, number, criterion))
     error = value.get("error")
@@ -120,10 +125,15 @@ def _read_value(fields: dict[str, Any]) -> bool | float | None:
 
 
 def add_rubric_verdicts(item: Item, rubric: Rubric) -> None:
-    """Add a judge verdict for each criterion, and the failure of a judge."""
+    """Add the verdicts of a judge that graded the answer by a rubric, a list of criteria.
+
+    Each criterion becomes a verdict on the response. The rubric also becomes a section of the task,
+    so that reviewers can read it.
+    """
     for number, criterion in enumerate(rubric.criteria, 1):
         if criterion.value is None:
             continue
+        rationale_parts = [criterion.reason, f"criterion: {criterion.text}"]
         verdict = Verdict(
             "judge",
             criterion.value,
@@ -131,13 +141,15 @@ def add_rubric_verdicts(item: Item, rubric: Rubric) -> None:
             criterion=f"{CRITERION_PREFIX}{number}",
             by=JUDGE,
         )
-        verdict.rationale = "\n".join(
-            text for text in (criterion.reason, f"criterion: {criterion.text}") if text
-        )
+        verdict.rationale = "\n".join(part for part in rationale_parts if part)
         item.verdicts.append(verdict)
+
+    # The judge itself failed.
     if rubric.error is not None:
         add_failed_verdict(item, "judge", failure=rubric.error, by=JUDGE, target=RESPONSE)
 
     if rubric.criteria:
-        lines = [f"{number}. {each.text}" for number, each in enumerate(rubric.criteria, 1)]
+        lines = []
+        for number, criterion in enumerate(rubric.criteria, 1):
+            lines.append(f"{number}. {criterion.text}")
         item.task_sections.append(TaskSection("Rubric", "\n".join(lines)))

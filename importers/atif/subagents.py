@@ -87,16 +87,28 @@ class SubagentReader:
     def _read_references(
         self, document: JsonObject, result: JsonObject, path: list[JsonObject]
     ) -> list[ShownSubagent]:
-        shown: list[ShownSubagent] = []
+        """Read the subagents to which the result of a call refers, and the subagents of these.
+
+        Args:
+            document: The trajectory with the result.
+            result: A result of a call. It can refer to one subagent or to a list of them.
+            path: The trajectories around the result, outermost first. A subagent that is one of
+                them would refer to itself without end.
+        """
         references = result.get("subagent_trajectory_ref")
-        for reference in [references] if isinstance(references, dict) else as_list(references):
+        if isinstance(references, dict):
+            references = [references]
+
+        shown: list[ShownSubagent] = []
+        for reference in as_list(references):
             if self.n_references >= MAX_REFERENCES:
                 self._n_above_limit += 1
                 continue
             self.n_references += 1
-            subagent = (
-                self._find_trajectory(document, reference) if isinstance(reference, dict) else None
-            )
+
+            subagent = None
+            if isinstance(reference, dict):
+                subagent = self._find_trajectory(document, reference)
             if subagent is None:
                 text = to_json_text(reference)[:MAX_SHOWN_REFERENCE]
                 self.problems.append(f"the trajectory of the subagent {text} was not found")
@@ -107,9 +119,15 @@ class SubagentReader:
         return shown
 
     def _read_subagent(self, subagent: JsonObject, path: list[JsonObject]) -> list[ShownSubagent]:
+        """Return a subagent as text, followed by its own subagents.
+
+        `path` are the trajectories around it. Nothing is returned if the text would exceed what an
+        item may contain. Subagents that are nested too deeply are left out.
+        """
         text = self._format(subagent)
         if not self.budget.spend(len(text)):
             return []
+
         agent = subagent.get("agent")
         name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
         subagent_id = str(subagent.get("trajectory_id") or subagent.get("session_id") or name)
@@ -117,9 +135,10 @@ class SubagentReader:
         if len(path) > MAX_SUBAGENT_DEPTH:
             return shown
 
+        path_to_inner = [*path, subagent]
         for step in list_objects(subagent.get("steps")):
             for result in list_results(step):
-                shown += self._read_references(subagent, result, [*path, subagent])
+                shown += self._read_references(subagent, result, path_to_inner)
         return shown
 
     def _format(self, subagent: JsonObject) -> str:
@@ -148,20 +167,23 @@ class SubagentReader:
         return self._documents_by_path[path]
 
     def _index_embedded(self, document: JsonObject) -> dict[tuple[str, Any], JsonObject]:
-        """Return the embedded trajectories of a document by name.
+        """Return the trajectories that a document contains, by (name of the id field, id).
 
-        The first of several with the same name counts.
+        The first of several with the same id counts. The index of each document is made once.
         """
-        index = self._embedded.get(id(document))
-        if index is not None:
-            return index
-        index = {}
+        # The key is the identity of the document in memory, because a dictionary cannot be a key.
+        known_index = self._embedded.get(id(document))
+        if known_index is not None:
+            return known_index
+
+        index: dict[tuple[str, Any], JsonObject] = {}
         for subagent in list_objects(document.get("subagent_trajectories")):
-            for name in _NAMES_OF_TRAJECTORIES:
-                value = subagent.get(name)
+            for field_name in _NAMES_OF_TRAJECTORIES:
+                value = subagent.get(field_name)
                 if value is not None and not isinstance(value, (dict, list)):
-                    index.setdefault((name, value), subagent)
+                    index.setdefault((field_name, value), subagent)
         self._embedded[id(document)] = index
+        # While the document is kept, no other object can get the same identity.
         self._documents.append(document)
         return index
 

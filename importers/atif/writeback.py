@@ -34,18 +34,22 @@ JsonObject = dict[str, Any]
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the files whose reward changes, and the reviews that no file can represent."""
+    """Write the reviewed verdicts of a run into the files with the rewards of its trials.
+
+    Yields the files that change, and the reviews that no file can represent.
+    """
     files: JobFiles = plan.importer_data
-    trials = {trial.name: trial for trial in files.trials}
+    trial_by_name = {trial.name: trial for trial in files.trials}
     yield from find_unrepresentable_reviews(
-        items, lambda item, key: _is_representable(trials.get(item.id), key)
+        items, lambda item, key: _is_representable(trial_by_name.get(item.id), key)
     )
 
     for item in items:
-        trial = trials.get(item.id)
+        trial = trial_by_name.get(item.id)
         reward = _get_reviewed_reward(item)
         if trial is None or reward is None:
             continue
+        # The same reward can be in the result, in the verifier's files and in the trajectory.
         for path in _list_files_with_reward(trial):
             old_content = read_file(path)
             new_content = _replace_reward_in_file(path, old_content, reward)
@@ -93,16 +97,16 @@ def _parse_object(raw: bytes) -> JsonObject:
 
 
 def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | None:
-    """Return the content of the file with the new reward, or None if the file has no field for a
-    reward.
+    """Return the content of a file of a trial with a new reward, or None if this kind of file has
+    no reward.
+
+    `raw` is the old content. The layout of JSON files is kept.
     """
     if path.name == "reward.txt":
         line_feed = b"\n" if raw.endswith(b"\n") else b""
         return f"{reward:g}".encode() + line_feed
-    if (
-        path.name in ("ctrf.json", "rubric_breakdown.json", "test-stdout.txt")
-        or path.suffix in LINE_SUFFIXES
-    ):
+    is_file_without_reward = path.name in ("ctrf.json", "rubric_breakdown.json", "test-stdout.txt")
+    if is_file_without_reward or path.suffix in LINE_SUFFIXES:
         return None
 
     record = _parse_object(raw)
@@ -110,9 +114,9 @@ def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | No
         return None
     if path.name == "reward.json":
         new_record = _replace_reward(record, reward)
-    elif "trial_name" in record:
+    elif "trial_name" in record:  # the result of a trial
         new_record = _replace_reward_of_result(record, reward)
-    elif as_object(record.get("extra")):
+    elif as_object(record.get("extra")):  # a trajectory
         new_record = _replace_reward_of_trajectory(record, reward)
     else:
         return None

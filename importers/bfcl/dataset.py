@@ -185,9 +185,11 @@ _REPEAT_SUFFIX = re.compile(r"[_ ]\d+\Z")
 def parse_golden_calls(
     ground_truth: Any, category: str, functions: Sequence[dict[str, Any]]
 ) -> list[Call]:
-    """Parse `ground_truth` of any BFCL version into golden calls.
+    """Convert a golden answer, the field `ground_truth` of any BFCL version, to golden calls.
 
-    Agentic answers are texts without calls.
+    The field is one of: a call as text; an object of calls (V1); a list of lists of calls, one for
+    each turn; a list of calls as objects or as texts. Answers of agentic categories contain no
+    calls.
     """
     if "memory" in category or "web_search" in category:
         return []
@@ -197,7 +199,9 @@ def parse_golden_calls(
         return _number_calls(_parse_v1_golden_calls(ground_truth, functions), turn=0)
     if not isinstance(ground_truth, list):
         return []
-    if ground_truth and all(isinstance(turn, list) for turn in ground_truth):
+
+    has_turns = ground_truth and all(isinstance(turn, list) for turn in ground_truth)
+    if has_turns:
         return _parse_golden_turns(ground_truth, functions)
     calls = _parse_golden_call_objects(ground_truth)
     if not calls:
@@ -395,8 +399,10 @@ def _load_files(files: DatasetFiles, category: str) -> Dataset:
 def _combine_datasets(
     first: Dataset, second: Dataset, first_files: DatasetFiles, second_files: DatasetFiles
 ) -> Dataset:
-    """Return a dataset with the records of both. If they have different records of one id, the
-    first is used, and an issue names both folders.
+    """Return a dataset with the records of two datasets of one category.
+
+    If both have a record of the same id, the first one is used, and an issue names both folders if
+    the records differ. Very large datasets are not combined.
     """
     path = str(second_files.questions)
     first_folder = first_files.questions.parent
@@ -410,11 +416,12 @@ def _combine_datasets(
         )
 
     combined = Dataset(
-        issues=[*first.issues, *second.issues],
+        issues=first.issues + second.issues,
         repeated_ids=second.repeated_ids | first.repeated_ids,
     )
     for item in _combine_items(first, second).values():
         combined.items.add_item(item)
+
     different_ids = _list_ids_with_different_records(first, second)
     if different_ids:
         count = format_count(len(different_ids), "id")
@@ -519,12 +526,20 @@ class _DatasetLoader:
     def _add_item(
         self, dataset: Dataset, question: JsonRecord, number: int, answers: AnswerRecords
     ) -> None:
-        """Add the item of a question record. `number` counts the question records from 0."""
+        """Add the item of a question record to a dataset, with its golden answer.
+
+        `number` counts the question records from 0. It identifies a question without an id.
+        """
         stated_id = question.value.get("id")
         record_id = stated_id if isinstance(stated_id, str) else f"{self._category}_{number}"
+
+        # Some datasets have several questions with one id. Their golden answers come in the same
+        # order.
         item_id = self._assign_item_id(dataset, record_id)
         item_ids = dataset.repeated_ids.get(record_id, [item_id])
         answer = answers.find_answer(record_id, number, n_earlier=len(item_ids) - 1)
+
+        # Items beyond the limit are loaded when they are needed.
         if len(dataset.items) >= MAX_LOADED_ITEMS:
             dataset.items.add_unloaded_item(item_id, question, answer)
             return
@@ -535,23 +550,25 @@ class _DatasetLoader:
     def _find_differing_answers(
         self, dataset: Dataset, answers: AnswerRecords
     ) -> Iterator[ImportIssue]:
-        """Yield an issue for each id with more golden answers than questions, if these golden
-        answers differ.
+        """Yield an issue for each id that has more golden answers than questions, unless the
+        surplus answers repeat the one that is used.
         """
         for record_id, indexes in answers.indexes_by_id.items():
             n_questions = len(dataset.repeated_ids.get(record_id, [record_id]))
             records = [answers.records[index] for index in indexes]
-            surplus = records[n_questions:]
-            if not surplus:
+            surplus_records = records[n_questions:]
+            if not surplus_records:
                 continue
-            used_value = self._read_answer_value(records[0])
-            if all(self._read_answer_value(record) == used_value for record in surplus):
+            used_answer = self._read_answer_value(records[0])
+            if all(self._read_answer_value(record) == used_answer for record in surplus_records):
                 continue
+
             what = (
                 f"{record_id} has {len(records)} golden answers with different content. The first"
                 " one is used"
             )
-            yield ImportIssue(str(self._files.answers), surplus[0].line, what=what, item=record_id)
+            line = surplus_records[0].line
+            yield ImportIssue(str(self._files.answers), line, what=what, item=record_id)
 
     def _read_answer_value(self, record: JsonRecord) -> Any:
         if record.value is None and self._files.answers is not None:
@@ -619,7 +636,10 @@ class _DatasetLoader:
     def _reload_item(
         self, item_id: str, question: JsonRecord, answer: JsonRecord | None
     ) -> DatasetItem:
-        """Load an item again. Raises KeyError if its records have changed or are malformed."""
+        """Load an item whose records were too many to keep, from their positions in the files.
+
+        Raises KeyError if the records have changed since, or are malformed.
+        """
         question.value = reread_value(self._files.questions, question)
         if not isinstance(question.value, dict):
             raise KeyError(item_id)
@@ -702,16 +722,23 @@ def make_dataset_item(
     answer: dict[str, Any] | None = None,
     functions: list[dict[str, Any]] | None = None,
 ) -> DatasetItem:
-    """Make an item from a question record and an answer record of any BFCL version.
+    """Make a dataset item from its records, in the form of any BFCL version.
 
-    `functions` replaces the function docs in the question record.
+    Args:
+        item_id: Id of the item.
+        category: Category of the item.
+        question: The record in the question file.
+        answer: The record in the file of golden answers, if there is one.
+        functions: Function docs that replace those in the question record.
     """
     record = question
     if category == "rest":
+        # Questions of this category contain the API keys of the services that they call.
         record = redact_third_party_keys(question)
     available_functions = functions
     if available_functions is None:
         available_functions = SharedList(read_function_docs(record.get("function")))
+
     turns = parse_turns(record.get("question"))
     golden = _read_golden_answer(record, answer)
     item = DatasetItem(
@@ -724,7 +751,7 @@ def make_dataset_item(
         extra=_select_other_fields(record) | golden.other_fields,
     )
 
-    # In these categories, the golden answer is a text.
+    # In these categories, the golden answer is a text and not calls.
     if not category.startswith(("memory", "web_search")):
         golden_calls = parse_golden_calls(golden.ground_truth, category, available_functions)
         item.golden_calls = SharedList(golden_calls)

@@ -62,21 +62,22 @@ class DatasetFinder:
         return next((path for path in similar if _has_questions_of(path, category)), None)
 
     def _list_similar_names(self, folder: Path, category: str) -> list[str]:
-        """Return names such as `BFCL_v4_simple_python_translated.json`, without those of other
-        official categories.
+        """Return the question files of a category whose name is not exactly the official one.
+
+        An example is `BFCL_v4_simple_python_translated.json`. The files of other official
+        categories, such as `BFCL_v4_simple_javascript.json`, are left out.
         """
         prefix, extension = filenames.question_file_name(self._version, "*").split("*")
         pattern = re.compile(
             rf"{re.escape(prefix)}(?:.+_)?{re.escape(category)}(?:[_.-].+)?{re.escape(extension)}"
         )
-        names = [
-            name for name in self._list_question_names(folder, prefix) if pattern.fullmatch(name)
-        ]
-        return [
-            name
-            for name in names
-            if name.removeprefix(prefix).removesuffix(extension) not in filenames.CATEGORY_ORDER
-        ]
+
+        similar_names = []
+        for name in self._list_question_names(folder, prefix):
+            named_category = name.removeprefix(prefix).removesuffix(extension)
+            if pattern.fullmatch(name) and named_category not in filenames.CATEGORY_ORDER:
+                similar_names.append(name)
+        return similar_names
 
     def _list_question_names(self, folder: Path, prefix: str) -> list[str]:
         if folder not in self._question_names:

@@ -93,9 +93,12 @@ def find_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,
 ) -> DiscoveredRuns:
-    """Find the BFCL runs in `files`, with score files and datasets.
+    """Find the BFCL runs among the opened files, and for each its score files and its dataset.
 
-    Notices state the numbers of ignored files.
+    Args:
+        files: The opened files, also those of other benchmarks.
+        dataset_folders: The folders that the user named with --data.
+        search: Other options of the user, such as the folders of --score.
     """
     filenames.read_first.cache_clear()
     bfcl_files = _classify_files(files)
@@ -106,14 +109,15 @@ def find_runs(
 
     data_folders = _list_data_folders(dataset_folders)
     question_folders = list(bfcl_files.question_folders)
-    results = merge_model_subfolders(bfcl_files.results)
-    pairing = Pairing(results, merge_model_subfolders(bfcl_files.scores))
-    for files_of_run in pairing.pair_files(_list_named_score_folders(results, search)):
+    results_by_run = merge_model_subfolders(bfcl_files.results)
+    scores_by_run = merge_model_subfolders(bfcl_files.scores)
+    pairing = Pairing(results_by_run, scores_by_run)
+    for files_of_run in pairing.pair_files(_list_named_score_folders(results_by_run, search)):
         plan = _make_plan(files_of_run)
         attach_dataset(plan, data_folders, question_folders, dataset_folders)
         _report_missing_scores(plan)
         found.plans.append(plan)
-        # Score files can be outside the opened paths.
+        # Score files can be outside of the opened paths.
         found.claimed.update(plan.results, plan.scores)
 
     _report_lost_score_folders(found.plans, search)
@@ -140,11 +144,15 @@ class _BfclFiles:
 
 
 def _classify_files(files: Sequence[Path]) -> _BfclFiles:
+    """Select the BFCL files among the opened ones, and sort them by kind, model and version."""
     found = _BfclFiles()
     for path in files:
-        file = filenames.classify_file(path) if path.suffix in SUFFIXES else None
+        if path.suffix not in SUFFIXES:
+            continue
+        file = filenames.classify_file(path)
         if file is None:
             continue
+
         found.claimed.append(path)
         if file.kind in ("result", "score"):
             files_by_run = found.results if file.kind == "result" else found.scores
@@ -199,26 +207,33 @@ def _list_named_score_folders(
 
 
 def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) -> None:
-    """Set `lost_score_folder` of runs whose scores an earlier command named, and that are
-    missing now.
+    """Report the scores that an earlier command named with --score and that no longer exist.
+
+    The first run of the results gets the issue. If it has no other scores, its plan names the lost
+    folder.
     """
     for results_folder, score_folders in search.remembered_scores.items():
         plans_of_results = [plan for plan in plans if plan.results_folder == results_folder]
-        present = {plan.named_score_folder for plan in plans_of_results}
-        lost = [folder for folder in score_folders if folder not in present]
-        has_new_folder = not present.isdisjoint(search.scores)
-        if not plans_of_results or not lost or has_new_folder:
+        used_folders = {plan.named_score_folder for plan in plans_of_results}
+        lost_folders = [folder for folder in score_folders if folder not in used_folders]
+        # If this command names scores that are used, the earlier ones do not matter any more.
+        has_new_folder = not used_folders.isdisjoint(search.scores)
+        if not plans_of_results or not lost_folders or has_new_folder:
             continue
-        first = plans_of_results[0]
-        what = f"the scores are no longer in {lost[0]}, which --score of an earlier command named"
-        first.issues.append(ImportIssue(first.run.path, None, what=what))
-        if not first.scores:
-            first.lost_score_folder = lost[0]
+
+        first_plan = plans_of_results[0]
+        lost = lost_folders[0]
+        what = f"the scores are no longer in {lost}, which --score of an earlier command named"
+        first_plan.issues.append(ImportIssue(first_plan.run.path, None, what=what))
+        if not first_plan.scores:
+            first_plan.lost_score_folder = lost
 
 
 def _make_plan(files: RunFiles) -> RunPlan:
+    """Make the import plan of a run from its paired result and score files."""
     model_folder = describe_model_folder(files.model_folder, files.version)
     run = Run("bfcl", files.version, "en", model_folder.model, str(files.path))
+    # These distinguish the run from others of the model, such as `run2` or `score_v1`.
     run.name_parts = [name for name in (*model_folder.repetition, files.evaluation) if name]
 
     plan = RunPlan(
@@ -296,25 +311,30 @@ def attach_dataset(
     opened_folders: Sequence[Path],
     named_folders: Sequence[Path] = (),
 ) -> None:
-    """Find the run's dataset. Set `plan.data`, `plan.run.dataset` and the dataset files of all
-    categories.
+    """Find the dataset of a run, and set it in the plan: `plan.data`, `plan.run.dataset` and the
+    dataset files of each category.
 
     Args:
-        data_folders: the folders that the user named and their subfolders. If one of them has a
+        plan: The plan of the run.
+        data_folders: The folders that the user named, and their subfolders. If one of them has a
             dataset of the run, no other folder is searched.
-        opened_folders: the folders in the opened paths that contain question files.
-        named_folders: the folders that the user named. Datasets in several of them are combined.
+        opened_folders: The folders in the opened paths that contain question files.
+        named_folders: The folders that the user named. Datasets in several of them are combined.
     """
-    categories: FilesByCategory = plan.importer_data
-    search = _DatasetSearch(plan, _list_all_question_categories(categories), named_folders)
+    files_by_category: FilesByCategory = plan.importer_data
+    search = _DatasetSearch(plan, _list_all_question_categories(files_by_category), named_folders)
     folders = search.find_folders(data_folders, opened_folders)
-    files_by_name = search.choose_files_of_all_categories(folders)
-    search.report_unusual_names(files_by_name)
+    dataset_files_by_name = search.choose_files_of_all_categories(folders)
+    search.report_unusual_names(dataset_files_by_name)
 
-    for category, files in categories.items():
-        names = _list_question_categories(category)
-        files.dataset_files = [files_by_name[name] for name in names if name in files_by_name]
-    plan.data = _list_data_files(categories, files_by_name.values())
+    for category, files in files_by_category.items():
+        # Some categories of a run have the questions of several categories of the dataset.
+        files.dataset_files = [
+            dataset_files_by_name[name]
+            for name in _list_question_categories(category)
+            if name in dataset_files_by_name
+        ]
+    plan.data = _list_data_files(files_by_category, dataset_files_by_name.values())
     plan.run.dataset = str(folders[0]) if folders else None
     _report_categories_without_dataset(plan)
 
@@ -420,11 +440,11 @@ class _DatasetSearch:
         return files_by_name
 
     def _choose_files(self, folders: Sequence[Path], category: str) -> DatasetFiles | None:
-        """Return the dataset files in the first folder with readable questions or, without one, the
-        first damaged ones.
+        """Choose the dataset files of a category among those in several folders, best folder first.
 
-        Files with the name of the official dataset come first. The files of other folders of the
-        user are added.
+        A question file with the official name counts before one with a similar name. A damaged
+        question file is used only if there is no other. If the user named several folders, the
+        first files of each of the others are added, because datasets can be spread over folders.
         """
         candidates = self._list_files(folders, category)
         candidates.sort(key=lambda files: not self._finder.is_exact_name(files.questions, category))
@@ -434,10 +454,10 @@ class _DatasetSearch:
         if not usable:
             return first_damaged
 
-        first_usable = usable[0]
         if first_damaged is not None:
-            is_skipped = candidates.index(first_damaged) < candidates.index(first_usable)
-            if is_skipped:
+            first_usable = usable[0]
+            was_preferred = candidates.index(first_damaged) < candidates.index(first_usable)
+            if was_preferred:
                 self._report_damaged_questions(first_damaged, first_usable)
         return self._add_files_of_other_named_folders(usable)
 
@@ -470,8 +490,10 @@ class _DatasetSearch:
         return max(containing, key=lambda folder: len(folder.parts), default=None)
 
     def report_unusual_names(self, files_by_name: Mapping[str, DatasetFiles]) -> None:
-        """Add a notice for question files with a suffix, and for golden answers from another
-        folder.
+        """Report dataset files that may not be the expected ones: question files whose name is only
+        similar to the official one, and golden answers from another folder than the questions.
+
+        `files_by_name` maps categories to their dataset files.
         """
         similar = [
             files.questions
@@ -483,12 +505,16 @@ class _DatasetSearch:
             what = f"no question file has the exact name. Using {names}"
             self._add_notice(similar[0], what)
 
-        shared = [files for files in files_by_name.values() if files.has_answers_elsewhere]
-        if shared:
-            folders = [str(files.answers.parent) for files in shared if files.answers is not None]
-            listed = list_some(list(dict.fromkeys(folders)))
-            what = f"no golden answers beside these questions. Using those in {listed}"
-            self._add_notice(shared[0].questions, what)
+        with_answers_elsewhere = [
+            files for files in files_by_name.values() if files.has_answers_elsewhere
+        ]
+        if with_answers_elsewhere:
+            folders = []
+            for files in with_answers_elsewhere:
+                if files.answers is not None and str(files.answers.parent) not in folders:
+                    folders.append(str(files.answers.parent))
+            what = f"no golden answers beside these questions. Using those in {list_some(folders)}"
+            self._add_notice(with_answers_elsewhere[0].questions, what)
 
     def _add_notice(self, path: Path, what: str) -> None:
         self._plan.issues.append(ImportIssue(str(path), None, what=what, severity="notice"))
@@ -525,8 +551,11 @@ class _DatasetSearch:
         return tuple(hashes)
 
     def _rank_folders(self, folders: list[Path]) -> _Ranking:
-        """Sort dataset folders by matching score entries, then by fitting results, by the order of
-        the user's folders, and by date.
+        """Sort the folders with a possible dataset of the run, the most probable one first.
+
+        Score entries quote questions, so the dataset with the same questions is certain. Among
+        equally good folders, these decide in turn: how many replies fit the questions, the order in
+        which the user named the folders, and the date.
         """
         matches = _count_matching_entries(folders, self._plan, self._finder)
         by_matches = sorted(folders, key=lambda folder: -matches[folder].n_equal)
@@ -662,12 +691,17 @@ class FittingResults(NamedTuple):
 def _count_fitting_results(
     folders: list[Path], plan: RunPlan, finder: DatasetFinder
 ) -> dict[Path, FittingResults]:
-    """Count for each dataset folder the results that fit its datasets."""
+    """Count for each dataset folder how well its questions fit the results of a run.
+
+    Two counts: the results whose id the dataset contains, and the results whose reply names a
+    function of the question. The second count leaves out questions that all datasets share, because
+    these cannot distinguish them.
+    """
     n_known: Counter[Path] = Counter()
     n_with_function: Counter[Path] = Counter()
-    categories: FilesByCategory = plan.importer_data
-    for category, category_files in categories.items():
-        results = load_results(category_files.results, category)
+    files_by_category: FilesByCategory = plan.importer_data
+    for category, files in files_by_category.items():
+        results = load_results(files.results, category)
         datasets_by_folder = {
             folder: _load_datasets(folder, category, finder) for folder in folders
         }
@@ -675,7 +709,6 @@ def _count_fitting_results(
             dataset_id = filenames.to_dataset_id(item_id, category)
             items_by_folder = _find_item_in_each_folder(dataset_id, datasets_by_folder)
             n_known.update(items_by_folder.keys())
-            # An item that is equal in all datasets cannot distinguish them.
             if _is_same_in_all_folders(items_by_folder, folders):
                 continue
             reply = _read_reply_text(results, item_id)
@@ -792,24 +825,28 @@ def _read_entries_with_question(path: Path) -> Iterator[dict[str, Any]]:
 def _find_datasets_with_item(
     datasets: Mapping[Path, Dataset], entry: dict[str, Any], category: str
 ) -> Iterator[Path]:
-    """Yield the folders of the datasets that contain the question and golden answer in a score
-    entry.
+    """Yield the folders whose dataset has the question and the golden answer that a score entry
+    quotes.
+
+    The quoted question may have no id. Then all questions with the same text are compared.
     """
     prompt = entry["prompt"]
     stated_id = prompt.get("id")
-    # Datasets share the objects of equal items, so each is compared only once.
-    is_equal_by_item: dict[int, bool] = {}
+    # Datasets share the objects of equal items, so each object is compared only once. The key is
+    # its identity in memory.
+    is_quoted_by_identity: dict[int, bool] = {}
     for folder, dataset in datasets.items():
         if isinstance(stated_id, str):
             item = dataset.items.get(filenames.to_dataset_id(stated_id, category))
             candidates: Iterable[DatasetItem] = [item] if item is not None else []
         else:
             candidates = find_items_with_question(dataset, prompt["question"])
+
         for candidate in candidates:
-            key = id(candidate)
-            if key not in is_equal_by_item:
-                is_equal_by_item[key] = _is_quoted_item(candidate, entry)
-            if is_equal_by_item[key]:
+            identity = id(candidate)
+            if identity not in is_quoted_by_identity:
+                is_quoted_by_identity[identity] = _is_quoted_item(candidate, entry)
+            if is_quoted_by_identity[identity]:
                 yield folder
                 break
 

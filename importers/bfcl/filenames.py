@@ -176,9 +176,11 @@ def read_first(path: Path) -> Any:
 
 
 def classify_file(path: Path) -> ClassifiedFile | None:
-    """Classify a file by its name, and by its first record if the name is ambiguous.
+    """Find out the kind, the version and the category of a BFCL file by its name, such as
+    `BFCL_v3_simple_score.json`.
 
-    None if it is not a BFCL file.
+    If the name could also be that of another benchmark's file, the first record decides. Returns
+    None for files that are not of BFCL.
     """
     ignored = _describe_ignored_file(path)
     if ignored is not None:
@@ -190,6 +192,7 @@ def classify_file(path: Path) -> ClassifiedFile | None:
     versioned = _VERSIONED_NAME.fullmatch(path.name)
     if versioned is not None:
         number, category, suffix = versioned.groups()
+        # The benchmark CONFETTI names its files like BFCL.
         if category in CONFETTI_CATEGORIES:
             return None
         return _classify_by_name(path, f"V{int(number)}", category, suffix)
@@ -198,6 +201,7 @@ def classify_file(path: Path) -> ClassifiedFile | None:
         category, suffix = v1.groups()
         return _classify_by_name(path, "V1", category, suffix)
 
+    # A name such as `simple_score.json` could be anything.
     unversioned = _UNVERSIONED_NAME.fullmatch(path.name)
     is_of_acebench = path.name.startswith("data_")
     if unversioned is None or is_of_acebench or is_copy:
@@ -238,13 +242,19 @@ def _has_known_original(name: str) -> bool:
 def _classify_unversioned_file(
     path: Path, category: str, suffix: str | None
 ) -> ClassifiedFile | None:
+    """Classify a file such as `simple_score.json`, whose name states no version.
+
+    The first record must look like a result or a score of BFCL. Otherwise, the file is of another
+    program, and None is returned.
+    """
     version = _guess_version(category, suffix)
     if version is None:
         return None
-    first = read_first(path)
-    kind = _infer_kind_from_record(first)
+    first_record = read_first(path)
+    kind = _infer_kind_from_record(first_record)
     if suffix == "score":
         is_certain = kind == "score"
+        # The names of V1's categories are certain enough, for example if the file is empty.
         if not is_certain and category not in V1_CATEGORIES:
             return None
         return ClassifiedFile(
@@ -253,9 +263,9 @@ def _classify_unversioned_file(
 
     if kind != "result":
         return None
-    item_id = first.get("id")
-    has_other_category = isinstance(item_id, str) and not item_id.startswith(category)
-    if has_other_category:
+    item_id = first_record.get("id")
+    has_id_of_other_category = isinstance(item_id, str) and not item_id.startswith(category)
+    if has_id_of_other_category:
         return None
     return ClassifiedFile(path, kind="result", version=version, category=category, is_certain=False)
 

@@ -71,8 +71,10 @@ class GoldenCorrector(CategoryCorrections):
         self.category = category
 
     def correct_item(self, item_id: str, item: DatasetItem) -> CorrectedItem:
-        """Return a corrected copy of a dataset item. The original does not change, because other
-        runs use it.
+        """Apply the user's errata to a dataset item: a corrected golden answer, and equivalence
+        rules, which accept more values.
+
+        The result is a copy, because other runs use the item itself.
         """
         if item.ground_truth is None:
             return CorrectedItem(item)
@@ -81,6 +83,7 @@ class GoldenCorrector(CategoryCorrections):
         if correction.entry is None and not rules:
             return CorrectedItem(item, erratum=correction.erratum)
 
+        # The copy is kept with the item, for the next run with the same errata.
         key = f"errata:{self._errata.digest}:{item_id}"
         corrected = item.expected_calls_cache.get(key)
         if corrected is None:
@@ -209,9 +212,10 @@ def _build_multi_turn_item(
 def _build_single_turn_item(
     context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]
 ) -> Item:
-    """Build an item, or copy that of another run with the same reply.
+    """Build the item of a result record with one reply.
 
-    The copy differs from it only in the `RUN_SPECIFIC_FIELDS`.
+    Many runs give the same reply to a question. If another run already has the item with this
+    reply and verdict, the item is a copy, in which only the `RUN_SPECIFIC_FIELDS` differ.
     """
     category, config = filenames.resolve_category_and_config(inputs.id, context.category)
     settings = EvaluationSettings(
@@ -222,9 +226,9 @@ def _build_single_turn_item(
     is_shareable = _is_shareable(inputs, record, reply, incident)
 
     key = (inputs.id, context.score_file_name, inputs.official)
-    first = reply.items.get(key)
-    if first is not None and is_shareable:
-        return _copy_item(first, inputs, record, incident)
+    item_of_other_run = reply.items.get(key)
+    if item_of_other_run is not None and is_shareable:
+        return _copy_item(item_of_other_run, inputs, record, incident)
 
     item = _make_partial_item(context, inputs, record)
     _fill_single_turn(item, record, inputs, settings, reply)
@@ -284,7 +288,9 @@ def apply_record_incident(item: Item, incident: Incident | None, record: dict[st
 def _make_partial_item(
     context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]
 ) -> Item:
-    """Make an item with everything except the predicted calls and the recomputed verdict."""
+    """Make an item with everything that does not depend on the decoded reply: the question, the
+    golden answer, the official verdict and the metadata.
+    """
     dataset_item = inputs.corrected.item
     item = Item(
         inputs.id, context.category, question=dataset_item.question, official=inputs.official
@@ -295,6 +301,7 @@ def _make_partial_item(
     item.functions = dataset_item.functions
 
     item.extra = Extra(erratum=inputs.corrected.erratum, metadata=dict(dataset_item.extra))
+    # API keys were removed from the items of this category.
     item.extra.redacted = context.category == "rest"
     item.extra.metadata[DECODER_FIELD] = context.decoder.name
 
@@ -399,6 +406,12 @@ def _fill_single_turn(
     settings: EvaluationSettings,
     reply: EvaluatedReply,
 ) -> None:
+    """Add the reply of a result record to an item: messages, calls, pairs, the recomputed verdict
+    and the first difference.
+
+    `reply` is the evaluated reply. If the user's errata change the verdict, the verdict without
+    them is recorded as well.
+    """
     evaluation = reply.evaluation
     if settings.config is not None:
         _set_format_sensitivity_fields(item)
@@ -412,21 +425,21 @@ def _fill_single_turn(
     item.extra.without_errata = _find_other_verdict_without_errata(
         evaluation, inputs, record, settings
     )
-    has_other_verdict = item.extra.without_errata is not None
+    do_errata_change_verdict = item.extra.without_errata is not None
     item.rule = evaluation.valid
     item.rule_note = evaluation.note
     if evaluation.valid is not None:
         item.rule_error_type = evaluation.error_type
-        item.verdicts.append(
-            Verdict(
-                "rule",
-                evaluation.valid,
-                error_type=evaluation.error_type,
-                rationale="\n".join(evaluation.messages) or None,
-                by=CHECKER_WITH_ERRATA if has_other_verdict else CHECKER,
-            )
+        verdict = Verdict(
+            "rule",
+            evaluation.valid,
+            error_type=evaluation.error_type,
+            rationale="\n".join(evaluation.messages) or None,
+            by=CHECKER_WITH_ERRATA if do_errata_change_verdict else CHECKER,
         )
+        item.verdicts.append(verdict)
 
+    # Of an item that passes by all verdicts, no difference is shown.
     has_no_verdict = item.official is None and evaluation.valid is None
     if item.official is False or evaluation.valid is False or has_no_verdict:
         set_first_difference(item, item.pairs, evaluation)
@@ -473,10 +486,11 @@ def _add_decoder_to_verdict(item: Item, context: CategoryContext) -> None:
 
 
 def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
-    """Set the location and the text of the first error, which the checker or the comparison of the
-    calls found.
+    """Set where the first error of an item is, and the text that describes it.
 
-    A reply that cannot be decoded has a text but no location.
+    Two programs look for it: the comparison of the pairs, and the checker (`evaluation`). The
+    checker is right about the place; the comparison often has the better text. A reply that cannot
+    be decoded has a text but no place.
     """
     if evaluation is not None and evaluation.decode_error:
         item.first_difference = evaluation.decode_error[:MAX_TEXT_LENGTH]
@@ -490,27 +504,34 @@ def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluati
         if evaluation.function is not None:
             set_difference_location(item, evaluation.function, evaluation.argument)
 
+    # Without a difference, the first line of the official verdict's rationale explains the failure.
     if text is None and item.verdicts and item.verdicts[0].rationale:
-        text = item.verdicts[0].rationale.split("\n", 1)[0]
+        text, _, _ = item.verdicts[0].rationale.partition("\n")
     item.first_difference = text[:MAX_TEXT_LENGTH] if text else None
 
 
 def _choose_difference_text(difference: FirstDifference, evaluation: Evaluation) -> str | None:
-    """Return the text of the comparison, or the checker's message if it is about another place."""
+    """Choose the text that describes the first error of an item.
+
+    The text of the comparison (`difference`) shows both values, so it is preferred. But if the
+    checker (`evaluation`) failed the item for another argument, only its message is right.
+    """
     message = evaluation.messages[0] if evaluation.messages else None
     if evaluation.function is None:
         return message if difference.text is None else difference.text
 
     checked_place = (evaluation.function, evaluation.argument)
-    if checked_place == (difference.function, difference.argument):
+    compared_place = (difference.function, difference.argument)
+    if checked_place == compared_place:
         return difference.text
-    # The comparison names the part of an argument, such as `filter.price`; the checker does not.
-    is_inside = (
+    # The comparison names the part of an argument, such as `filter.price`; the checker names only
+    # the argument.
+    is_part_of_checked_argument = (
         difference.argument is not None
         and evaluation.argument is not None
         and difference.argument.startswith(str(evaluation.argument))
     )
-    if is_inside:
+    if is_part_of_checked_argument:
         return difference.text
     return message or difference.text
 
@@ -518,6 +539,11 @@ def _choose_difference_text(difference: FirstDifference, evaluation: Evaluation)
 def _fill_multi_turn(
     item: Item, context: CategoryContext, record: dict[str, Any], inputs: ItemInputs
 ) -> None:
+    """Add the trajectory of a result record to an item: the messages and calls of all turns.
+
+    Its verdict is not recomputed, because that would need the simulated apps of BFCL. The score
+    entry of a failing item tells what went wrong.
+    """
     dataset_item = inputs.corrected.item
     decode = partial(decode_step, decoder=context.decoder, rules_version=context.rules_version)
     steps = trajectory.build_trajectory(
@@ -529,6 +555,7 @@ def _fill_multi_turn(
     item.n_steps = steps.n_steps
     item.rule_note = NOT_RECOMPUTED_NOTES[context.kind]
 
+    # The golden answer of an agentic item is a text, that of other items are calls.
     if context.kind == "agentic":
         _set_final_answer(item, dataset_item, steps.final_answer)
     else:

@@ -78,9 +78,16 @@ class Results:
 def load_results(
     paths: list[Path], category: str, dataset: Dataset | None = None, n_scored: int | None = None
 ) -> Results:
-    """Load the result records of a category.
+    """Load the result records of a category, by item id and in the order of the dataset.
 
-    `n_scored` is the number of scored records in the score file's header.
+    Several records can have the same id. They are either results of different items, or the later
+    ones replace the earlier ones. The dataset and the number of scored records tell which.
+
+    Args:
+        paths: The result files.
+        category: The category.
+        dataset: The dataset of the category, if it is known.
+        n_scored: The number of scored records in the score file's header, if there is one.
     """
     results = Results(category)
     records_by_id: dict[str, tuple[ResultRecord, ...]] = {}
@@ -92,8 +99,8 @@ def load_results(
             results.issues.append(ImportIssue(str(path), None, what="the result file is empty"))
         n_records += len(file.records)
         for item_id, record in zip(_make_item_ids(file, category), file.records, strict=True):
-            earlier = records_by_id.get(item_id, ())
-            records_by_id[item_id] = (*earlier, ResultRecord(path, record))
+            earlier_records = records_by_id.get(item_id, ())
+            records_by_id[item_id] = (*earlier_records, ResultRecord(path, record))
 
     dataset = dataset or Dataset()
     are_all_scored = n_scored == n_records
@@ -127,17 +134,19 @@ class _ResultFile:
 
 
 def _read_result_file(path: Path) -> _ResultFile:
+    """Read the result records of a file with the ids that they state. Unreadable and malformed
+    records become issues.
+    """
     file = _ResultFile()
     is_large = is_large_file(path)
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             file.issues.append(record)
             continue
-        value = record.value
-        if not _is_result_record(value):
+        if not _is_result_record(record.value):
             file.issues.append(_make_invalid_record_issue(path, record))
             continue
-        file.stated_ids.append(_read_stated_id(value))
+        file.stated_ids.append(_read_stated_id(record.value))
         # The values of a large file do not fit in memory. They are read again on use.
         file.records.append(replace(record, value=None) if is_large else record)
 
@@ -204,20 +213,30 @@ def _add_records_with_same_id(
     *,
     are_all_scored: bool,
 ) -> None:
-    """Add records with the same id as separate items, or add only the last record, with an issue
-    for each other one.
+    """Add several records with the same id to the results.
+
+    If they belong to different items, each gets an item id of its own. Otherwise, only the last
+    record counts, and each replaced one becomes an issue.
+
+    Args:
+        results: The results to which the records are added.
+        item_id: The id that the records share.
+        records: The records, in the order of the files.
+        dataset: The dataset of the category. It may have several items with this id.
+        are_all_scored: Whether the score file counts each record as an item.
     """
     values = [record.read_value() for record in records]
     replies = [value.get("result") if isinstance(value, dict) else None for value in values]
     item_ids = assign_item_ids(item_id, replies, dataset, are_all_scored=are_all_scored)
     if item_ids is not None:
         results.repeated_ids[item_id] = item_ids
-        records_by_item = dict(zip(item_ids, records, strict=True))
-        results.records |= {each: records_by_item[each] for each in sorted(item_ids)}
+        record_by_item = dict(zip(item_ids, records, strict=True))
+        for own_id in sorted(item_ids):
+            results.records[own_id] = record_by_item[own_id]
         return
 
-    for earlier, later in pairwise(records):
-        results.issues.append(_make_replacement_issue(item_id, earlier, later))
+    for replaced, replacement in pairwise(records):
+        results.issues.append(_make_replacement_issue(item_id, replaced, replacement))
     results.records[item_id] = records[-1]
     results.n_replaced[item_id] = len(records) - 1
 
@@ -311,8 +330,10 @@ def is_same_reply(quoted: Any, result: Any) -> bool:
 
 
 def _is_same_value_or_text(first: Any, second: Any) -> bool:
-    """Whether two values are equal, or one is text for the other: `{"a": 1}`, `{"a": "1"}` and
-    `"{\"a\": 1}"`.
+    """Whether two values are equal, or one is the text of the other.
+
+    Programs write the same arguments as objects or as text, also inside of each other. So these are
+    the same: `{"a": 1}`, `{"a": "1"}` and `"{\"a\": 1}"`.
     """
     if isinstance(first, str) and isinstance(second, str):
         return first == second or _is_same_structure_in_texts(first, second)
@@ -320,12 +341,14 @@ def _is_same_value_or_text(first: Any, second: Any) -> bool:
         return _is_text_of_value(first, second)
     if isinstance(second, str):
         return _is_text_of_value(second, first)
+
     if isinstance(first, dict) and isinstance(second, dict):
         if first.keys() != second.keys():
             return False
         return all(_is_same_value_or_text(first[key], second[key]) for key in first)
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(map(_is_same_value_or_text, first, second))
+    # In Python, 1 equals True. Here, they differ.
     return type(first) is type(second) and bool(first == second)
 
 
@@ -381,20 +404,26 @@ are assigned in dataset order.
 
 
 def assign_replies_to_items(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
-    """Return the index of the item for each reply, chosen so that most replies name a function
-    of their item.
+    """Assign replies to items that have the same id, and return the index of the item for each
+    reply.
+
+    A reply belongs to an item if it names a function of the item. All orders are tried, and the one
+    in which most replies fit wins. If several are equally good, or there are too many to try, the
+    order of the dataset is kept.
     """
     dataset_order = list(range(len(replies)))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
         return dataset_order
 
+    # fits[reply][item] says whether the reply names a function of the item.
     texts = [to_json_text(reply) for reply in replies]
-    names_function = [[has_function_name(text, item) for item in items] for text in texts]
+    fits = [[has_function_name(text, item) for item in items] for text in texts]
 
-    def count_named_functions(order: Iterable[int]) -> int:
-        return sum(names_function[reply][item] for reply, item in enumerate(order))
+    def count_fitting_replies(order: Iterable[int]) -> int:
+        return sum(fits[reply][item] for reply, item in enumerate(order))
 
-    return list(max(permutations(dataset_order), key=count_named_functions))
+    # `max` returns the first of equally good orders, which is the one of the dataset.
+    return list(max(permutations(dataset_order), key=count_fitting_replies))
 
 
 def has_function_name(reply: str, item: DatasetItem) -> bool:
@@ -406,14 +435,21 @@ def has_function_name(reply: str, item: DatasetItem) -> bool:
 def assign_item_ids(
     record_id: str, replies: list[Any], dataset: Dataset, *, are_all_scored: bool
 ) -> list[str] | None:
-    """Return an item id for each result with the same record id; None if all results belong to one
-    item.
+    """Return the item id of each of several results that have the same record id.
+
+    None if all of them are results of one item, so that the last one replaces the others.
+
+    Args:
+        record_id: The id in the records.
+        replies: The reply of each result.
+        dataset: The dataset, which can have several items with the id.
+        are_all_scored: Whether the score file counts each result as an item.
     """
     item_ids = dataset.repeated_ids.get(record_id)
     if item_ids is None:
         # Without a dataset, the results are different items if the score file counts them all.
-        is_split = are_all_scored and not dataset.items
-        if not is_split:
+        are_different_items = are_all_scored and not dataset.items
+        if not are_different_items:
             return None
         return [make_repeated_id(record_id, n_earlier) for n_earlier in range(len(replies))]
 
@@ -439,8 +475,8 @@ def find_scored_item_id(
 ) -> str:
     """Return the id of the item that a score entry scores.
 
-    If several items have the entry's id, it is the item with the question and the reply in the
-    entry.
+    Usually this is the id in the entry. But several items can have that id. Then the question and
+    the reply that the entry quotes tell which one is meant.
     """
     item_ids = _list_items_with_id(entry_id, results, dataset)
     if not item_ids:
@@ -448,17 +484,17 @@ def find_scored_item_id(
 
     prompt = entry.get("prompt")
     question = prompt.get("question") if isinstance(prompt, dict) else prompt
-    same_question = [
+    ids_with_question = [
         item_id
         for item_id in item_ids
         if item_id in dataset.items and is_same_question(dataset.items[item_id].turns, question)
     ]
-    candidates = same_question or item_ids
+    candidates = ids_with_question or item_ids
 
-    reply = entry.get("model_result_raw", entry.get("model_result"))
+    quoted_reply = entry.get("model_result_raw", entry.get("model_result"))
     for item_id in candidates:
         record = results.read_record(item_id) if item_id in results.records else None
-        if record is not None and is_same_reply(reply, record.get("result")):
+        if record is not None and is_same_reply(quoted_reply, record.get("result")):
             return item_id
     return candidates[0]
 

@@ -73,9 +73,9 @@ class MeanRate(NamedTuple):
 def count_category_rates(
     items: Iterable[ScoredItem], score_headers: Mapping[str, Any]
 ) -> dict[str, CategoryRate]:
-    """Count passes, verdicts and items of each category.
+    """Count the items, verdicts and passes of each category.
 
-    `score_headers` maps categories to headers of score files.
+    `score_headers` maps categories to the headers of their score files, which state the accuracy.
     """
     counts_by_category: defaultdict[str, _CategoryCounts] = defaultdict(_CategoryCounts)
     for item in items:
@@ -90,7 +90,8 @@ def count_category_rates(
     for category, counts in counts_by_category.items():
         n_items = counts.n_items
         rate = CategoryRate(counts.n_passed, n_verdicts=counts.n_verdicts, n_items=n_items)
-        # A score file lists only failed items. Without results, only its header tells the rate.
+        # A score file lists only failed items. Without the results, the passed items are unknown,
+        # so the rate would be 0. Then the category has no rate, but a note with the header's.
         header = read_header_accuracy(score_headers.get(category), n_items, rate.passed)
         if header is not None:
             rate = CategoryRate(0, n_verdicts=0, n_items=n_items, note=header.message)
@@ -108,21 +109,22 @@ class _CategoryCounts:
 
 
 def average_rates(rates: Sequence[MeanRate], *, missing_as_zero: bool = False) -> MeanRate:
-    """Average rates with equal weights.
+    """Average pass rates with equal weights.
 
-    Rates without items are omitted or, if `missing_as_zero`, count as 0.
+    A rate without items, which was not run, is left out or, with `missing_as_zero`, counts as 0.
+    If one of the other rates is unknown, the average is unknown.
     """
     rates_with_items = [rate for rate in rates if rate.n_items]
-    values = [rate.value for rate in rates_with_items if rate.value is not None]
+    known_values = [rate.value for rate in rates_with_items if rate.value is not None]
     missing: list[str] = []
     for rate in rates:
         missing += rate.missing
 
     n_averaged = len(rates) if missing_as_zero else len(rates_with_items)
-    has_all_values = len(values) == len(rates_with_items)
-    is_known = has_all_values and (missing_as_zero or bool(rates_with_items))
+    are_all_known = len(known_values) == len(rates_with_items)
+    is_average_known = are_all_known and (missing_as_zero or bool(rates_with_items))
     return MeanRate(
-        sum(values) / n_averaged if is_known else None,
+        sum(known_values) / n_averaged if is_average_known else None,
         n_verdicts=sum(rate.n_verdicts for rate in rates),
         n_items=sum(rate.n_items for rate in rates),
         missing=tuple(missing),
@@ -134,10 +136,13 @@ def pool_category_rates(
     categories: Sequence[str],
     missing_sizes: Mapping[str, int] | None = None,
 ) -> MeanRate:
-    """Divide the passes of all categories by their verdicts.
+    """Compute one pass rate over the items of several categories, as if they were one category.
 
-    With `missing_sizes`, which maps categories to numbers of items, the items of missing categories
-    count as failed.
+    Args:
+        rates: Category -> its counts. Categories that were not run are missing.
+        categories: The categories to pool.
+        missing_sizes: Category -> number of its items. If given, the items of categories that were
+            not run count as failed; otherwise, these categories are left out.
     """
     known = [rates[category] for category in categories if category in rates]
     missing = tuple(category for category in categories if category not in rates)
@@ -180,22 +185,21 @@ class CategoryGroup:
     """
 
     def list_metrics(self, level: int) -> Iterator[Metric]:
-        """Yield the metric of the group, indented by `level`, and then the metrics of its parts,
-        one level deeper.
+        """Yield the metric of the group, and then the metrics of its parts, one level deeper.
+
+        `level` is the indentation in the table. A group without items that has no rate either
+        yields only its parts.
         """
-        if self.rate.n_items or self.rate.value is not None:
-            value = None if self.is_hidden else self.rate.value
-            n, total = (
-                (self.rate.n_verdicts, self.rate.n_items) if self.rate.n_items else (None, None)
-            )
+        has_items = self.rate.n_items > 0
+        if has_items or self.rate.value is not None:
             yield Metric(
                 "accuracy",
                 self.name,
-                value=value,
+                value=None if self.is_hidden else self.rate.value,
                 level=level,
                 note=self.note,
-                n=n,
-                total=total,
+                n=self.rate.n_verdicts if has_items else None,
+                total=self.rate.n_items if has_items else None,
                 digits=2,
             )
             yield from self._list_program_metrics(level)
@@ -313,8 +317,11 @@ _MULTI_TURN = (
 def make_accuracy_table(
     version: str, category_rates: tuple[tuple[str, CategoryRate], ...]
 ) -> Sequence[Metric]:
-    """Return the accuracy table of a BFCL version: overall, groups with their parts, then the
-    other categories.
+    """Make the accuracy table of a BFCL version.
+
+    The rows are the overall accuracy, the columns of the leaderboard (groups of categories) with
+    their parts below, and the categories that belong to no group. `category_rates` are pairs of a
+    category and its counts, as a tuple so that the result can be cached.
     """
     rates = dict(category_rates)
     if version in ("V1", "V2", "V3"):
@@ -324,16 +331,17 @@ def make_accuracy_table(
         overall = [_make_v4_overall(groups)]
 
     groups_with_items = [group for group in groups if group.rate.n_items]
-    listed = [*groups_with_items, *make_category_groups(rates, _list_ungrouped(rates, groups))]
-    # A run with categories of its own only has no leaderboard columns.
+    ungrouped = make_category_groups(rates, _list_ungrouped(rates, groups))
+    listed = groups_with_items + ungrouped
+    # Groups that were not run come last. If no group was run, the leaderboard means nothing.
     if groups_with_items:
         listed += [group for group in groups if not group.rate.n_items]
 
     metrics: list[Metric] = []
     for group in overall:
-        metrics += group.list_metrics(0)
+        metrics += group.list_metrics(level=0)
     for group in listed:
-        metrics += group.list_metrics(1)
+        metrics += group.list_metrics(level=1)
     return tuple(metrics)
 
 
@@ -348,7 +356,12 @@ def _list_ungrouped(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> 
 def _make_tables_before_v4(
     version: str, rates: RatesByCategory
 ) -> tuple[list[CategoryGroup], list[CategoryGroup]]:
-    """Return (overall accuracy and accuracy of all items, groups)."""
+    """Make the table of V1, V2 or V3.
+
+    Returns two lists: the overall accuracy with the accuracy over all items, and the columns of the
+    leaderboard. From V2 on, each row also gets the value that the official program prints, in which
+    categories that were not run count as 0.
+    """
     groups = _make_groups_before_v4(version, rates)
     all_items = _make_all_items_group(version, rates, groups)
     if version == "V1":
@@ -358,10 +371,9 @@ def _make_tables_before_v4(
         overall, further_groups = make_v2_overall_and_groups(rates, groups)
     else:
         overall, further_groups = make_v3_overall_and_groups(rates, groups)
-    # The official program counts categories that were not run as 0.
     program_rates = compute_program_rates(version, rates)
     shown_groups = []
-    for group in [*groups, *further_groups]:
+    for group in (*groups, *further_groups):
         shown_groups.append(_add_program_value(group, program_rates))
     return [_add_program_value(overall, program_rates), all_items], shown_groups
 
@@ -383,11 +395,10 @@ def _add_program_value(
 
 
 def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, MeanRate]:
-    """Compute the columns of an incomplete run as the official program of V2 or V3 does: categories
-    that were not run count as 0.
+    """Compute the columns of the leaderboard as the official program of V2 or V3 prints them for an
+    incomplete run: categories that were not run count as 0.
 
-    In means by items, V3 counts each of these categories with its number of items in the dataset
-    (since 25 December 2024), and V2 leaves them out. Source: `generate_leaderboard_csv` and
+    Returns the name of each column with its rate. Source: `generate_leaderboard_csv` and
     `get_category_score` in `eval_runner_helper.py`, August 2024 to June 2025.
     """
     ast_columns = _make_program_ast_columns(rates)
@@ -399,8 +410,11 @@ def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, Mea
     non_live_columns += make_category_groups(rates, ("irrelevance",))
     non_live = _average_with_missing("non_live", non_live_columns)
 
+    # The live column is a mean over items. Since 25 December 2024, V3 counts a category that was
+    # not run with its number of items in the dataset. V2 leaves it out.
     missing_sizes = V3_LIVE_SIZES if version == "V3" else None
     live = CategoryGroup("live", pool_category_rates(rates, LIVE_CATEGORIES, missing_sizes))
+
     groups = [non_live, live]
     if version == "V3":
         multi_turn = _average_with_missing("multi_turn", make_category_groups(rates, _MULTI_TURN))
@@ -446,26 +460,31 @@ def _average_combined_columns(
 
 
 def _make_v4_groups(rates: RatesByCategory) -> list[CategoryGroup]:
-    """Make the groups of V4.
+    """Make the columns of the V4 leaderboard, each with the categories that it averages.
 
-    Missing categories count as 0. As on the leaderboard, some groups then show N/A.
+    As in the official program, a category that was not run counts as 0 in the averages. The columns
+    that the leaderboard shows as N/A in this case are hidden.
     """
-
     simple = _average_categories(rates, SIMPLE_MEAN, _SIMPLE)
     others = make_category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
+    non_live = _average_with_missing("non_live", [hide_if_incomplete(simple), *others])
+
     irrelevance = _average_categories(rates, "irrelevance", ("irrelevance", "live_irrelevance"))
+    multi_turn = _average_categories(rates, "multi_turn", _MULTI_TURN)
+
     web_search = _average_categories(
         rates, "web_search", ("web_search_base", "web_search_no_snippet")
     )
     memory = _average_categories(rates, "memory", ("memory_kv", "memory_vector", "memory_rec_sum"))
+    agentic = _average_with_missing(
+        "agentic", [hide_if_incomplete(web_search), hide_if_incomplete(memory)]
+    )
     return [
-        _average_with_missing("non_live", [hide_if_incomplete(simple), *others]),
+        non_live,
         _make_v4_live_group(rates),
         hide_if_incomplete(irrelevance),
-        _average_categories(rates, "multi_turn", _MULTI_TURN),
-        _average_with_missing(
-            "agentic", [hide_if_incomplete(web_search), hide_if_incomplete(memory)]
-        ),
+        multi_turn,
+        agentic,
     ]
 
 
@@ -497,28 +516,27 @@ def _make_v4_overall(groups: Sequence[CategoryGroup]) -> CategoryGroup:
 
 
 def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
+    """Make the columns of the leaderboard of V1, V2 or V3, each with the categories that it
+    averages.
+
+    In V2 and V3, all averages have equal weights, except that the live column is a mean over items.
+    """
     if version == "V1":
         return _make_v1_groups(rates)
 
-    simple = make_category_groups(rates, ("simple", "java", "javascript"))
-    executable_simple = make_category_groups(rates, ("exec_simple", "rest"))
+    simple = make_unweighted_group(
+        SIMPLE_MEAN, make_category_groups(rates, ("simple", "java", "javascript"))
+    )
+    other_ast = make_category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
+    executable_simple = make_unweighted_group(
+        "exec_simple", make_category_groups(rates, ("exec_simple", "rest"))
+    )
+    other_executable = make_category_groups(
+        rates, ("exec_multiple", "exec_parallel", "exec_parallel_multiple")
+    )
     return [
-        make_unweighted_group(
-            "ast",
-            [
-                make_unweighted_group(SIMPLE_MEAN, simple),
-                *make_category_groups(rates, ("multiple", "parallel", "parallel_multiple")),
-            ],
-        ),
-        make_unweighted_group(
-            "executable",
-            [
-                make_unweighted_group("exec_simple", executable_simple),
-                *make_category_groups(
-                    rates, ("exec_multiple", "exec_parallel", "exec_parallel_multiple")
-                ),
-            ],
-        ),
+        make_unweighted_group("ast", [simple, *other_ast]),
+        make_unweighted_group("executable", [executable_simple, *other_executable]),
         make_unweighted_group("irrelevance", make_category_groups(rates, ("irrelevance",))),
         make_item_weighted_group("live", make_category_groups(rates, LIVE_CATEGORIES), rates),
         make_unweighted_group("multi_turn", make_category_groups(rates, _MULTI_TURN)),
@@ -526,25 +544,23 @@ def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[Categor
 
 
 def _make_v1_groups(rates: RatesByCategory) -> list[CategoryGroup]:
-    """Make the groups of V1, in which the items of simple categories have equal weights."""
-    simple = make_category_groups(rates, ("simple", "java", "javascript"))
-    executable_simple = make_category_groups(rates, ("executable_simple", "rest"))
-    others = ("multiple_function", "parallel_function", "parallel_multiple_function")
+    """Make the columns of the V1 leaderboard, each with the categories that it averages.
+
+    The averages have equal weights, except that the simple categories are averaged over their
+    items.
+    """
+    other_names = ("multiple_function", "parallel_function", "parallel_multiple_function")
+    simple = make_item_weighted_group(
+        SIMPLE_MEAN, make_category_groups(rates, ("simple", "java", "javascript")), rates
+    )
+    other_ast = make_category_groups(rates, other_names)
+    executable_simple = make_item_weighted_group(
+        "executable_simple", make_category_groups(rates, ("executable_simple", "rest")), rates
+    )
+    other_executable = make_category_groups(rates, [f"executable_{name}" for name in other_names])
     return [
-        make_unweighted_group(
-            "ast",
-            [
-                make_item_weighted_group(SIMPLE_MEAN, simple, rates),
-                *make_category_groups(rates, others),
-            ],
-        ),
-        make_unweighted_group(
-            "executable",
-            [
-                make_item_weighted_group("executable_simple", executable_simple, rates),
-                *make_category_groups(rates, [f"executable_{name}" for name in others]),
-            ],
-        ),
+        make_unweighted_group("ast", [simple, *other_ast]),
+        make_unweighted_group("executable", [executable_simple, *other_executable]),
         # In V1, the category of irrelevance is called `relevance`.
         make_unweighted_group("irrelevance", make_category_groups(rates, ("relevance",))),
     ]
@@ -553,7 +569,11 @@ def _make_v1_groups(rates: RatesByCategory) -> list[CategoryGroup]:
 def _make_all_items_group(
     version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]
 ) -> CategoryGroup:
-    """Return the pass rate over all items of the groups, as if they were one category."""
+    """Compute the pass rate over all items of the leaderboard's columns, as if they were one
+    category.
+
+    This is the overall accuracy of V1. Later versions average the columns instead.
+    """
     rates_of_run = []
     missing: list[str] = []
     for group in groups:
@@ -566,6 +586,7 @@ def _make_all_items_group(
     n_verdicts = sum(rate.n_verdicts for rate in rates_of_run)
     n_items = sum(rate.n_items for rate in rates_of_run)
     value = n_passed / n_verdicts if n_verdicts else None
+
     notes = []
     if version == "V1":
         notes.append("the leaderboard's overall accuracy")
@@ -667,11 +688,11 @@ def _make_overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
 
 
 def compute_format_sensitivity(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute how much accuracy varies with the prompt format, and the accuracy of each prompt
-    configuration.
+    """Compute how much the accuracy varies with the format of the prompt.
 
-    The range and the standard deviation are in percentage points. They have no value if a
-    configuration has no verdict.
+    Items of the category format_sensitivity repeat the same questions with many prompt formats,
+    called configurations (`item.setting`). Returns the spread of their accuracies, and the accuracy
+    of each configuration.
     """
     items_by_config: dict[str, list[ScoredItem]] = {}
     for item in items:
@@ -680,20 +701,25 @@ def compute_format_sensitivity(items: Sequence[ScoredItem]) -> list[Metric]:
     if not items_by_config:
         return []
 
-    configs = []
+    config_metrics = []
     for name, items_of_config in items_by_config.items():
-        config = build_pass_rate_metric(FORMAT_TABLE, name, items_of_config, level=1)
-        config.digits = 2
-        configs.append(config)
-    return [*_compute_spread(configs), *configs]
+        metric = build_pass_rate_metric(FORMAT_TABLE, name, items_of_config, level=1)
+        metric.digits = 2
+        config_metrics.append(metric)
+    return _compute_spread(config_metrics) + config_metrics
 
 
 def _compute_spread(configs: Sequence[Metric]) -> list[Metric]:
-    """Return range and standard deviation of the accuracies of prompt configurations."""
+    """Compute the range and the standard deviation of the accuracies of prompt formats, in
+    percentage points.
+
+    Both are unknown if the accuracy of a format is unknown.
+    """
     percentages = [100 * config.value for config in configs if config.value is not None]
     max_delta = None
     deviation = None
-    if len(percentages) == len(configs):
+    are_all_known = len(percentages) == len(configs)
+    if are_all_known:
         max_delta = max(percentages) - min(percentages)
         deviation = stdev(percentages) if len(percentages) > 1 else 0.0
 
@@ -790,9 +816,9 @@ class StepTimes:
 
 
 def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Return tokens, cost in dollars and latency in seconds, if the files contain them.
+    """Compute the tokens, the cost in dollars and the latency in seconds of a run.
 
-    Verdicts are not used.
+    Figures that the files do not contain are left out, and so are items of unscored categories.
     """
     scored = [item for item in items if item.category not in filenames.UNSCORED_CATEGORIES]
     tokens_in = sum(item.tokens_in or 0 for item in scored)
@@ -803,7 +829,7 @@ def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metr
     for name, count in (("input tokens", tokens_in), ("output tokens", tokens_out)):
         if count:
             metrics.append(Metric(COST_TABLE, name, value=count, unit="count"))
-    # Earlier programs print no cost.
+    # The programs of earlier versions print no cost.
     if run.generation not in ("V1", "V2", "V3"):
         metrics += _estimate_cost(run.model, tokens_in, tokens_out, times)
     if times is not None:
@@ -835,19 +861,22 @@ def _list_latency_metrics(times: StepTimes) -> list[Metric]:
 # all sources of a run have the same latencies and are computed one after the other
 @lru_cache(maxsize=1)
 def _summarize_step_times(seconds_by_item: tuple[tuple[float, ...], ...]) -> StepTimes | None:
-    """Compute latency statistics over the steps of all items.
+    """Summarize how long the model took for a step: sum, mean, deviation and 95th percentile.
 
-    Returns None if no step has a latency.
+    `seconds_by_item` contains the seconds of each step of each item; 0 means unknown. Returns None
+    if no step has a known time.
     """
     seconds = sorted(duration for duration in chain.from_iterable(seconds_by_item) if duration)
     if not seconds:
         return None
+
     n_steps = len(seconds)
     total = fsum(seconds)
     mean = total / n_steps
     deviation = None
     if n_steps > 1:
-        # `statistics.stdev` computes with fractions and takes twenty times as long.
+        # The sample standard deviation. `statistics.stdev` computes with fractions and takes
+        # twenty times as long.
         deviation = dist(seconds, [mean] * n_steps) / sqrt(n_steps - 1)
     return StepTimes(
         n_steps,
@@ -871,7 +900,11 @@ def _compute_percentile(sorted_values: Sequence[float], percentile: int) -> floa
 def _estimate_cost(
     model: str, tokens_in: int, tokens_out: int, times: StepTimes | None
 ) -> list[Metric]:
-    """Return the cost as a metric, or an empty list if tokens and latencies are missing."""
+    """Estimate the cost of a run as the official program does. Empty if it cannot be estimated.
+
+    Models with a known price are paid by tokens, all others by the time of the machine.
+    """
+    # "-FC" in a name only says that the model was called with native function calling.
     price = TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
     if price is not None:
         if not tokens_in or not tokens_out:

@@ -22,49 +22,53 @@ FilesByRun = dict[RunKey, Files]
 
 
 def merge_model_subfolders(files_by_run: FilesByRun) -> FilesByRun:
-    """Merge the subfolders of a V4 model folder into one run, unless they have files of the same
-    category.
+    """Merge the files in subfolders of a V4 model folder into one run.
+
+    V4 sorts a model's files into subfolders such as `MODEL/live` and `MODEL/multi_turn`. But if two
+    subfolders have files of the same category, they are runs of their own.
     """
-    candidates: FilesByRun = {}
+    files_by_model: FilesByRun = {}
     for (_, version), files in files_by_run.items():
         for file in files:
-            candidates.setdefault((find_run_folder(file.path, version), version), []).append(file)
+            model_key = (find_run_folder(file.path, version), version)
+            files_by_model.setdefault(model_key, []).append(file)
 
     merged: FilesByRun = {}
-    for (outermost, version), files in candidates.items():
-        is_one_model = len({file.category for file in files}) == len(files)
+    for (model_folder, version), files in files_by_model.items():
+        categories = {file.category for file in files}
+        is_one_run = len(categories) == len(files)
         for file in files:
-            folder = outermost if is_one_model else filenames.find_model_folder(file.path)
+            folder = model_folder if is_one_run else filenames.find_model_folder(file.path)
             merged.setdefault((folder, version), []).append(file)
     return merged
 
 
 def drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
-    """Remove files in folders such as `MODEL/backup` if the model has another file of the same kind
-    and category.
+    """Remove files in folders such as `MODEL/backup` from `files_by_run` if the model has another
+    file of the same category.
 
-    Return the removed files, each with the file that is kept.
+    Returns each removed file with the file that is kept instead.
     """
-    originals: dict[tuple[Path, str, str], Path] = {}
+    original_by_key: dict[tuple[Path, str, str], Path] = {}
     copies: list[tuple[tuple[Path, str, str], Path]] = []
     for (_, version), files in files_by_run.items():
         for file in files:
             run_folder = find_run_folder(file.path, version)
             key = (run_folder, version, file.category)
-            folder_names = file.path.relative_to(run_folder).parts[:-1]
-            if has_copy_folder(folder_names):
+            folders_below_run = file.path.relative_to(run_folder).parts[:-1]
+            if has_copy_folder(folders_below_run):
                 copies.append((key, file.path))
             else:
-                originals.setdefault(key, file.path)
+                original_by_key.setdefault(key, file.path)
 
-    dropped = {path: originals[key] for key, path in copies if key in originals}
+    kept_by_dropped = {path: original_by_key[key] for key, path in copies if key in original_by_key}
     for run_key, files in list(files_by_run.items()):
-        kept = [file for file in files if file.path not in dropped]
+        kept = [file for file in files if file.path not in kept_by_dropped]
         if kept:
             files_by_run[run_key] = kept
         else:
             del files_by_run[run_key]
-    return dropped
+    return kept_by_dropped
 
 
 def find_files_of_kind(folder: Path, version: str, kind: FileKind) -> Files:
@@ -82,7 +86,11 @@ def find_files_of_kind(folder: Path, version: str, kind: FileKind) -> Files:
 
 
 def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 0) -> Files:
-    """Return the files of one version and kind in a model's folder and in its parts."""
+    """Return the files of one version and kind in a model's folder and in its subfolders.
+
+    Some versions sort the files of a model into subfolders with any name. In others, only
+    subfolders with the name of a group of categories, such as `live`, belong to the model.
+    """
     has_parts = version not in filenames.FLAT_VERSIONS and (
         depth > 0
         or folder.name in filenames.GROUP_FOLDERS

@@ -75,14 +75,17 @@ def _list_folders_below_official_output_folder(innermost: Path) -> list[Path]:
 
 
 def describe_model_folder(folder: Path, version: str) -> ModelFolder:
-    """Find the model of a run by its folder.
+    """Find out the model of a run by the folders of its files, such as `result/MODEL/run2`.
 
-    The model is the innermost folder whose name the official program knows. Without one, it is the
-    innermost folder below `result` or `score` that is not named as a repetition.
+    The model is the innermost folder whose name the official program knows. If it knows none, it is
+    the innermost folder below `result` or `score` that is not named as a repetition. The folders
+    below the model tell its repetitions apart.
     """
     model_name = filenames.get_model_name(folder)
     innermost = folder if folder.name == model_name else folder.parent
     folders = _list_folders_of_run(innermost)
+
+    # `depth` counts the folders below the candidate.
     for depth, candidate in enumerate(folders.names):
         if _is_known_model(candidate, version):
             return ModelFolder(candidate, folders.names[:depth])

@@ -95,16 +95,20 @@ class RunCoverage:
         return RunFact("expected_items", value=self.n_expected, reason="; ".join(phrases))
 
     def _describe_categories(self, plan: RunPlan) -> str:
-        """Describe which categories of the dataset the run has."""
+        """Say which categories of the dataset the run has: `all 5 categories of the dataset`, or
+        `3 of 5 categories of the dataset; no results for java, rest`.
+        """
         categories = []
         if plan.run.dataset:
             categories = list_dataset_categories(Path(plan.run.dataset), plan.run.generation)
-        other_names = [category.name for category in categories if not self._covers(category, plan)]
-        n_covered = len(categories) - len(other_names)
-        if other_names:
+        missing_names = [
+            category.name for category in categories if not self._covers(category, plan)
+        ]
+        n_covered = len(categories) - len(missing_names)
+        if missing_names:
             return (
                 f"{n_covered} of {len(categories)} categories of the dataset; no results for"
-                f" {list_some(other_names)}"
+                f" {list_some(missing_names)}"
             )
         if n_covered > 1:
             return f"all {n_covered} categories of the dataset"
@@ -128,18 +132,21 @@ class DatasetCategory:
 
 
 def list_dataset_categories(folder: Path, version: str) -> list[DatasetCategory]:
-    """Return the scored categories with a question file in a dataset folder, in leaderboard
-    order.
+    """List the scored categories that have a question file in a dataset folder, in the order of the
+    leaderboard.
     """
-    found: dict[str, DatasetCategory] = {}
+    category_by_name: dict[str, DatasetCategory] = {}
     for path in sorted(folder.glob(filenames.question_file_name(version, "*"))):
         file = filenames.classify_file(path)
         if file is None or file.kind != "question":
             continue
+        # One file can have the questions of several categories, such as the kinds of memory.
         names = _CATEGORIES_OF_SHARED_FILE.get(file.category, (file.category,))
         for name in names:
-            found[name] = DatasetCategory(name, path, shares_file=len(names) > 1)
+            category_by_name[name] = DatasetCategory(name, path, shares_file=len(names) > 1)
+
     unscored = (*filenames.UNSCORED_CATEGORIES, "format_sensitivity")
-    order = filenames.CATEGORY_ORDER
-    scored = [category for name, category in found.items() if name not in unscored]
-    return sorted(scored, key=lambda category: order.get(category.name, len(order)))
+    scored = [category for name, category in category_by_name.items() if name not in unscored]
+    position_by_name = filenames.CATEGORY_ORDER
+    last = len(position_by_name)
+    return sorted(scored, key=lambda category: position_by_name.get(category.name, last))

@@ -179,18 +179,26 @@ class Pairing:
             self._add_evaluation(owner, Evaluation(folder, files))
 
     def _find_named_evaluations(self, key: RunKey, named_folders: Sequence[NamedFolder]) -> None:
+        """Add the scores of a run in the folders that the user named with --score, unless they are
+        already used.
+        """
         for named in named_folders:
             if named.path not in self._score_models:
                 self._score_models[named.path] = list_score_models(named.path)
-            is_only_choice = named.is_for_run or len(self._results) == 1
+            is_only_run = named.is_for_run or len(self._results) == 1
             chosen = _choose_named_scores(
-                key, self._results[key], self._score_models[named.path], is_only_run=is_only_choice
+                key, self._results[key], self._score_models[named.path], is_only_run=is_only_run
             )
             if chosen is not None and self._used.isdisjoint(file.path for file in chosen.files):
                 self._add_evaluation(key, replace(chosen, named_folder=named.path))
 
     def _list_evaluated_runs(self, key: RunKey) -> Iterator[RunFiles]:
-        """Yield a run for each evaluation of results, or one without scores."""
+        """Yield the runs of a model's results: one for each evaluation, or one without scores.
+
+        An evaluation is a set of score files. Results can be evaluated several times, for example
+        by two versions of the program. The first evaluation gets the issues and the results' own
+        path.
+        """
         folder, version = key
         results = self._results[key]
         path = folder if self._counterparts[key].has_all_files else _find_common_path(results)
@@ -228,24 +236,31 @@ class Pairing:
         return [found.make_choice_issue(key[0], "score", ignored)] if ignored else []
 
     def _list_runs_of_scores(self, key: RunKey) -> Iterator[RunFiles]:
-        """Yield a run for scores whose results were not opened or do not exist."""
+        """Yield a run for scores that belong to none of the opened results.
+
+        The results are searched where the program writes them. If they are not found, the run has
+        only the failing items, which the score entries quote.
+        """
         folder, version = key
-        files = self._scores[key]
-        if self._is_used(files):
+        score_files = self._scores[key]
+        if self._is_used(score_files):
             return
-        found = _find_counterpart_files(folder, version, files)
-        if self._find_opened_results(found) is not None:
-            if self._used.isdisjoint(file.path for file in files):
-                yield _make_run_without_results(key, files)
+        found = _find_counterpart_files(folder, version, score_files)
+        are_results_opened = self._find_opened_results(found) is not None
+        if are_results_opened:
+            # The opened results have other scores, so that these scores do not belong to them.
+            if self._used.isdisjoint(file.path for file in score_files):
+                yield _make_run_without_results(key, score_files)
             return
 
-        path = _find_common_path(files)
+        path = _find_common_path(score_files)
         model_folder = folder
         if found.files:
-            model_folder = _find_model_folder_of_results(found.files[0].path, key, files)
+            model_folder = _find_model_folder_of_results(found.files[0].path, key, score_files)
             path = _find_common_path(found.files)
         if found.has_all_files:
             path = model_folder
+
         issues = []
         if found.other_folders:
             issues.append(found.make_choice_issue(folder, "result", found.other_folders))
@@ -254,7 +269,7 @@ class Pairing:
             model_folder=model_folder,
             version=version,
             results=found.files,
-            scores=files,
+            scores=score_files,
             issues=issues,
         )
 
@@ -320,31 +335,40 @@ class _ComparedReplies:
 
 
 def _compare_replies(results: Files, scores: Files) -> _ComparedReplies:
-    """Compare the replies in score entries with the results, category by category, until enough
-    are compared.
+    """Count how many replies that the score entries quote equal those in the result files.
+
+    The comparison ends when enough replies are compared. Large files are left out.
     """
     quoted = QuotedReplies()
     for score_file in scores:
         category = score_file.category
-        paths = [file.path for file in results if file.category == category]
-        if not paths or any(map(is_large_file, (*paths, score_file.path))):
+        result_paths = [file.path for file in results if file.category == category]
+        has_large_file = any(is_large_file(path) for path in (*result_paths, score_file.path))
+        if not result_paths or has_large_file:
             continue
-        loaded_results = load_results(paths, category)
+        loaded_results = load_results(result_paths, category)
         loaded_scores = load_score_file(score_file.path, category, loaded_results, Dataset())
         quoted.add_category(category, loaded_results, loaded_scores)
         if quoted.n_compared >= ENOUGH_COMPARED_REPLIES:
             break
-    return _ComparedReplies(quoted.n_compared - quoted.n_others, quoted.n_compared)
+    n_equal = quoted.n_compared - quoted.n_others
+    return _ComparedReplies(n_equal, quoted.n_compared)
 
 
 def _choose_named_scores(
     key: RunKey, results: Files, score_models: FilesByRun, *, is_only_run: bool
 ) -> Evaluation | None:
-    """Choose the scores of a run in a folder of --score.
+    """Choose the scores of a run in a folder that the user named with --score.
 
-    The folder of the run's model comes first, then the one whose entries quote most of the replies.
-    Scores whose entries cannot be compared with the results, or quote others, are used only if
-    there is no other choice.
+    The folder can have the scores of several models. The one with the name of the run's model is
+    used, else the one whose entries quote most of the run's replies. Scores that quote other
+    replies, or cannot be compared, are used only if there is no other choice.
+
+    Args:
+        key: Folder and version of the run's results.
+        results: The result files.
+        score_models: The score files in the named folder, by model.
+        is_only_run: Whether the folder can only be meant for this run.
     """
     results_folder, version = key
     candidates = _select_scores_of_categories(score_models, version, results)
@@ -559,21 +583,25 @@ def _list_best_matches(matches: Sequence[_Match]) -> list[_Match]:
 
 
 def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[_Candidate]:
-    """Yield the folders that may contain a model's files of one kind, such as its scores.
+    """Yield the folders that may contain the files of one kind of a model, such as its scores.
 
-    `folder` contains the model's files of the other kind.
+    Each folder has a rank that says how well it fits.
+
+    Args:
+        folder: The folder with the model's files of the other kind, such as its results.
+        kind: The kind that is searched.
     """
     yield _Candidate(_FolderRank.SAME_FOLDER, folder)
     if filenames.is_result_or_score_folder(folder):
         yield from _rank_sibling_output_folders(folder, kind)
 
-    # MODEL/score and MODEL/score/MODEL for MODEL
+    # For the results in MODEL, the scores in MODEL/score or MODEL/score/MODEL.
     for inner in list_subfolders(folder):
         if _is_output_folder_of_kind(inner, kind):
             yield _Candidate(_FolderRank.COUNTERPART, inner)
             yield _Candidate(_FolderRank.COUNTERPART, inner / folder.name)
 
-    # RUN for RUN/score/MODEL, if RUN contains the result files themselves
+    # For the scores in RUN/score/MODEL, the results in RUN itself.
     outer = folder.parent
     if filenames.is_result_or_score_folder(outer) and kind not in outer.name.lower():
         yield _Candidate(_FolderRank.FOLDER_OF_RUN, outer.parent)
@@ -595,22 +623,27 @@ def _rank_sibling_output_folders(folder: Path, kind: FileKind) -> Iterator[_Cand
 
 
 def _rank_same_paths_in_siblings(folder: Path, kind: FileKind) -> Iterator[_Candidate]:
-    """Yield the same path in other output folders: `result/MODEL` and `score/MODEL`, or
-    `result/MODEL/run1` and `score/MODEL/run1`.
+    """Yield the folders with the same path in other output folders.
+
+    For results in `result/MODEL/run1`, this is `score/MODEL/run1`. The name of the other output
+    folder decides the rank: best is the counterpart of this one, then a name with the kind, such as
+    `old_scores`, then any other.
     """
     output_folder = _find_output_folder(folder) or folder.parent
-    inside = folder.relative_to(output_folder)
+    path_inside = folder.relative_to(output_folder)
     for sibling in list_subfolders(output_folder.parent):
         if sibling == output_folder:
             continue
         if not filenames.can_belong_to_same_run(output_folder, sibling):
             continue
+
         if _is_counterpart_name(output_folder.name, sibling.name, kind):
-            yield _Candidate(_FolderRank.COUNTERPART, sibling / inside)
+            rank = _FolderRank.COUNTERPART
         elif kind in sibling.name.lower():
-            yield _Candidate(_FolderRank.OF_KIND, sibling / inside)
+            rank = _FolderRank.OF_KIND
         else:
-            yield _Candidate(_FolderRank.SIBLING, sibling / inside)
+            rank = _FolderRank.SIBLING
+        yield _Candidate(rank, sibling / path_inside)
 
 
 def _is_output_folder_of_kind(folder: Path, kind: FileKind) -> bool:

@@ -88,10 +88,17 @@ class ChosenItem:
 def choose_dataset_item(
     category: JoinedCategory, item_id: str, entry: ScoreEntry | None, path: str, line: int
 ) -> ChosenItem:
-    """Return the item in the dataset, or make one from the score entry if its question or golden
-    answer differs.
+    """Choose the question and the golden answer for an item of a run.
 
-    `path` and `line` are the position of the item's record, for issues.
+    They come from the dataset. But the score entry of a failing item quotes both. If it quotes
+    others than the dataset has, the item was scored with those, so they are used.
+
+    Args:
+        category: The joined files of the category. Counts the items that the dataset lacks.
+        item_id: Id of the item.
+        entry: The score entry of the item, if it has one.
+        path: File of the item's record, for issues.
+        line: Line of the item's record, for issues.
     """
     context = category.context
     dataset_id = item_id
@@ -111,11 +118,14 @@ def choose_dataset_item(
 
     if entry is not None and _quotes_other_question(entry, item):
         return _replace_item_by_entry(category, item, item_id, entry, different_part="question")
-    if item.ground_truth is None and _needs_golden_answer(context.category):
+
+    lacks_golden_answer = item.ground_truth is None and _needs_golden_answer(context.category)
+    if lacks_golden_answer:
         category.n_without_answer += 1
         if entry is not None and "possible_answer" in entry.record:
             return ChosenItem(_make_item_from_entry(category, dataset_id, entry, item))
         return ChosenItem(item)
+
     if entry is not None and _quotes_other_golden_answer(entry, item):
         return _replace_item_by_entry(
             category, item, item_id, entry, different_part="golden answer"
@@ -161,9 +171,10 @@ def _make_item_from_entry(
     entry: ScoreEntry | None,
     item: DatasetItem | None = None,
 ) -> DatasetItem:
-    """Make a dataset item from a score entry.
+    """Make a dataset item from what a score entry quotes: the question and the golden answer.
 
-    If the entry has no function docs, it gets those of `item`.
+    Without an entry, or if it is malformed, the item is empty. An entry without function docs gets
+    those of `item`, the item of the dataset.
     """
     context = category.context
     name = context.category
@@ -173,12 +184,13 @@ def _make_item_from_entry(
     if entry is None:
         return DatasetItem(dataset_id, name)
 
-    record = _read_quoted_record(entry)
+    question = _read_quoted_record(entry)
     answer = None
     if "possible_answer" in entry.record:
         answer = {"ground_truth": entry.record["possible_answer"]}
+    functions = _choose_functions(question, item)
     try:
-        return make_dataset_item(dataset_id, name, record, answer, _choose_functions(record, item))
+        return make_dataset_item(dataset_id, name, question, answer, functions)
     except MALFORMED_DATA:
         return DatasetItem(dataset_id, context.category)
 
@@ -265,12 +277,17 @@ class CategoryLoader:
 
 
 def _load_category(version: str, name: str, files: CategoryFiles) -> LoadedCategory:
+    """Load the dataset, the results and the scores of one category of a run.
+
+    Only the first score file is loaded. The others become issues.
+    """
     dataset = _load_category_dataset(version, name, files.dataset_files)
     if not files.scores:
         results = joining.load_results(files.results, name, dataset)
         return LoadedCategory(dataset, results=results, scores=ScoreFile())
 
     score_file, *other_score_files = files.scores
+    # The number of scored items in the header shows whether records with one id are several items.
     header = as_object(read_first_record(score_file))
     results = joining.load_results(files.results, name, dataset, header.get("total_count"))
     scores = load_score_file(score_file, name, results, dataset)
@@ -309,6 +326,9 @@ def compare_quoted_replies(plan: RunPlan, loader: CategoryLoader) -> QuotedRepli
 def _join_loaded_category(
     plan: RunPlan, name: str, loaded: LoadedCategory, decoder: DecoderChoice
 ) -> JoinedCategory:
+    """Join the loaded files of one category: choose its decoder, and check whether the scores and
+    the dataset fit the results.
+    """
     version = plan.run.generation
     category_decoder = select_category_decoder(
         version, name, decoder.decoder, loaded.results, loaded.scores
@@ -318,7 +338,9 @@ def _join_loaded_category(
         context, dataset=loaded.dataset, results=loaded.results, scores=loaded.scores
     )
     category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
-    if loaded.scores.path.name:
+
+    has_score_file = loaded.scores.path.name != ""
+    if has_score_file:
         _check_item_counts(category)
         if loaded.dataset.items:
             _check_dataset_version(category)
@@ -345,6 +367,11 @@ class _RunReader:
             yield self._quoted.make_fact()
 
     def read_category(self, name: str, files: CategoryFiles) -> Iterator[ReadRecord]:
+        """Yield the items of one category of the run, with all issues of its files.
+
+        Items come from result records. A failing item without a result record comes from its score
+        entry. Also sets the official metrics of the category, the header of its score file.
+        """
         corrector = GoldenCorrector(self._plan.errata, self._plan.run, name)
         category = _join_loaded_category(
             self._plan, name, self._loader.load(name, files), self._decoder
@@ -355,18 +382,18 @@ class _RunReader:
             self._plan.run.official_metrics[name] = category.scores.header
 
         dataset = category.dataset
-        n_issues = len(dataset.issues)
-        yield from [
-            *dataset.issues,
-            *category.results.issues,
-            *category.scores.issues,
-            *category.issues,
-        ]
+        n_early_issues = len(dataset.issues)
+        yield from dataset.issues[:n_early_issues]
+        yield from category.results.issues
+        yield from category.scores.issues
+        yield from category.issues
+
         yield from _read_items_with_result(category, corrector)
         items_without_result = _list_scored_items_without_result(category)
         yield from _read_items_without_result(category, items_without_result, corrector)
         yield from _report_missing_dataset_records(category, files)
-        yield from dataset.issues[n_issues:]  # issues from loading the items above
+        # Items of a large dataset are loaded when they are read above, which can add issues.
+        yield from dataset.issues[n_early_issues:]
         yield from self.coverage.add_category(_list_contents(category, items_without_result))
 
         if dataset.items and not category.has_derived_ids:
@@ -458,9 +485,10 @@ def _load_category_dataset(version: str, category: str, files: list[DatasetFiles
 
 
 def _check_item_counts(category: JoinedCategory) -> None:
-    """Compare the numbers of items and scored items, and set `knows_passes`.
+    """Find out whether the items without a score entry passed, and set `category.knows_passes`.
 
-    Extra items may have failed or passed.
+    A score file lists only failing items, and its header states how many items were scored. If the
+    run has more items than that, some of them were not scored, and it is unknown which ones.
     """
     scores = category.scores
     category.context.score_file_name = scores.path.name
@@ -474,7 +502,9 @@ def _check_item_counts(category: JoinedCategory) -> None:
     if not records:
         category.issues.append(_make_missing_results_issue(name, scores, scores.n_scored))
         return
-    n_items = len(records) + sum(item_id not in records for item_id in scores.failing)
+
+    n_failing_without_result = sum(item_id not in records for item_id in scores.failing)
+    n_items = len(records) + n_failing_without_result
     if n_items == scores.n_scored:
         return
     scored = f"{scores.n_scored} items of {name} were scored"
@@ -497,8 +527,11 @@ def _make_missing_results_issue(name: str, scores: ScoreFile, n_scored: int) -> 
 
 
 def _check_dataset_version(category: JoinedCategory) -> None:
-    """Ignore the dataset if at least two, and more than half, of the questions in the score
-    entries differ from it.
+    """Find out whether the dataset is of another version than the run, and set
+    `category.matches_dataset`.
+
+    Score entries quote questions. If more than half of them, and at least two, differ from the
+    dataset, it is not the one with which the run was made.
     """
     n_compared = 0
     n_different = 0
@@ -519,15 +552,21 @@ def _check_dataset_version(category: JoinedCategory) -> None:
             f" The dataset is of another version, so {category.context.category} is imported"
             " without it"
         )
-        category.issues.append(
-            ImportIssue(str(category.scores.path), None, what=what, severity="error")
-        )
+        path = str(category.scores.path)
+        category.issues.append(ImportIssue(path, None, what=what, severity="error"))
 
 
 def _read_item(
     category: JoinedCategory, item_id: str, entry: ScoreEntry | None, corrector: GoldenCorrector
 ) -> Item:
-    """Read an item from its result record or, without one, from its score entry `entry`."""
+    """Read an item from its result record or, without one, from its score entry.
+
+    Args:
+        category: The joined files of the category.
+        item_id: Id of the item.
+        entry: The score entry of the item, if it has one.
+        corrector: Applies the user's errata to the golden answer.
+    """
     category.n_read += 1
     source = _find_record(category, item_id, entry)
     line = source.position.line
@@ -548,6 +587,7 @@ def _read_item(
     if source.record is None or "result" not in source.record:
         what = "the record has no result"
         item.issues.append(ImportIssue(source.path, line, what=what, item=item_id))
+    # If the scores of the whole run belong to other replies, one issue of the run says so.
     quotes_other_reply = "other_reply" in item.flags and not category.has_scores_of_other_replies
     if entry is not None and quotes_other_reply:
         item.issues.append(make_other_reply_issue(category.scores, entry))

@@ -244,6 +244,10 @@ class _ScoreFileReader:
         return _index_ids_by_position(self._results.records or self._dataset.items)
 
     def _add_entry(self, entry: ScoreEntry, item_id: str | None) -> None:
+        """Add a score entry to the failing items, unless it belongs to no item or states a pass.
+
+        If an item has several entries, the first one counts. The others are kept to show them.
+        """
         if item_id is None:
             what = "a score entry has no id and belongs to no item"
             raw = make_excerpt(str(entry.record))
@@ -252,6 +256,7 @@ class _ScoreFileReader:
         if entry.record.get("valid") is True:
             self._add_issue(entry.line, NOT_A_FAILURE, item_id=item_id, severity="error")
             return
+
         if _quotes_other_position(entry):
             position = int(entry.id) - 1
             what = (
@@ -304,9 +309,13 @@ def _index_ids_by_position(item_ids: Iterable[str]) -> dict[int, str]:
 
 
 def _check_failure_count(scores: ScoreFile, n_replaced: Mapping[str, int]) -> None:
-    """Set `n_failing` and `is_complete`.
+    """Count the failing items of a score file, and compare the count with its header.
 
-    `n_replaced` maps item ids to numbers of replaced result records.
+    Sets `scores.n_failing` and `scores.is_complete`. If the counts differ, entries are missing, so
+    an item without an entry may have failed.
+
+    `n_replaced` maps item ids to the number of result records that a later record replaced. An
+    entry can belong to such a record.
     """
     scores.n_failing = len(scores.failing)
     for item_id, further in scores.further_entries.items():
@@ -320,6 +329,10 @@ def _check_failure_count(scores: ScoreFile, n_replaced: Mapping[str, int]) -> No
 
 
 def _report_items_scored_twice(scores: ScoreFile) -> Iterator[ImportIssue]:
+    """Yield an issue for each surplus score entry of an item.
+
+    Failed requests have two entries in the files of some evaluators. They get one notice together.
+    """
     path = str(scores.path)
     n_failed_requests = 0
     for item_id, further in scores.further_entries.items():
@@ -408,18 +421,19 @@ def _describe_tried_call(detail: dict[str, Any]) -> str:
 
 
 def add_multi_turn_details(record: dict[str, Any], extra: Extra) -> None:
-    """Add the failing turn and the state differences of a multi-turn entry.
+    """Add what the score entry of a failing multi-turn item tells about the failure.
 
-    The metadata get `missing_responses` and the outputs of the golden calls. `golden_outputs` has a
-    list of outputs for each turn up to the failing turn, `golden_outputs_of_turn` only the outputs
-    of the failing turn.
+    This is the failing turn, the differences between the states of the simulated apps, the missing
+    responses, and the outputs of the golden calls: `golden_outputs` for each turn up to the failing
+    one, or `golden_outputs_of_turn` for that turn only, depending on the version of BFCL.
     """
     error = record.get("error")
     if not isinstance(error, dict):
         return
+
     details = as_object(error.get("details"))
-    executed = error.get("execution_result") or details.get("execution_result")
-    failing_turn = _find_failing_turn(record, executed)
+    executed_turns = error.get("execution_result") or details.get("execution_result")
+    failing_turn = _find_failing_turn(record, executed_turns)
     if failing_turn is not None:
         extra.failing_turn = failing_turn
     _add_state_differences(details.get("differences"), extra)
@@ -427,9 +441,9 @@ def add_multi_turn_details(record: dict[str, Any], extra: Extra) -> None:
     if details.get("missing_items"):
         extra.metadata["missing_responses"] = details["missing_items"]
     outputs_of_turn = details.get("ground_truth_response (only the current turn)")
-    if isinstance(executed, list):
+    if isinstance(executed_turns, list):
         extra.metadata["golden_outputs"] = [
-            turn.get("ground_truth") for turn in executed if isinstance(turn, dict)
+            turn.get("ground_truth") for turn in executed_turns if isinstance(turn, dict)
         ]
     elif outputs_of_turn is not None:
         extra.metadata["golden_outputs_of_turn"] = outputs_of_turn
@@ -447,22 +461,26 @@ def _find_failing_turn(record: dict[str, Any], executed: Any) -> int | None:
 
 
 def _add_state_differences(differences: Any, extra: Extra) -> None:
-    """Add state differences `{attribute: {"model": value, "ground_truth": value}}`.
+    """Add the differences between the states of the simulated apps after the failing turn.
 
-    Other values become metadata.
+    A score entry states them as `{"balance": {"model": 5, "ground_truth": 7}}`. Differences in any
+    other form become metadata.
     """
-    others = differences
-    if isinstance(differences, dict):
-        state_differences: dict[str, StateDifference] = {}
-        others = {}
-        for name, difference in differences.items():
-            if isinstance(difference, dict) and difference.keys() >= {"model", "ground_truth"}:
-                state_differences[name] = StateDifference(
-                    difference["ground_truth"], difference["model"]
-                )
-            else:
-                others[name] = difference
-        if state_differences:
-            extra.state_differences = state_differences
+    if not isinstance(differences, dict):
+        if differences:
+            extra.metadata["other state differences"] = differences
+        return
+
+    state_differences: dict[str, StateDifference] = {}
+    others = {}
+    for name, difference in differences.items():
+        if isinstance(difference, dict) and difference.keys() >= {"model", "ground_truth"}:
+            state_differences[name] = StateDifference(
+                difference["ground_truth"], difference["model"]
+            )
+        else:
+            others[name] = difference
+    if state_differences:
+        extra.state_differences = state_differences
     if others:
         extra.metadata["other state differences"] = others

@@ -72,16 +72,21 @@ def build_trajectory(
 def _build_from_log(
     log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> Trajectory:
+    """Build a trajectory from an inference log, in which lists and objects alternate.
+
+    An object is a turn with its steps. A list has the states of the simulated apps before the first
+    turn or after the turn above it.
+    """
     trajectory = Trajectory()
-    states: dict[str, str] = {}
+    state_by_app: dict[str, str] = {}
     n_steps_of_turn = 0
     for part in log:
         if isinstance(part, list):
-            # States follow the last step of a turn. Those before the first turn have no step.
+            # States belong to the end of the turn above. Those before the first turn have no step.
             has_turn = trajectory.n_turns > 0
             turn = trajectory.n_turns - 1 if has_turn else 0
             step = n_steps_of_turn if has_turn else -1
-            trajectory.messages += _record_state_changes(part, states, turn, step)
+            trajectory.messages += _record_state_changes(part, state_by_app, turn, step)
         elif isinstance(part, dict):
             turn = trajectory.n_turns
             n_steps_of_turn = _add_turn_and_count_steps(part, turn, trajectory, decode, functions)
@@ -113,7 +118,15 @@ def _add_turn_and_count_steps(
     decode: DecodeStep,
     functions: list[dict[str, Any]],
 ) -> int:
-    """Add a turn of the inference log to the trajectory, and return the number of its steps."""
+    """Add a turn of the inference log to the trajectory, and return the number of its steps.
+
+    Args:
+        logged_turn: The user's messages, and the log entries of `step_0`, `step_1` and so on.
+        turn: Number of the turn, from 0.
+        trajectory: The trajectory that gets the messages and the calls.
+        decode: Decodes the calls in a reply, if the log does not contain them in decoded form.
+        functions: The function docs, for the parameter names of positional arguments.
+    """
     for query in logged_turn.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
             role = normalise_role(query.get("role"))
@@ -196,6 +209,11 @@ class _LoggedStep:
 def _read_logged_step(
     entries: list[dict[str, Any]], start: StepStart, functions: list[dict[str, Any]]
 ) -> _LoggedStep:
+    """Read the log entries of one step: the model's reply, the outputs of its calls, and the notes
+    of the program that decoded the reply.
+
+    `start` is the number of the turn and of the step. `functions` are the function docs.
+    """
     logged_step = _LoggedStep(start)
     for entry in entries:
         role = entry.get("role")
@@ -233,7 +251,12 @@ def _make_assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
 def _make_logged_calls(
     raw: Any, decoded: list[Any], start: StepStart, functions: list[dict[str, Any]]
 ) -> list[Call]:
-    """Return the calls of a step. Native calls in the reply are more exact than their texts."""
+    """Make the calls of a logged step.
+
+    The log has them twice: in the model's reply (`raw`), and as decoded texts such as
+    `cd(folder='a')`. If the reply consists of native calls, these are used, because their values
+    are exact. Otherwise, the texts are parsed.
+    """
     if isinstance(raw, list) and len(raw) == len(decoded):
         native_calls = _parse_native_calls(raw)
         if native_calls is not None:
@@ -295,21 +318,27 @@ def _make_predicted_calls(decoded: DisplayCalls | None, raw: Any, start: StepSta
 def _build_from_result(
     result: Any, opening_messages: Sequence[Message], decode: DecodeStep
 ) -> Trajectory:
+    """Build a trajectory without an inference log, from the replies in a result record.
+
+    `result[turn][step]` is the reply of a step. The messages of the users are not in the record;
+    `opening_messages` are those that the dataset prescribes for each turn.
+    """
     if not isinstance(result, list):
         return _build_from_text(result, opening_messages)
 
     trajectory = Trajectory(n_turns=len(result))
-    for turn, steps in enumerate(result):
+    for turn, replies in enumerate(result):
         trajectory.messages += [message for message in opening_messages if message.turn == turn]
         n_calls = 0
-        for step, raw in enumerate(_list_steps(steps)):
+        for step, reply in enumerate(_list_steps(replies)):
             start = StepStart(turn, step=step, call_index=n_calls)
-            calls = _make_predicted_calls(_read_calls_of_step(raw, decode), raw, start)
-            trajectory.messages += _make_assistant_messages(raw, turn, step)
-            trajectory.add_step(calls, raw)
+            calls = _make_predicted_calls(_read_calls_of_step(reply, decode), reply, start)
+            trajectory.messages += _make_assistant_messages(reply, turn, step)
+            trajectory.add_step(calls, reply)
             trajectory.n_steps += 1
             n_calls += len(calls)
-    # The model did not reach these turns.
+
+    # The model did not reach the turns of these messages.
     trajectory.messages += [message for message in opening_messages if message.turn >= len(result)]
     return trajectory
 
@@ -339,11 +368,14 @@ def _list_steps(steps: Any) -> list[Any]:
 
 
 def _insert_reasoning(content: Any, trajectory: Trajectory) -> None:
-    """Insert `content[turn][step]` before the messages of each step, unless the trajectory
-    already has reasoning.
+    """Insert the model's reasoning before the messages of its steps.
+
+    `content[turn][step]` is the reasoning of a step. Nothing is inserted if the inference log has
+    already added reasoning to the trajectory.
     """
     messages = trajectory.messages
-    if not isinstance(content, list) or any(message.name == REASONING for message in messages):
+    has_reasoning = any(message.name == REASONING for message in messages)
+    if has_reasoning or not isinstance(content, list):
         return
     for turn, steps in enumerate(content):
         for step, reasoning in enumerate(_list_steps(steps)):
@@ -365,10 +397,11 @@ def _find_start_of_step(messages: Sequence[Message], turn: int, step: int) -> in
 def make_single_turn_messages(
     record: dict[str, Any], opening_messages: list[Message]
 ) -> list[Message]:
-    """Return the messages of a single-turn record. If the reply adds no message, this is
-    `opening_messages` itself.
+    """Return the messages of a single-turn item: the opening messages of the dataset, then the
+    model's reasoning and reply.
 
-    An empty reply is a message without text. A reply of native calls only is no message.
+    A reply of native calls only is no message, because the item shows the calls. If no message is
+    added, the result is `opening_messages` itself, so that items can share it.
     """
     result = record["result"]
     added: list[Message] = []
@@ -377,9 +410,13 @@ def make_single_turn_messages(
         added.append(Message(0, 0, role="assistant", content=reasoning, name=REASONING))
 
     if result in (None, "", []):
+        # An empty message shows that the model replied nothing.
         added.append(Message(0, 0, role="assistant", content=""))
     elif type(result) in (str, list):
         added += _make_assistant_messages(result, 0, 0)
     else:
         added.append(Message(0, 0, role="assistant", content=to_json_text(result)))
-    return [*opening_messages, *added] if added else opening_messages
+
+    if not added:
+        return opening_messages
+    return opening_messages + added

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -62,20 +62,25 @@ LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Write the reviewed verdicts of a run into its score files.
+
+    Yields the files that change, and the reviews that score files cannot represent.
+    """
     yield from writeback.find_unrepresentable_reviews(items, writeback.is_item_verdict)
     overridden = writeback.list_overridden_items(items)
     if not overridden:
         return
+    # Score files of another run must not get the verdicts of this run.
     if compare_quoted_replies(plan, CategoryLoader(plan)).are_scores_of_other_replies:
         yield Unrepresentable("items whose score files belong to other replies", len(overridden))
         return
 
     decoder = select_run_decoder(plan)
-    categories: FilesByCategory = plan.importer_data
-    for name, files in categories.items():
-        overridden_in_category = [item for item in overridden if item.category == name]
+    files_by_category: FilesByCategory = plan.importer_data
+    for category, files in files_by_category.items():
+        overridden_in_category = [item for item in overridden if item.category == category]
         if overridden_in_category:
-            yield from _rewrite_score_file(plan, name, files, decoder, overridden_in_category)
+            yield from _rewrite_score_file(plan, category, files, decoder, overridden_in_category)
 
 
 def _rewrite_score_file(
@@ -85,7 +90,16 @@ def _rewrite_score_file(
     decoder: DecoderChoice,
     overridden: Sequence[ScoredItem],
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the score file of a category with reviewed verdicts."""
+    """Yield the score file of a category with the reviewed verdicts, or the number of reviews that
+    it cannot represent.
+
+    Args:
+        plan: The plan of the run.
+        name: The category.
+        files: The files of the category.
+        decoder: The decoder of the run.
+        overridden: The items whose verdict a review decides.
+    """
     if not files.scores:
         yield Unrepresentable(f"items of {name}, which has no score file", len(overridden))
         return
@@ -94,8 +108,9 @@ def _rewrite_score_file(
         yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
         return
 
+    # The file lists only failing items. If it may lack some of them, a reviewed pass looks like the
+    # passes that are not certain.
     n_passes = sum(writeback.get_item_override(item) is True for item in overridden)
-    # An item without an entry may have failed if entries are missing.
     if n_passes and not category.knows_passes:
         what = (
             f"passing verdicts in {name}, because the counts in its score file differ from its"
@@ -104,11 +119,11 @@ def _rewrite_score_file(
         yield Unrepresentable(what, n_passes)
 
     path = files.scores[0]
-    raw = read_file(path)
+    old_content = read_file(path)
     edits = _make_line_edits(plan, category, overridden)
-    header_line = writeback.find_header_line_number(raw)
+    header_line = writeback.find_header_line_number(old_content)
     edits.replaced[header_line] = _update_header(category.scores.header, overridden)
-    yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
+    yield RewrittenFile(path, writeback.apply_line_edits(old_content, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
@@ -124,32 +139,42 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 def _make_line_edits(
     plan: RunPlan, category: JoinedCategory, overridden: Sequence[ScoredItem]
 ) -> LineEdits:
-    """Remove the entries of items that pass now, and add entries for items that fail now."""
-    failing = category.scores.failing
-    order = writeback.positions_by_name(
-        list(category.results.records) or list(category.dataset.items)
-    )
-    edits = LineEdits()
-    edits.positions = {
-        entry.line: order[item_id] for item_id, entry in failing.items() if item_id in order
-    }
+    """Plan the changes to a score file, which has a line for each failing item.
+
+    Lines of items that now pass are removed. Lines of items that now fail are added at their place
+    in the order of the dataset.
+    """
+    entry_by_item = category.scores.failing
+    item_ids = list(category.results.records) or list(category.dataset.items)
+    position_by_item = writeback.positions_by_name(item_ids)
+
+    position_by_line = {}
+    for item_id, entry in entry_by_item.items():
+        if item_id in position_by_item:
+            position_by_line[entry.line] = position_by_item[item_id]
+
+    edits = LineEdits(positions=position_by_line)
+
     for item in overridden:
         passes = writeback.get_item_override(item) is True
-        if passes and item.id in failing:
-            edits.removed.add(failing[item.id].line)
+        if passes and item.id in entry_by_item:
+            edits.removed.add(entry_by_item[item.id].line)
             further_entries = category.scores.further_entries.get(item.id, [])
             edits.removed.update(entry.line for entry in further_entries)
-        elif not passes and item.id not in failing:
-            position = order.get(item.id, len(order))
+        elif not passes and item.id not in entry_by_item:
+            position = position_by_item.get(item.id, len(position_by_item))
             edits.added.append((position, make_failing_entry(plan, category, item)))
     return edits
 
 
 def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
-    """Return a header with new counts.
+    """Return the header of a score file with the counts and the accuracy after the reviews.
 
-    For format sensitivity, also update counts and spread of the configurations.
+    The header of format sensitivity also has the counts of each prompt format, called
+    configuration, and the spread of their accuracies.
     """
+    # Each reviewed item changes the number of passes by one. The key None counts the items without
+    # a configuration.
     change_by_config: Counter[str | None] = Counter()
     for item in overridden:
         change_by_config[item.setting] += 1 if writeback.get_item_override(item) else -1
@@ -163,19 +188,24 @@ def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> 
 
 
 def _update_spread(updated: dict[str, Any], header: dict[str, Any]) -> None:
-    """Set the spread of the configurations' accuracies in an updated header."""
-    before = _compute_accuracy_spread(header)
-    after = _compute_accuracy_spread(updated)
-    for name in before.keys() & header.keys():
+    """Set the spread of the accuracies of the prompt formats in an updated header.
+
+    A spread is only updated if our formula gives the value in the old header (`header`). Otherwise,
+    its formula is unknown, and it is removed.
+    """
+    spread_before = _compute_accuracy_spread(header)
+    spread_after = _compute_accuracy_spread(updated)
+    for name in spread_before.keys() & header.keys():
         stated = header[name]
         is_known_formula = (
-            isinstance(stated, (int, float)) and abs(stated - before[name]) < SPREAD_TOLERANCE
+            isinstance(stated, (int, float))
+            and abs(stated - spread_before[name]) < SPREAD_TOLERANCE
         )
         if not is_known_formula:
             updated.pop(name)
             continue
         is_rounded = stated == round(stated, 2)
-        updated[name] = round(after[name], 2) if is_rounded else after[name]
+        updated[name] = round(spread_after[name], 2) if is_rounded else spread_after[name]
 
 
 def _compute_accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
@@ -198,8 +228,9 @@ def _compute_accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
 
 
 def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem) -> dict[str, Any]:
-    """Make the score entry of an item that annotators failed, from its result record and the
-    dataset.
+    """Make the score entry of an item that annotators failed.
+
+    As in official entries, it quotes the question, the golden answer and the reply.
     """
     context = category.context
     is_single_turn = context.kind == "single"
@@ -227,7 +258,11 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem
             entry["possible_answer"] = dataset_item.ground_truth
     if not is_single_turn and "inference_log" in result:
         entry["inference_log"] = result["inference_log"]
-    return redact_third_party_keys(entry) if context.category == "rest" else entry
+
+    # Questions of this category contain the API keys of the services that they call.
+    if context.category == "rest":
+        entry = redact_third_party_keys(entry)
+    return entry
 
 
 def _read_result(category: JoinedCategory, item_id: str) -> dict[str, Any]:
@@ -307,9 +342,15 @@ def _make_record_id(category: str, index: int, record: JsonObject) -> str:
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:
+    """Check the form of a golden answer that a reviewer wrote. Return the first problem, or None.
+
+    Each kind of category has its own form of golden answers: accepted texts, turns of calls, calls
+    as text, or calls as objects.
+    """
     problem = writeback.check_fix_fields(golden_fix, GROUND_TRUTH)
     if problem is not None:
         return problem
+
     category = item.category
     ground_truth = golden_fix[GROUND_TRUTH]
     if "relevance" in category:
@@ -395,17 +436,22 @@ def _check_golden_call_texts(texts: list[str], item: Item) -> str | None:
 def rewrite_golden(
     plan: RunPlan, fixes: GoldenFixes
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Apply golden fixes to answer files or, in executable categories, to question files."""
-    categories: FilesByCategory = plan.importer_data
-    for category, files in categories.items():
+    """Write the reviewers' golden answers into the dataset files of a run.
+
+    Yields the files that change, the fixes that were applied, and those that no file can represent.
+    """
+    files_by_category: FilesByCategory = plan.importer_data
+    for category, files in files_by_category.items():
         fixes_of_category = _select_fixes_of_category(fixes, category)
         if not fixes_of_category:
             continue
         if not files.dataset_files:
             what = f"golden answers of {category}, whose dataset was not found"
             yield Unrepresentable(what, len(fixes_of_category))
+
         for dataset_files in files.dataset_files:
             own_fixes = fixes_of_category
+            # The items of this category come from the files of several other categories.
             if category == "format_sensitivity":
                 own_fixes = _select_fixes_of_file(fixes_of_category, dataset_files, plan.run)
             yield from _rewrite_dataset_files(dataset_files, category, own_fixes)
@@ -449,31 +495,26 @@ def _list_all_files(dataset_files: Sequence[DatasetFiles]) -> list[DatasetFiles]
 
 def _assign_fixes_to_files(
     files: DatasetFiles, category: str, fixes: FixesByRecord
-) -> dict[Path, FixesByRecord]:
-    """Return the fixes for each file with golden answers.
+) -> Mapping[Path, FixesByRecord]:
+    """Decide into which file with golden answers each fix is written.
 
-    The first file that has the question of a fix gets it.
+    A dataset can be spread over several files. The first one that has the question of a fix gets
+    the fix, because the others' questions with the same id are ignored. A fix whose question is in
+    no file goes to the first file. `fixes` maps record ids to fixes.
     """
-    first, *others = _list_all_files([files])
-    if not others:
-        return {_get_golden_file(first): fixes} if fixes else {}
+    all_files = _list_all_files([files])
+    file_by_record: dict[str, Path] = {}
+    if len(all_files) > 1:
+        for dataset_files in all_files:
+            golden_file = _get_golden_file(dataset_files)
+            for record_id in _read_question_records(dataset_files.questions, category):
+                file_by_record.setdefault(record_id, golden_file)
 
-    remaining = dict(fixes)
-    fixes_by_file: dict[Path, FixesByRecord] = {}
-    earlier_ids = set(_read_question_records(first.questions, category))
-    for other in others:
-        new_ids = _read_question_records(other.questions, category).keys() - earlier_ids
-        own_fixes = {}
-        for record_id in list(remaining):
-            if record_id in new_ids:
-                own_fixes[record_id] = remaining.pop(record_id)
-        if own_fixes:
-            fixes_by_file[_get_golden_file(other)] = own_fixes
-        earlier_ids |= new_ids
-
-    # The first file also gets the fixes whose question is in no file.
-    if remaining:
-        fixes_by_file[_get_golden_file(first)] = remaining
+    first_file = _get_golden_file(all_files[0])
+    fixes_by_file: dict[Path, dict[str, Any]] = {}
+    for record_id, fix in fixes.items():
+        path = file_by_record.get(record_id, first_file)
+        fixes_by_file.setdefault(path, {})[record_id] = fix
     return fixes_by_file
 
 
@@ -512,7 +553,10 @@ def _format_python_call(call: Call) -> str:
 
 
 def _make_ground_truth(run: Run, item: Item) -> Any:
-    """Return the golden answer in the form of the BFCL version; empty if it is incomplete."""
+    """Return the golden answer of an item in the form that its BFCL version has in files.
+
+    Editors start from this value. It is empty if the item has no complete golden answer.
+    """
     if item.category.startswith(("memory", "web_search")):
         return item.extra.accepted_answers
     if item.category.startswith("multi_turn"):

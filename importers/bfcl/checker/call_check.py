@@ -68,12 +68,16 @@ def check_object(
 
 
 def _check_object_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
-    if type(golden) is not dict:
-        return Mismatch(
-            "value_error:dict_key", f"{shorten(value)} is not equal to {shorten(golden)}"
-        )
+    """Check an object against one golden object by the rules of V2 to V4.
 
-    # A missing field overrides the errors of other fields, so it is looked for first.
+    A golden object such as `{"city": ["Rome", "Roma"], "zip": ["00100", ""]}` has a list of
+    accepted values for each field. An empty text among them makes the field optional.
+    """
+    if type(golden) is not dict:
+        message = f"{shorten(value)} is not equal to {shorten(golden)}"
+        return Mismatch("value_error:dict_key", message)
+
+    # A missing field decides the error type, whatever else is wrong, so it is looked for first.
     for key, accepted in golden.items():
         if key not in value and not _is_optional_field(accepted):
             return Mismatch("value_error:dict_key", f"field {shorten(key)} is missing")
@@ -87,7 +91,11 @@ def _check_object_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
 
 
 def _check_object_fields_v1(value: Any, golden: Any) -> Mismatch | None:
-    """Check an object by the rules of V1: no field is optional, and objects can be nested."""
+    """Check an object against one golden object by the rules of V1.
+
+    Unlike in later versions, no field is optional, and a field can be an object itself. The other
+    fields of the golden object have a list of accepted values.
+    """
     if type(golden) is not dict or type(value) is not dict:
         message = f"{shorten(value)} is not equal to {shorten(golden)}"
         return Mismatch("value_error:dict_items", message)
@@ -149,21 +157,33 @@ def check_object_list(
 def _check_object_elements(
     values: list[Any], golden: list[Any] | str, *, is_v1: bool
 ) -> Mismatch | None:
+    """Check a list of objects against one golden list, object by object.
+
+    `golden` may be the text `""`, which stands for an empty list. `is_v1` selects the rules of V1.
+    """
     if len(values) != len(golden):
         message = f"the list has {len(values)} objects, but the golden list has {len(golden)}"
         return Mismatch("value_error:list_dict_count", message)
-    for index, (value, expected) in enumerate(zip(values, golden, strict=True)):
+
+    for index, (value, golden_object) in enumerate(zip(values, golden, strict=True)):
         if type(value) is not dict:
             return Mismatch("value_error:dict_key", f"[{index}] is not an object")
-        mismatch = check_object(value, [expected], is_v1=is_v1)
+        mismatch = check_object(value, [golden_object], is_v1=is_v1)
         if mismatch is not None:
             return mismatch.inside(f"[{index}]")
     return None
 
 
 def find_official_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
-    """Check one argument by the official rules only."""
-    if parameter.convert is not None and type(value) is not str:
+    """Check one predicted argument by the rules of BFCL's checker, without the user's equivalence
+    rules. Return why it fails, or None.
+
+    First the type is checked, then the value is compared with the accepted values. `parameter` has
+    the declared type and the accepted values of the golden answer.
+    """
+    # Arguments of Java and JavaScript calls are source text, which is converted to a value.
+    is_source_text_expected = parameter.convert is not None
+    if is_source_text_expected and type(value) is not str:
         return _make_source_text_mismatch(parameter, value)
     try:
         converted = _convert_to_declared_type(parameter, value)
@@ -172,7 +192,8 @@ def find_official_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch 
 
     converted_type = type(converted)
     if converted_type is not parameter.expected_type:
-        # A value of the golden answer's type is then treated as the name of a variable.
+        # If the golden answer itself has another type than declared, the checker takes it for the
+        # name of a variable. A value of the same type then needs to be equal.
         if parameter.golden_type is None or converted_type is not parameter.golden_type:
             return _make_type_mismatch(parameter, converted)
         return _compare_with_accepted_values(parameter, converted, compared_type=object)
@@ -217,10 +238,11 @@ def _convert_to_declared_type(parameter: ExpectedArgument, value: Any) -> Any:
 def _compare_with_accepted_values(
     parameter: ExpectedArgument, value: Any, compared_type: type
 ) -> Mismatch | None:
-    """Compare a value with the accepted values.
+    """Compare a value with the values that the golden answer accepts for a parameter.
 
-    If `compared_type` is that of strings, lists or objects, the values are normalised first. Values
-    of any other type must be equal to an accepted value.
+    The comparison depends on `compared_type`: strings and lists are normalised (case, spaces and
+    some punctuation do not count), objects are compared field by field, and all other values must
+    be equal to an accepted value.
     """
     accepted = parameter.accepted
     if compared_type is dict:
@@ -291,9 +313,10 @@ class CallFailure(NamedTuple):
 def check_call(
     golden: ExpectedCall, name: str, arguments: JsonObject, spelling: NameSpelling
 ) -> CallFailure | None:
-    """Check one call against one golden call.
+    """Check one predicted call against one golden call. Return the first failure, or None.
 
-    The function name passes only in the spelling that the model saw.
+    `spelling` says how the model saw function names: native APIs allow no dots, so `math.gcd`
+    became `math_gcd`. The name passes only in the spelling that the model saw.
     """
     if not _is_expected_name(golden, name, spelling):
         return CallFailure(
@@ -303,6 +326,7 @@ def check_call(
             message=f"{name} is called instead of {_spell_name(golden, spelling)}",
         )
 
+    # The checks come in the order of BFCL's checker, because the first failure decides.
     for key in golden.required:
         if key not in arguments:
             message = "the argument is required, but the call omits it"
@@ -386,9 +410,10 @@ def check_single_call(
 def check_unordered_calls(
     golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling
 ) -> CallFailure | None:
-    """Match each golden call with the first unmatched call that passes.
+    """Check calls that may come in any order. Return the first failure, or None.
 
-    As in BFCL, there is no backtracking.
+    Each golden call takes the first predicted call that passes and that no earlier golden call
+    took. As in BFCL, this choice is final, even if another one would let all calls pass.
     """
     if len(calls) != len(golden):
         return CallFailure(
@@ -484,10 +509,18 @@ def pair_calls(
     *,
     with_schema_violations: bool,
 ) -> list[CallPair]:
-    """Pair golden with predicted calls.
+    """Pair the golden calls of an item with predicted calls, to show their differences.
 
-    `with_schema_violations` adds violations of the function docs to the diffs.
+    A general comparison finds the pairs. Then the differences of each pair are corrected so that
+    they agree with BFCL's checker, which for example accepts several values.
+
+    Args:
+        item: The item with the golden calls.
+        predicted: The calls in the reply.
+        rules: The rules of the item's category.
+        with_schema_violations: Whether to add arguments that violate the function docs.
     """
+    # Java and JavaScript calls have source text as arguments, which is converted to values first.
     has_source_text = rules.language != "python"
     converted = predicted
     if has_source_text:
@@ -495,7 +528,8 @@ def pair_calls(
         converted = [_convert_source_arguments(call, expected) for call in predicted]
     pairs = align_calls(item.golden_calls, converted, COMPARISON_RULES)
 
-    # Most replies are right. Their pairs need no golden calls in the form of the checker.
+    # Most replies are right. Their pairs need no golden calls in the form of the checker, which
+    # take time to make.
     are_equal = all(pair.state == "=" for pair in pairs)
     if are_equal and not has_source_text and not with_schema_violations:
         return pairs
@@ -531,10 +565,12 @@ def _compile_if_checkable(item: DatasetItem, rules: CategoryRules) -> list[Expec
 
 
 def _convert_source_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
-    """Return a call with Java and JavaScript source text converted to values, as far as the golden
-    call of the same name says how.
+    """Return a call whose Java or JavaScript arguments are converted from source text to values.
+
+    The golden call of the same function declares the types. Without one, or without a change, the
+    call itself is returned.
     """
-    golden = next((each for each in expected if call.name in (each.name, each.flat_name)), None)
+    golden = _find_expected_call(call.name, expected)
     if golden is None or not call.arguments:
         return call
 
@@ -551,37 +587,54 @@ def _convert_source_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
     return replace(call, arguments=call.arguments | changed)
 
 
+def _find_expected_call(name: str, expected: list[ExpectedCall]) -> ExpectedCall | None:
+    """Return the first golden call of a function, whose name may be spelled with or without
+    dots.
+    """
+    for golden in expected:
+        if name in (golden.name, golden.flat_name):
+            return golden
+    return None
+
+
 def _align_diff_with_checker(
     pair: CallPair, golden: ExpectedCall, call: Call, converted_arguments: JsonObject
 ) -> None:
-    """Make the differences of a pair agree with the checker.
+    """Correct the differences of a pair so that they agree with BFCL's checker.
 
-    `converted_arguments` are the arguments of `call` with Java and JavaScript source text converted
-    to values.
+    Args:
+        pair: The pair. Its list of differences, `pair.diff`, is replaced.
+        golden: The golden call in the form of the checker.
+        call: The predicted call.
+        converted_arguments: The arguments of `call` with Java and JavaScript source text converted
+            to values.
     """
     if call.name not in (golden.name, golden.flat_name):
         return
-    by_argument = _group_by_argument(pair.diff)
-    # The checker expects the name in the function doc, which differs from the golden answer's.
-    if "" in by_argument:
+
+    # The difference of the function name has the empty argument name.
+    differences_by_argument = _group_by_argument(pair.diff)
+    if "" in differences_by_argument:
+        # The call has the name in the function doc, as the checker demands. Only the golden answer
+        # has another name. So this is no error ("~" marks accepted differences).
         reason = f"the name in the function doc is {golden.name}"
-        by_argument[""] = [ArgumentDiff("", state="~", reason=reason)]
+        differences_by_argument[""] = [ArgumentDiff("", state="~", reason=reason)]
 
     for name, raw in (call.arguments or {}).items():
         parameter = golden.parameters.get(name)
         if parameter is None:
             continue
-        has_difference = name in by_argument
+        has_difference = name in differences_by_argument
         if parameter.convert is None and not has_difference:
             continue
         corrected = _correct_argument_differences(
-            parameter, name, raw, converted_arguments[name], by_argument.get(name, [])
+            parameter, name, raw, converted_arguments[name], differences_by_argument.get(name, [])
         )
         if corrected or has_difference:
-            by_argument[name] = corrected
+            differences_by_argument[name] = corrected
 
     pair.diff = []
-    for differences in by_argument.values():
+    for differences in differences_by_argument.values():
         pair.diff += differences
 
 
@@ -601,32 +654,39 @@ def _correct_argument_differences(
     converted: Any,
     differences: list[ArgumentDiff],
 ) -> list[ArgumentDiff]:
-    """Return the differences of one argument according to the checker.
+    """Return the differences of one argument as BFCL's checker sees them.
 
-    `raw` is the value in the call, `converted` the value converted from source text, or `raw`
-    itself.
+    The general comparison can find a difference where the checker accepts the value, and the
+    reverse. The state "~" marks a difference that is accepted, "!" one that is an error.
+
+    Args:
+        parameter: Declared type and accepted values of the golden argument.
+        name: Name of the argument.
+        raw: The value in the call.
+        converted: The value converted from Java or JavaScript source text, else `raw` itself.
+        differences: The differences that the general comparison found.
     """
     try:
         mismatch = find_mismatch(parameter, raw)
     except (RecursionError, TypeError, AttributeError, KeyError):
-        return differences
+        return differences  # the checker would fail too, so there is nothing to agree with
 
     path = append_to_path("", name)
     is_converted = raw is not converted
-    serious = [difference for difference in differences if difference.state != "~"]
+    errors = [difference for difference in differences if difference.state != "~"]
     if mismatch is None:
         if is_converted:
             reason = f"equal after conversion: {abbreviate(converted)}"
             return [ArgumentDiff(path, state="~", reason=reason)]
-        if serious:
+        if errors:
             return [ArgumentDiff(path, state="~", reason="accepted by the benchmark")]
         return differences
 
-    if not serious:
+    if not errors:
         return [ArgumentDiff(path, state="!", reason=mismatch.message)]
     if is_converted:
         # Paths refer to the converted value, which is not displayed.
-        reason = _describe_difference_after_conversion(serious[0], path)
+        reason = _describe_difference_after_conversion(errors[0], path)
         return [ArgumentDiff(path, state="!", reason=reason)]
     return differences
 

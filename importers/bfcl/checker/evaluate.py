@@ -90,7 +90,15 @@ class EvaluationSettings:
 
 
 def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings) -> Evaluation:
-    """Decode and check the `result` of a record. Malformed content does not raise an error."""
+    """Decode the calls in a reply, and check them by the rules of the item's category.
+
+    A malformed reply gets the verdict that BFCL gives it, and does not raise an error.
+
+    Args:
+        result: The field `result` of a record: the reply of the model.
+        item: The item with the golden answer.
+        settings: Version of the rules, category and decoder.
+    """
     rules = settings.find_rules(item)
     decode = partial(
         decode_result,
@@ -99,15 +107,14 @@ def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings
         config=settings.config,
     )
 
-    # No variable refers to the error after this: its traceback would keep the dataset item in
-    # memory.
+    # An error must not be kept in a variable: its traceback would keep the dataset item in memory.
     try:
         calls = decode(result)
     except Undecodable as error:
         reason = explain_decoding_error(result, error, decode)
         return evaluate_undecodable_reply(reason, item, rules)
     except WrongFormat as error:
-        # V1 goes on with such calls: the checker then finds the error in them.
+        # Later versions fail calls of a wrong form. V1 checks them, and finds the error in them.
         if not rules.is_v1 or not error.v1_calls:
             reason = explain_decoding_error(result, error, decode)
             return evaluate_undecodable_reply(reason, item, rules, wrong_format=error)
@@ -303,6 +310,11 @@ def _has_json_arguments(arguments: Any) -> bool:
 
 
 def _is_json_value(value: Any, depth: int = 0) -> bool:
+    """Whether a value is a text, a finite number, a boolean, null, or a list or object of such
+    values.
+
+    A value that is nested too deeply counts as none.
+    """
     if type(value) in JSON_SCALARS:
         return True
     if type(value) is float:
@@ -385,8 +397,12 @@ def _serialize_for_cache(result: Any) -> bytes | None:
 def _evaluate_new_record(
     item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings
 ) -> EvaluatedReply:
+    """Evaluate the reply in a result record, and prepare what all items with this reply share:
+    messages, predicted calls and pairs.
+    """
     result = record["result"]
     evaluation = evaluate_result(result, item, settings)
+    # Replies with equal calls share one evaluation, which may already have these calls.
     if evaluation.predicted is None:
         evaluation.predicted = SharedList(_make_predicted_calls(evaluation, result, item))
         pairs = _pair_predicted_calls(evaluation, evaluation.predicted, item, settings)
@@ -399,6 +415,7 @@ def _evaluate_new_record(
         predicted=evaluation.predicted,
         pairs=evaluation.pairs,
     )
+    # A reply without decoded calls can still contain a call in a form that the decoder cannot read.
     if not evaluation.calls and raw_calls.holds_call_text(result, function_names(item.functions)):
         reply.is_undecoded = True
         _add_undecoded_call(reply, result, item, settings)

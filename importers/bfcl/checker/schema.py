@@ -107,13 +107,20 @@ def find_omittable_parameters(
     function_doc: Mapping[str, Any],
     accepted: Mapping[str, Any],
 ) -> frozenset[str]:
-    """Return the golden parameters that equivalence rules allow a call to omit.
+    """Return the golden parameters that a call may omit by the user's equivalence rules.
 
-    `rules` maps parameters to rules.
+    A rule of the kind "default-omittable" says that a call may omit a parameter whose golden value
+    is the default in the function doc.
+
+    Args:
+        rules: Parameter -> rules that apply to it.
+        function_doc: The documentation of the function.
+        accepted: Parameter -> accepted values of the golden call.
     """
     all_rules = chain.from_iterable(rules.values())
     if not any(rule.kind == "default-omittable" for rule in all_rules):
         return frozenset()
+
     parameters = read_function_schema(function_doc).parameters
     omittable = set()
     for name, values in accepted.items():
@@ -241,9 +248,10 @@ class ExpectedCall:
 
 
 def compile_expected_calls(item: DatasetItem, rules: CategoryRules) -> list[ExpectedCall]:
-    """Compile the golden calls of an item, or return them from its cache.
+    """Return the golden calls of an item in the form that the checker needs.
 
-    Raises UncheckableItem.
+    The result is kept in the item's cache, because many runs have the same item. Raises
+    UncheckableItem if the golden answer or the function docs have an unknown form.
     """
     key = f"golden:{rules.category}:{rules.is_v1}"
     compiled: list[ExpectedCall] | UncheckableItem | None = item.expected_calls_cache.get(key)
@@ -255,6 +263,8 @@ def compile_expected_calls(item: DatasetItem, rules: CategoryRules) -> list[Expe
         except UNKNOWN_FORM_ERRORS as error:
             compiled = UncheckableItem(f"{UNKNOWN_FORM} ({error})")
         item.expected_calls_cache[key] = compiled
+
+    # The cache also remembers that an item cannot be checked.
     if isinstance(compiled, UncheckableItem):
         raise compiled
     return compiled
@@ -337,18 +347,27 @@ def _compile_call_with_doc(
     equivalence_rules: Sequence[EquivalenceRule],
     rules: CategoryRules,
 ) -> ExpectedCall:
+    """Combine a golden call with the documentation of its function.
+
+    Args:
+        function_doc: The documentation, with types and required parameters.
+        accepted: Parameter -> accepted values of the golden call, such as
+            `{"unit": ["celsius", ""]}`. An empty text means that a call may omit the parameter.
+        equivalence_rules: The user's rules, which accept more values or omissions.
+        rules: The rules of the category.
+    """
     declared = read_declared_parameters(function_doc, strict=True)
     properties = declared.properties or {}
     function = function_doc["name"]
-    equivalences = {
+    rules_by_parameter = {
         name: tuple(rule for rule in equivalence_rules if rule.applies_to(function, name))
         for name in accepted
     }
-    omittable = find_omittable_parameters(equivalences, function_doc, accepted)
+    omittable = find_omittable_parameters(rules_by_parameter, function_doc, accepted)
 
     required = [name for name in declared.required or () if name not in omittable]
     parameters = {
-        name: _compile_expected_argument(properties[name], values, equivalences[name], rules)
+        name: _compile_expected_argument(properties[name], values, rules_by_parameter[name], rules)
         for name, values in accepted.items()
         if name in properties
     }
@@ -372,18 +391,34 @@ def _compile_expected_argument(
     equivalence_rules: tuple[EquivalenceRule, ...],
     rules: CategoryRules,
 ) -> ExpectedArgument:
+    """Combine the declaration of a parameter with its accepted values.
+
+    Args:
+        schema: The declaration in the function doc, such as `{"type": "array", "items": {...}}`.
+        accepted: The accepted values of the golden call.
+        equivalence_rules: The user's rules for the parameter.
+        rules: The rules of the category.
+    """
     language = LANGUAGE_RULES[rules.language]
     declared_type = schema["type"]
     if declared_type not in language.types:
         raise UncheckableItem(f"the checker does not know the parameter type {declared_type}")
     expected_type = language.types[declared_type]
+
     declared_element_type = None
     if declared_type in language.types_with_elements:
         declared_element_type = schema.get("items", {}).get("type")
     element_type = None
     if declared_element_type is not None:
         element_type = language.types.get(declared_element_type)
+
+    # If the golden value has another type than declared, the checker takes it for the name of a
+    # variable. The first value that is no empty text decides, as in BFCL.
     golden_type = next((type(value) for value in accepted if value != ""), None)
+    is_variable = golden_type is not None and golden_type is not expected_type
+    passes_if_equal = (
+        language.convert is None and element_type is None and expected_type is not dict
+    )
 
     return ExpectedArgument(
         declared_type=declared_type,
@@ -391,10 +426,8 @@ def _compile_expected_argument(
         element_type=element_type,
         accepted=accepted,
         golden_type=golden_type,
-        is_variable=golden_type is not None and golden_type is not expected_type,
-        passes_if_equal=(
-            language.convert is None and element_type is None and expected_type is not dict
-        ),
+        is_variable=is_variable,
+        passes_if_equal=passes_if_equal,
         convert=_make_converter(language, declared_type, declared_element_type),
         language=rules.language,
         to_float=rules.language == "python" and declared_type == "float",

@@ -47,23 +47,24 @@ def require_text(result: Any) -> str:
 
 
 def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
-    """Validate (name, arguments) pairs: names must be strings and arguments objects.
+    """Check that decoded calls, pairs of a name and arguments, are well-formed, and return them.
 
-    Raises WrongFormat otherwise.
+    A name must be a text, and arguments must be an object. Otherwise, raises WrongFormat. The error
+    contains the calls for display, and also for V1, whose programs check malformed calls.
     """
-    pairs = list(found)
-    for name, arguments in pairs:
+    calls = list(found)
+    for name, arguments in calls:
         if type(arguments) is dict and type(name) is str:
             continue
         shown_calls = []
-        for shown_name, shown_arguments in pairs:
+        for shown_name, shown_arguments in calls:
             is_object = type(shown_arguments) is dict
             shown_calls.append((str(shown_name), shown_arguments if is_object else None))
-        # Official programs count calls whose names are text.
-        have_all_names = all(type(each) is str for each, _ in pairs)
-        named_calls = pairs if have_all_names else None
-        raise WrongFormat(f"the arguments of {name} are not an object", shown_calls, named_calls)
-    return pairs
+        # The programs of V1 only count such calls if all names are text.
+        have_all_names = all(type(each) is str for each, _ in calls)
+        v1_calls = calls if have_all_names else None
+        raise WrongFormat(f"the arguments of {name} are not an object", shown_calls, v1_calls)
+    return calls
 
 
 # orjson reads integers beyond 64 bits as floats; the standard library reads them as integers.

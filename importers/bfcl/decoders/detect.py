@@ -170,20 +170,26 @@ class Fit:
 
 
 def select_run_decoder(plan: RunPlan) -> DecoderChoice:
-    """Choose the decoder for a run."""
+    """Choose the decoder of a run: the rules by which BFCL reads the calls in the model's replies.
+
+    The decoder that the user named counts. Otherwise, the model's name, the scores and the form of
+    the replies decide.
+    """
     version = filenames.get_rules_version(plan.run.generation)
-    named = find_model_decoder(plan.run.model, version)
-    chosen = plan.options.get("decoder")
-    selector = _DecoderSelector(plan, version, named)
-    if not chosen:
+    decoder_of_model = find_model_decoder(plan.run.model, version)
+    selector = _DecoderSelector(plan, version, decoder_of_model)
+    named_by_user = plan.options.get("decoder")
+    if not named_by_user:
         return selector.select()
 
-    decoder = find_decoder(chosen, version)
+    decoder = find_decoder(named_by_user, version)
     if decoder is not None:
         return selector.check_choice_of_user(decoder)
 
     selected = selector.select()
-    what = f"there is no decoder {chosen!r}. Using {selected.decoder.name}: {selected.reason}"
+    what = (
+        f"there is no decoder {named_by_user!r}. Using {selected.decoder.name}: {selected.reason}"
+    )
     issue = ImportIssue(plan.run.path, None, what=what)
     return DecoderChoice(selected.decoder, selected.reason, issues=(*selected.issues, issue))
 
@@ -206,29 +212,32 @@ class _DecoderSelector:
         return self._select_by_form(evidence)
 
     def check_choice_of_user(self, decoder: Decoder) -> DecoderChoice:
-        """Keep the user's decoder, but report official verdicts that contradict it."""
+        """Return the decoder that the user chose, with an issue if another one fits better.
+
+        Another one fits better if the choice contradicts the official verdicts, or without scores,
+        if the choice finds few calls.
+        """
         reason = "chosen by the user"
         if not self._contradicts(decoder):
             return DecoderChoice(decoder, reason)
 
         evidence = self._collect(MAX_RECORDS)
-        fit = self._fit(decoder, evidence.scored or evidence.replies)
+        fit_of_choice = self._fit(decoder, evidence.scored or evidence.replies)
         if evidence.scored:
             best = self._find_best_by_scores(decoder, evidence.scored)
-            contradiction = f"agrees with {_describe_agreement(fit)}"
+            contradiction = f"agrees with {_describe_agreement(fit_of_choice)}"
             alternative = f"{best.decoder.name} agrees with {_describe_fewer_agreements(best)}"
         else:
             best = self._find_best_by_form(decoder, evidence.with_golden_calls)
-            contradiction = f"finds calls in {_describe_calls(fit)}"
+            contradiction = f"finds calls in {_describe_calls(fit_of_choice)}"
             alternative = f"{best.decoder.name} finds calls in {best.n_with_calls:,}"
         if best.decoder.name == decoder.name:
             return DecoderChoice(decoder, reason)
 
         reason = f"{reason}; {contradiction}; {alternative}"
         what = f"the decoder {decoder.name}, chosen by the user, {contradiction}. {alternative}"
-        return DecoderChoice(
-            decoder, reason, issues=(ImportIssue(self._plan.run.path, None, what=what),)
-        )
+        issue = ImportIssue(self._plan.run.path, None, what=what)
+        return DecoderChoice(decoder, reason, issues=(issue,))
 
     def _collect(self, n_records: int) -> Evidence:
         return collect_evidence(self._plan.importer_data, self._plan.run.generation, n_records)
@@ -251,50 +260,54 @@ class _DecoderSelector:
         return fit.finds_few_calls or self._choose_spelling(fit) is not fit
 
     def _select_by_scores(self, evidence: Evidence) -> DecoderChoice:
+        """Choose the decoder with which most recomputed verdicts equal the official ones.
+
+        The reason states in how many replies they do and, if the decoder is not the one that the
+        model's name suggests, compares it with that one.
+        """
         guess = self._named.decoder
         best = self._find_best_by_scores(guess, evidence.scored)
         reason = f"agrees with {_describe_agreement(best)}"
         if best.decoder.name != guess.name:
-            compared = self._fit(guess, evidence.scored)
+            fit_of_guess = self._fit(guess, evidence.scored)
             comparison = (
                 f"{self._describe_named_decoder()} agrees with"
-                f" {_describe_fewer_agreements(compared)}"
+                f" {_describe_fewer_agreements(fit_of_guess)}"
             )
             return DecoderChoice(best.decoder, f"{reason}; {comparison}")
+
         if self._named.is_certain:
-            return DecoderChoice(
-                guess,
-                f"{self._describe_listed_name()}; {reason}",
-                is_listed=not best.is_contradicted,
-            )
+            reason = f"{self._describe_listed_name()}; {reason}"
+            return DecoderChoice(guess, reason, is_listed=not best.is_contradicted)
         return DecoderChoice(guess, reason)
 
     def _find_best_by_scores(self, guess: Decoder, scored: Sequence[ScoredReply]) -> Fit:
-        """Return the decoder that agrees with most official verdicts, or the first candidate of
-        equally good ones.
+        """Return the decoder that agrees with most official verdicts.
 
+        Of equally good decoders, the first candidate wins, which is the guess. However, the decoder
         AUTO reads several forms, so a decoder that reads exactly the form of the replies replaces
         it.
         """
         candidates = self._list_candidates(guess, DECODERS, scored)
+
+        # All candidates are tried with a part of the replies, and the good ones with all replies.
         first_round = _spread(scored, FIRST_ROUND)
         fits = [self._fit(decoder, first_round) for decoder in candidates]
         if len(first_round) < len(scored):
-            threshold = max(fit.n_agreements for fit in fits) - MAX_CONTRADICTIONS * len(
-                first_round
-            )
+            most_agreements = max(fit.n_agreements for fit in fits)
+            threshold = most_agreements - MAX_CONTRADICTIONS * len(first_round)
             good = [fit.decoder for fit in fits if fit.n_agreements >= threshold]
             fits = [self._fit(decoder, scored) for decoder in good]
 
         best = fits[0]
         for fit in fits[1:]:
-            if fit.is_better_than(best) or (
-                best.decoder.name == "AUTO" and not best.is_better_than(fit)
-            ):
+            is_as_good_as_auto = best.decoder.name == "AUTO" and not best.is_better_than(fit)
+            if fit.is_better_than(best) or is_as_good_as_auto:
                 best = fit
         return best
 
     def _select_by_form(self, evidence: Evidence) -> DecoderChoice:
+        """Choose a decoder for a run without scores, by the form of the calls in the replies."""
         guess = self._named.decoder
         replies = evidence.with_golden_calls
         if not replies:
@@ -304,28 +317,33 @@ class _DecoderSelector:
         reason = f"no scores; finds calls in {_describe_calls(best)}"
         if best.decoder.name == guess.name:
             return self._describe_guess(guess, reason, finds_few_calls=best.finds_few_calls)
-        fit = self._fit(guess, best.replies)
-        comparison = f"{self._describe_named_decoder()} in {fit.n_with_calls:,}"
+
+        fit_of_guess = self._fit(guess, best.replies)
+        comparison = f"{self._describe_named_decoder()} in {fit_of_guess.n_with_calls:,}"
         return DecoderChoice(best.decoder, f"a guess: {reason}; {comparison}")
 
     def _find_best_by_form(self, guess: Decoder, replies: Sequence[ScoredReply]) -> Fit:
         """Return the decoder that finds calls in most replies, or the guess if none finds clearly
         more.
 
-        If another form of most replies contradicts the guess, a frequent decoder of that form
-        replaces it. A rare one must find clearly more calls, because some decoders also read calls
-        inside prose, as few programs do.
+        If the replies clearly have another form than the guess expects, a frequent decoder of that
+        form is used. A rare decoder must find clearly more calls than the guess, because some rare
+        ones also find calls inside prose, where most programs find none.
         """
         sample = _spread(replies, MAX_UNSCORED)
-        guessed = self._fit(guess, sample)
+        fit_of_guess = self._fit(guess, sample)
         candidates = self._list_candidates(guess, self._list_usual_decoders(), sample)
         fits = [self._fit(decoder, sample) for decoder in candidates]
-        most = max(fit.n_with_calls for fit in fits)
-        if self._is_better_form(guessed, most):
-            return self._find_best_of_other_form(fits, sample, most)
+
+        most_with_calls = max(fit.n_with_calls for fit in fits)
+        if self._is_better_form(fit_of_guess, most_with_calls):
+            return self._find_best_of_other_form(fits, sample, most_with_calls)
         if self._named.listed_name is not None:
-            return self._choose_spelling(guessed)
-        return _find_most_passing([fit for fit in fits if fit.n_with_calls == guessed.n_with_calls])
+            return self._choose_spelling(fit_of_guess)
+
+        # Several decoders read the same form. The golden answers show which one reads it right.
+        equal_fits = [fit for fit in fits if fit.n_with_calls == fit_of_guess.n_with_calls]
+        return _find_most_passing(equal_fits)
 
     def _find_best_of_other_form(
         self, fits: Sequence[Fit], sample: Sequence[ScoredReply], most: int
@@ -394,6 +412,11 @@ class _DecoderSelector:
     def _describe_guess(
         self, decoder: Decoder, reason: str, *, finds_few_calls: bool = False
     ) -> DecoderChoice:
+        """Return a decoder that follows from the model's name, with words for how sure that is.
+
+        It is sure if BFCL's list of models has the name, unless the decoder finds few calls.
+        `reason` says what the replies show.
+        """
         if self._named.is_certain and not finds_few_calls:
             return DecoderChoice(
                 decoder, f"{self._describe_listed_name()}; {reason}", is_listed=True
@@ -401,24 +424,24 @@ class _DecoderSelector:
         if self._named.is_certain:
             return DecoderChoice(decoder, f"a guess: {self._describe_listed_name()}; {reason}")
         if self._named.listed_name is not None:
-            return DecoderChoice(
-                decoder, f"a guess: the name resembles {self._named.listed_name}; {reason}"
-            )
+            resemblance = f"the name resembles {self._named.listed_name}"
+            return DecoderChoice(decoder, f"a guess: {resemblance}; {reason}")
         return DecoderChoice(decoder, f"a guess: {reason}")
 
 
 def _describe_agreement(fit: Fit) -> str:
-    """Describe the agreement with failing score entries and with passing items: `40 of 40 score
-    entries`.
+    """Say in how many replies the verdict with a decoder equals the official one: `39 of 40 score
+    entries and 160 of 160 passing items`.
+
+    Score files have an entry for each failing item.
     """
     n_passed = sum(reply.official is True for reply in fit.replies)
     n_failed = fit.n_scored - n_passed
     parts = []
     if n_failed:
-        n_agreements = fit.n_agreements - fit.n_passes_confirmed
-        parts.append(
-            f"{n_agreements:,} of {format_count(n_failed, 'score entry', 'score entries')}"
-        )
+        n_confirmed_failures = fit.n_agreements - fit.n_passes_confirmed
+        entries = format_count(n_failed, "score entry", "score entries")
+        parts.append(f"{n_confirmed_failures:,} of {entries}")
     if n_passed:
         parts.append(f"{fit.n_passes_confirmed:,} of {format_count(n_passed, 'passing item')}")
     return " and ".join(parts)
@@ -465,17 +488,18 @@ def _spread(replies: Sequence[ScoredReply], n_wanted: int) -> Sequence[ScoredRep
 def select_category_decoder(
     version: str, category: str, decoder: Decoder, results: Results, score_file: scores.ScoreFile
 ) -> Decoder:
-    """Return the decoder for one category of a run: `decoder`, or its form from before the middle
-    of July 2024.
+    """Return the decoder for one category of a run: that of the run, or its form from before the
+    middle of July 2024.
 
-    Until then, V1's native decoders stringified the arguments of Java and JavaScript calls. The
-    official verdicts on calls with non-string arguments show which form was used. Without such
-    verdicts, the folder names decide.
+    Until then, V1 turned the arguments of native Java and JavaScript calls into text before it
+    checked them. The official verdicts on calls with other arguments show whether it did. If they
+    do not, the folder names decide, which can contain a date.
     """
     early = to_early_v1_decoder(decoder, version)
     if early is decoder or category not in ("java", "javascript"):
         return decoder
 
+    # Keys: the arguments were made text, were not, or the verdict does not show it (None).
     outcomes: Counter[bool | None] = Counter()
     if score_file.is_complete:
         for item_id in results.records:
@@ -515,23 +539,33 @@ def _decode_single_call_arguments(decoder: Decoder, result: Any, language: str) 
 def _has_stringified_arguments(
     arguments: dict[str, Any], entry: scores.ScoreEntry | None
 ) -> bool | None:
-    """Whether the official program stringified the arguments of a call before it checked them; None
-    if unknown.
+    """Whether the official program turned the arguments of a call into text before it checked
+    them, judging by its verdict. None if the verdict does not show it.
 
-    It checks the arguments in order and stops at the first error, so an error at an argument before
-    the first non-string one gives no information. `entry` is None for a call that passed.
+    Args:
+        arguments: The decoded arguments. Only a value that is no text can show a difference.
+        entry: The score entry, with the error that the program found; None if the call passed.
     """
-    position = next(
-        (n for n, value in enumerate(arguments.values()) if type(value) is not str), None
-    )
+    position = _find_first_non_string(arguments)
     if position is None:
         return None
     if entry is None:
-        return True
+        return True  # the value passed, though it had to be Java or JavaScript source text
+
     error_type = scores.read_error_type(entry.record) or ""
     if error_type in ("type_error:java", "type_error:js"):
-        return False
-    named = NAMED_PARAMETER.search(scores.read_rationale(entry.record) or "")
-    if named is None or not error_type.startswith(("type_error", "value_error")):
+        return False  # the value failed, because it was no text
+
+    # The program stops at the first error. If that is at or after the value, the value passed.
+    named_parameter = NAMED_PARAMETER.search(scores.read_rationale(entry.record) or "")
+    if named_parameter is None or not error_type.startswith(("type_error", "value_error")):
         return None
-    return True if named[1] in list(arguments)[position:] else None
+    return True if named_parameter[1] in list(arguments)[position:] else None
+
+
+def _find_first_non_string(arguments: dict[str, Any]) -> int | None:
+    """Return the position of the first argument that is no text, or None."""
+    for position, value in enumerate(arguments.values()):
+        if type(value) is not str:
+            return position
+    return None

@@ -114,36 +114,47 @@ class _CategoryReader:
         )
 
     def read(self, n_records: int) -> list[ScoredReply]:
-        replies = self._read_replies(n_records)
-        scored = _ScoreReader(self._category, replies).read(self._files.scores)
-        if not replies:
-            return self._list_quoted_replies(scored)
-        self._remove_verdicts_on_other_replies(scored, replies)
-        matches_dataset = self._matches_dataset(scored)
-        found = []
-        for item_id, reply in replies.items():
-            entry = scored.failing.get(item_id)
-            found.append(
+        """Return the replies of the first result records, each with its dataset item and its
+        official verdict as far as they are known.
+
+        Without result records, the replies that the score entries quote are returned.
+        """
+        reply_by_item = self._read_replies(n_records)
+        scores_of_replies = _ScoreReader(self._category, reply_by_item).read(self._files.scores)
+        if not reply_by_item:
+            return self._list_quoted_replies(scores_of_replies)
+
+        self._remove_verdicts_on_other_replies(scores_of_replies, reply_by_item)
+        matches_dataset = self._matches_dataset(scores_of_replies)
+        scored_replies = []
+        for item_id, reply in reply_by_item.items():
+            entry = scores_of_replies.failing.get(item_id)
+            scored_replies.append(
                 ScoredReply(
                     reply=reply,
                     item=self._find_item(item_id, entry, matches_dataset=matches_dataset),
                     category=self._category,
                     needs_calls=self._needs_calls,
-                    official=scored.find_verdict(item_id),
+                    official=scores_of_replies.find_verdict(item_id),
                     error_type=scores.read_error_type(entry) if entry is not None else None,
                 )
             )
-        return found
+        return scored_replies
 
     def _read_replies(self, n_records: int) -> dict[str, Any]:
-        """Return item id -> reply. Ids that the dataset contains twice are omitted."""
+        """Return item id -> reply for the first result records.
+
+        A record is identified by its id, by its number in the category, or by its position in the
+        file. Failed requests, and ids that the dataset contains twice, are left out.
+        """
         records = list(islice(_read_objects(self._files.results), n_records))
         recorded_ids = [_get_recorded_id(record) for record in records]
-        numbers = [recorded_id for recorded_id in recorded_ids if is_integer(recorded_id)]
+
         # Some files count from 1, but item ids count from 0.
+        numbers = [recorded_id for recorded_id in recorded_ids if is_integer(recorded_id)]
         first_number = 1 if numbers and min(numbers) == 1 else 0
 
-        replies = {}
+        reply_by_item = {}
         for position, (record, recorded_id) in enumerate(zip(records, recorded_ids, strict=True)):
             if is_integer(recorded_id):
                 item_id = f"{self._category}_{recorded_id - first_number}"
@@ -154,22 +165,27 @@ class _CategoryReader:
             if "result" not in record or _is_failed_request(record):
                 continue
             if item_id not in self._dataset.repeated_ids:
-                replies[item_id] = record["result"]
-        return replies
+                reply_by_item[item_id] = record["result"]
+        return reply_by_item
 
     def _remove_verdicts_on_other_replies(self, scored: _Scores, replies: dict[str, Any]) -> None:
-        """Remove the verdicts of entries that quote another reply, and all verdicts if most
-        entries do.
-        """
-        others = []
-        for item_id, entry in scored.failing.items():
-            key = _find_quoted_field(entry)
-            if key is not None and not is_same_reply(entry[key], replies[item_id]):
-                others.append(item_id)
+        """Remove the verdicts that belong to other replies than those in the result file.
 
-        if len(others) * 2 > len(scored.failing):
+        A score entry quotes the reply that it scores. If most entries quote other replies, the
+        scores are of another run, so that items without an entry did not pass either.
+        """
+        ids_with_other_reply = []
+        for item_id, entry in scored.failing.items():
+            quoted_field = _find_quoted_field(entry)
+            if quoted_field is None:
+                continue
+            if not is_same_reply(entry[quoted_field], replies[item_id]):
+                ids_with_other_reply.append(item_id)
+
+        are_most_others = len(ids_with_other_reply) * 2 > len(scored.failing)
+        if are_most_others:
             scored.knows_passes = False
-        for item_id in others:
+        for item_id in ids_with_other_reply:
             del scored.failing[item_id]
             scored.unknown.add(item_id)
 
@@ -258,23 +274,28 @@ class _ScoreReader:
         self._last_number = max(numbers, default=-1)
 
     def read(self, paths: Sequence[Path]) -> _Scores:
-        """Read until the entries pass the last reply, because entries have the order of the
-        dataset.
+        """Read the entries of failing items from the first of the score files.
+
+        Entries are in the order of the dataset, so reading ends after the last of the replies.
+        Items without an entry passed if the whole file, or all entries up to there, could be read.
         """
         found = _Scores()
         header: dict[str, Any] | None = None
         n_entries = 0
         for record in islice(_read_objects(paths[:1]), MAX_ENTRIES):
-            if "total_count" in record and "id" not in record:
+            is_header = "total_count" in record and "id" not in record
+            if is_header:
                 header = record
                 continue
             n_entries += 1
             item_id, number = self._find_item_id(record)
             if item_id is not None and (item_id in self._item_ids or not self._item_ids):
                 found.failing.setdefault(item_id, record)
-            if self._item_ids and number is not None and number > self._last_number:
+            is_after_last_reply = number is not None and number > self._last_number
+            if self._item_ids and is_after_last_reply:
                 found.knows_passes = header is not None
                 return found
+
         found.knows_passes = header is not None and self._is_complete(header, n_entries)
         return found
 
@@ -286,13 +307,19 @@ class _ScoreReader:
         return bool(total - correct == n_entries and len(self._item_ids) <= total)
 
     def _find_item_id(self, entry: dict[str, Any]) -> tuple[str | None, int | None]:
-        """Return the item id and the number of an entry, which states the id or the position
-        from 1.
+        """Return the id and the number of the item that a score entry is about, each None if
+        unknown.
+
+        An entry has the id of the item, such as `simple_12`, or its position in the file from 1.
         """
         stated = entry.get("id")
         if is_integer(stated):
-            quoted = as_object(entry.get("prompt")).get("id")
-            number = filenames.parse_item_number(quoted) if isinstance(quoted, str) else stated - 1
+            # The quoted question has the item's id, which is more certain than the position.
+            quoted_id = as_object(entry.get("prompt")).get("id")
+            if isinstance(quoted_id, str):
+                number = filenames.parse_item_number(quoted_id)
+            else:
+                number = stated - 1
             return self._ids_by_number.get(number, f"{self._category}_{number}"), number
         if isinstance(stated, str) and stated:
             return stated, filenames.parse_item_number(stated)
@@ -334,7 +361,11 @@ class Reading:
 
 
 def read_reply(scored: ScoredReply, decoder: Decoder, version: str) -> Reading:
-    """Read a reply with a decoder, and compare the verdict with the official one."""
+    """Evaluate a reply with one of the possible decoders, and compare the outcome with the official
+    verdict.
+
+    This shows how well the decoder fits. `version` is the BFCL version whose rules apply.
+    """
     settings = EvaluationSettings(version, category=scored.category, decoder=decoder)
     evaluation = evaluate_result(scored.reply, scored.item, settings)
     has_calls = evaluation.decode_error is None and _has_function_names(evaluation.calls or ())

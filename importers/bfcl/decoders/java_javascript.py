@@ -192,10 +192,15 @@ class _JavaReader:
 
 
 def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
-    """Return the name and arguments of the first statement that is a call, or None."""
+    """Return the name and the arguments of the first statement that is a call, or None.
+
+    `root` is the syntax tree of a reply such as `f(name = 'Eve', user)`. As in BFCL, an argument
+    without a name has the key None.
+    """
     call = _find_call_statement(root)
     if call is None:
         return None
+
     function, argument_list = call.children[:2]
     arguments: dict[str, Any] = {}
     for child in argument_list.children:
@@ -395,12 +400,14 @@ def _parse_java_element(text: str, element_type: str | None) -> Any:
 
 
 def _parse_array_list(text: str, element_type: str | None) -> list[Any] | None:
-    """Parse the three forms of a list: with elements in parentheses, as in `Arrays.asList(1, 2)`,
-    with calls of `add` in double braces, and empty.
+    """Parse one of three forms of a Java list, or return None for other text.
+
+    The forms are `new ArrayList<>(Arrays.asList(1, 2))`, a list that calls `add` in double braces,
+    as in `new ArrayList<>() {{ add(1); add(2); }}`, and the empty list.
     """
-    inside = _text_between(LIST_OF, text, "))", 1)
-    if inside is not None:
-        return [_parse_list_element(part.strip(), element_type) for part in inside.split(",")]
+    elements = _text_between(LIST_OF, text, "))", 1)
+    if elements is not None:
+        return [_parse_list_element(part.strip(), element_type) for part in elements.split(",")]
 
     opening = LIST_BRACES.search(text)
     if opening is not None:
@@ -408,6 +415,7 @@ def _parse_array_list(text: str, element_type: str | None) -> list[Any] | None:
         if end >= 0:
             added = ADDED.findall(text[opening.end() : end])
             return [_parse_list_element(part.strip(), element_type) for part in added]
+
     return [] if LIST_EMPTY.search(text) else None
 
 
@@ -447,7 +455,11 @@ def _guess_java_value(text: str) -> Any:
 
 
 def _parse_javascript_array(text: str, element_type: str | None) -> list[Any] | str:
-    """Parse an array, which may contain arrays. Text that is not an array stays text."""
+    """Parse an array such as `[1, 2]`, or an array of arrays such as `[[1, 2], [3]]`.
+
+    Text that is no array is returned as it is. The elements of inner arrays have no declared type,
+    so their type is guessed.
+    """
     rows = _find_rows(text)
     if rows is not None:
         return [[_guess_javascript_value(part) for part in row.split(",")] for row in rows]
@@ -458,6 +470,7 @@ def _parse_javascript_array(text: str, element_type: str | None) -> list[Any] | 
         return text
     if not elements.strip():
         return []
+
     values = []
     for part in elements.split(","):
         if element_type:
@@ -495,10 +508,10 @@ def _find_array_elements(text: str) -> str | None:
 
 
 def _parse_javascript_object(text: str) -> dict[str, Any] | str:
-    """Parse an object without inner objects. As in the official program, it ends at the first
-    closing brace.
+    """Parse an object such as `{name: 'Eve', age: 3}` without inner objects.
 
-    Text that is not an object stays text.
+    Text that is no object is returned as it is. As in the official program, the object ends at the
+    first closing brace, and the text after it is ignored.
     """
     if not text.startswith("{"):
         return text
@@ -508,16 +521,20 @@ def _parse_javascript_object(text: str) -> dict[str, Any] | str:
 
     members: dict[str, Any] = {}
     position = 0
-    while (colon := inside.find(":", position)) >= 0:
+    while True:
+        colon = inside.find(":", position)
+        if colon < 0:
+            return members
         key = inside[position:colon]
         position = colon + 1
         if not key:
             continue
+
         end = _find_member_end(inside, position)
         members[key.strip().strip(QUOTES)] = _parse_member_value(inside[position:end].strip())
-        # The next key begins after the comma and spaces.
-        position = len(inside) - len(inside[end + 1 :].lstrip())
-    return members
+        # The next key begins after the comma and the spaces that follow it.
+        rest = inside[end + 1 :].lstrip()
+        position = len(inside) - len(rest)
 
 
 def _parse_member_value(text: str) -> Any:

@@ -90,10 +90,15 @@ def decode_named_arguments(result: Any, context: DecoderContext) -> Calls:  # no
 
 
 def decode_any_list(result: list[Any]) -> Calls:
-    """Decode a list of native calls in any supported form, for unknown models."""
+    """Decode a list of native calls, for models whose form of calls is unknown.
+
+    A call is `{"tool_name": "f", "parameters": {...}}` or `{"f": arguments}`. Arguments can be an
+    object, or JSON text of an object.
+    """
     calls: list[tuple[Any, Any]] = []
     for call in result:
-        if type(call) is dict and "tool_name" in call and "parameters" in call:
+        is_tool_call = type(call) is dict and "tool_name" in call and "parameters" in call
+        if is_tool_call:
             name = call["tool_name"]
             arguments = call["parameters"]
             is_one_call = True
@@ -104,6 +109,7 @@ def decode_any_list(result: list[Any]) -> Calls:
         if type(arguments) is str:
             calls.append((name, parse_json(arguments)))
         else:
+            # `validate_calls` rejects a call without arguments.
             calls.append((name, arguments if is_one_call else None))
     return validate_calls(calls)
 
@@ -216,17 +222,21 @@ def decode_think(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def decode_llama(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode `{"name": "f", "parameters": {...}}`: JSON calls separated by semicolons, or one
+    """Decode calls such as `{"name": "f", "parameters": {"a": 1}}`.
+
+    Several calls are separated by semicolons, and each is JSON. One call, or a list of calls, is a
     Python literal.
     """
     text = require_text(result).replace("<|python_tag|>", "")
     if ";" in text:
         return read_json_calls([parse_json(part) for part in text.split(";")], "parameters")
     try:
-        found = _evaluate_literal(parse_expression(text.lstrip(" \t")))
+        value = _evaluate_literal(parse_expression(text.lstrip(" \t")))
     except (ValueError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
-        raise Undecodable(f"not a Python literal: {str(error).partition(': <')[0]}") from None
-    return read_json_calls(found, "parameters")
+        # The text of the error ends with the address of an object, which would differ each time.
+        reason = str(error).partition(": <")[0]
+        raise Undecodable(f"not a Python literal: {reason}") from None
+    return read_json_calls(value, "parameters")
 
 
 def _evaluate_literal(node: ast.expr | None) -> Any:

@@ -91,22 +91,28 @@ class _SimpleCallReader:
         return calls
 
     def _read_arguments(self) -> dict[str, Any]:
-        """Read the arguments of a call and its closing parenthesis."""
+        """Read the arguments of a call, up to and with its closing parenthesis.
+
+        Raises _NotSimple if an argument has a form that this fast parser does not know.
+        """
         arguments: dict[str, Any] = {}
         if self._is_next(")"):
             self._position += 1
             return arguments
+
         separator = ","
         while separator == ",":
-            name, *scalar, separator = self._match(ARGUMENT).groups()
+            # The pattern matches `name=`, a scalar in one of several groups, and what follows it.
+            name, *scalar_groups, separator = self._match(ARGUMENT).groups()
             if name in RESERVED:
                 raise _NotSimple
-            if separator is None:
-                # The pattern ends at the opening bracket of a list.
+            is_list = separator is None
+            if is_list:
+                # The pattern ends at the opening bracket of the list.
                 arguments[name] = self._read_elements()
                 separator = self._match(AFTER_LIST)[1]
             else:
-                arguments[name] = _convert_scalar(*scalar)
+                arguments[name] = _convert_scalar(*scalar_groups)
         return arguments
 
     def _read_elements(self) -> list[Any]:
@@ -257,11 +263,12 @@ def _parse_call_nodes(
 def parse_call_text(
     text: str, functions: Sequence[dict[str, Any]] = ()
 ) -> tuple[str, dict[str, Any]] | None:
-    """Return the name and arguments of one call, `cd(folder='a')`; None if the text is not a call.
+    """Return the name and the arguments of one call, such as `cd(folder='a')`.
 
-    Positional arguments get the parameter names from the function's doc in `functions` or, without
-    one, "0", "1", ...
+    None if the text is no call. A positional argument, as in `cd('a')`, gets the name of the
+    parameter in the function's documentation (`functions`), else its position: "0", "1" ...
     """
+    # The fast parser reads most calls. It returns None if a call is not simple.
     simple_calls = parse_simple_calls(f"[{text}]")
     if simple_calls is not None:
         return simple_calls[0] if len(simple_calls) == 1 else None
@@ -278,7 +285,8 @@ def parse_call_text(
     parameter_names = _list_parameter_names(name, functions) if positional else []
     for index, value in enumerate(positional):
         is_declared = index < len(parameter_names)
-        arguments[parameter_names[index] if is_declared else str(index)] = value
+        parameter_name = parameter_names[index] if is_declared else str(index)
+        arguments[parameter_name] = value
     return name, arguments | keywords
 
 

@@ -38,9 +38,10 @@ CALL_LINE = re.compile(r"\s*[-*>\d.)\s]*\[?\s*[A-Za-z_][\w.]*\(.*\)\s*[\],;.]*\s
 
 
 def holds_call_text(reply: Any, names: Collection[str]) -> bool:
-    """Whether a reply contains the text of a call.
+    """Whether a reply seems to contain a call, in any form that models use.
 
-    `names` are the available functions; empty if they are unknown.
+    This finds calls that the decoder of the run could not read. `names` are the available
+    functions; empty if they are unknown.
     """
     if isinstance(reply, list):
         return _holds_native_call(reply, names)
@@ -50,13 +51,17 @@ def holds_call_text(reply: Any, names: Collection[str]) -> bool:
         return False
 
     text = reply[:MAX_SEARCHED]
-    known = {spelling for name in names for spelling in (name, name.replace(".", "_"))} - {""}
-    if _has_marked_call(text, known):
+    spellings: set[str] = set()
+    for name in names:
+        spellings.update((name, name.replace(".", "_")))
+    spellings.discard("")
+
+    if _has_marked_call(text, spellings):
         return True
     for number, piece in enumerate(_split_into_pieces(text)):
         if number >= MAX_PIECES:
             return False
-        if _is_call_text(piece, known):
+        if _is_call_text(piece, spellings):
             return True
     return False
 
@@ -134,8 +139,11 @@ def _is_call_json(value: Any, names: Collection[str]) -> bool:
 
 
 def _is_call_object(value: Any, names: Collection[str]) -> bool:
-    """Whether an object is `{"name": ..., "arguments": ...}` in one of its spellings, or `{name:
-    arguments}`.
+    """Whether an object is a call.
+
+    The forms are `{"name": "f", "arguments": ...}` with several spellings of the keys, the same
+    below the key `function`, and `{"f": arguments}`. `names` are the available functions; empty if
+    they are unknown.
     """
     if not isinstance(value, dict):
         return False
@@ -146,7 +154,7 @@ def _is_call_object(value: Any, names: Collection[str]) -> bool:
     if name is not None and name in names:
         return True
     if name is not None and not names:
-        # The available functions are unknown, so that only arguments tell a call.
+        # Many objects have a name. Without known functions, only arguments show that it is a call.
         return any(field in value for field in ARGUMENT_FIELDS)
     return any(key in names and isinstance(content, (dict, str)) for key, content in value.items())
 

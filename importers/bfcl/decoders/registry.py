@@ -22,22 +22,28 @@ from fcreview.importers.bfcl.decoders.python_calls import (
 def decode_result(
     result: Any, decoder: Decoder, context: DecoderContext, config: str | None = None
 ) -> Calls:
-    """Decode a `result`. Raises Undecodable and WrongFormat.
+    """Decode the calls in a reply. Raises Undecodable and WrongFormat.
 
     Args:
-        config: Prompt configuration of a format-sensitivity item. Handlers that read calls in other
-            forms than Python syntax ignore it.
+        result: The field `result` of a record.
+        decoder: The rules by which BFCL reads the replies of the model.
+        context: Version of BFCL, and language of the calls.
+        config: The prompt format of an item of the category format_sensitivity, which tries many
+            formats. Decoders for native calls ignore it.
     """
     if config is not None and type(result) is str and decoder.name in FORMAT_SENSITIVITY_CLEANUPS:
         clean = FORMAT_SENSITIVITY_CLEANUPS[decoder.name]
         return tagged.decode_format_sensitivity(clean(result), config)
+
     calls = decoder.decode(result, context)
-    if decoder.stringifies_arguments and context.language != "python":
-        return [
-            (name, {key: str(value) for key, value in arguments.items()})
-            for name, arguments in calls
-        ]
-    return calls
+    if not decoder.stringifies_arguments or context.language == "python":
+        return calls
+    # Java and JavaScript arguments must be source text, but native calls contain JSON values.
+    stringified_calls = []
+    for name, arguments in calls:
+        texts = {key: str(value) for key, value in arguments.items()}
+        stringified_calls.append((name, texts))
+    return stringified_calls
 
 
 def decode_unknown_model(result: Any, context: DecoderContext) -> Calls:

@@ -146,12 +146,18 @@ def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
 
 
 def _parse_call_statements(text: str) -> Calls:
+    """Parse a block of Python code whose statements are all calls, with or without a code fence.
+
+    The code is only parsed and never executed.
+    """
     code = FENCE_START.sub("", text, count=1)
     code = FENCE_END.sub("", code, count=1)
     check_text_size(code)
+    # Python warns about doubtful code, such as invalid escapes. The warnings would go to the user.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         statements = ast.parse(code).body
+
     calls = []
     for statement in statements:
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
@@ -191,12 +197,13 @@ def decode_glm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode one or more `<function_call> {"name": ..., "arguments": {...}}`.
+    """Decode a reply with one or more `<function_call> {"name": "f", "arguments": {...}}`.
 
-    Raises WrongFormat if there is prose.
+    A reply with prose, or with the name `no_function`, has the wrong format. The error then
+    contains the calls that could be read.
     """
     calls: list[tuple[Any, Any]] = []
-    reason = ""
+    why_wrong_format = ""
     for part in require_text(result).split("<function_call>"):
         call_text = part.strip()
         if not call_text:
@@ -204,19 +211,21 @@ def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
         try:
             call = parse_json(call_text)
         except Undecodable:
-            reason = "the reply contains text that is not a call"
+            why_wrong_format = "the reply contains text that is not a call"
             continue
         if type(call) is not dict:
             raise Undecodable("the JSON is not a call")
+
         name = call.get("name", "")
         if type(name) is str:
             name = name.strip()
         if name == "no_function":
-            reason = "no function is called"
+            why_wrong_format = "no function is called"
         else:
             calls.append((name, call.get("arguments", {})))
-    if reason:
-        raise WrongFormat(reason, list(validate_calls(calls)))
+
+    if why_wrong_format:
+        raise WrongFormat(why_wrong_format, list(validate_calls(calls)))
     return validate_calls(calls)
 
 
@@ -255,21 +264,24 @@ def _is_call_or_list_of_calls(value: Any) -> bool:
 
 
 def decode_tagged(result: Any, context: DecoderContext) -> Calls:
-    """Decode the `<tool_call>` blocks with tags on their own lines.
+    """Decode the calls in `<tool_call>` blocks, whose tags are on lines of their own.
 
-    A block that is not JSON is skipped in V4 only.
+    Each block contains a JSON object. If a block is malformed, V4 skips it, while earlier versions
+    read no call at all.
     """
+    is_v4 = context.version == "V4"
     calls = []
     for block in find_blocks(require_text(result), f"{OPEN}\n", f"\n{CLOSE}"):
         try:
-            found = parse_json(block)
+            call = parse_json(block)
         except Undecodable:
-            if context.version != "V4":
+            if not is_v4:
                 return []
             continue
-        if type(found) is not dict and context.version != "V4":
+        if type(call) is not dict and not is_v4:
             return []
-        name, arguments = read_json_call(found)
+
+        name, arguments = read_json_call(call)
         if type(arguments) is not dict:
             raise Undecodable("the arguments of a call are not an object")
         calls.append((name, arguments))
@@ -326,12 +338,17 @@ def decode_json_format(text: str) -> Calls:
 
 
 def _cut_object_list(text: str) -> str:
-    """Return the first list of objects in a text, or a longer part of the text without one."""
+    """Cut the first list of objects, such as `[{"name": "f"}]`, out of a text.
+
+    If there is none, return the text between the first `[` and the last `]`, or else the whole
+    text.
+    """
     start = text.find("[")
     end = text.rfind("]")
     part = text
     if 0 <= start < end:
         part = text[start : end + 1]
+
     opening = OBJECT_LIST_START.search(part)
     if opening is None:
         return part

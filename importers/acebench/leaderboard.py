@@ -431,8 +431,7 @@ def compute_summary_row(
         value_by_source[f"{category}_process"] = value
 
     for column, source in SUMMARY_COLUMNS.items():
-        is_mean_of_categories = isinstance(source, tuple)
-        if is_mean_of_categories:
+        if isinstance(source, tuple):  # the column is the mean of several categories
             row[column] = _mean_accuracy(accuracies, categories=source)
         else:
             row[column] = value_by_source.get(source, 0.0)

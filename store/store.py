@@ -309,6 +309,17 @@ class Store:
             lambda: item_detail.fetch_predictions_of_same_question(self.connection, item)
         )
 
+    def find_first_items_of_questions(self, view: View) -> list[int]:
+        """Return the first item of each question of a view, in the order of the view. The items of
+        several runs with the same question count as one question.
+        """
+
+        def find() -> list[int]:
+            order_table = self._orders.get_order(view).table
+            return item_detail.find_first_items_of_questions(self.connection, order_table)
+
+        return self._run_query(find)
+
     def fetch_rows_in_other_runs(self, item: int) -> list[QueueRow]:
         """Return the rows of the same question in other runs of the same benchmark, version and
         language.

@@ -68,6 +68,17 @@ def make_verdict_actions() -> list[Action]:
     ]
 
 
+def make_question_action(id_group: str) -> Action:
+    """Return the action that shows the question under the cursor across all runs."""
+    return hidden(
+        f"{id_group}.elsewhere",
+        "m",
+        action="show_question",
+        label="question in all runs",
+        help="compare the answers of all runs to this question",
+    )
+
+
 COMMAND_PALETTE_ACTIONS = [
     Action("palette.take", "enter", action="submit", label="choose"),
     Action("palette.complete", "tab", action="screen.complete", label="complete"),
@@ -219,6 +230,7 @@ QUEUE_ACTIONS = [
         label="adjudicate",
         help="adjudicate: resolve annotator disagreements",
     ),
+    make_question_action("queue"),
     Action("queue.item", "tab", action="focus_item", label="go to item"),
     hidden("queue.back", "escape", action="back(False)", label="back"),
     Action("queue.quit", "q", action="back(True)", label="quit"),
@@ -391,6 +403,7 @@ COMPARISON_ACTIONS = [
         label="verdict source",
         help="select the verdicts: official, recomputed, ...",
     ),
+    make_question_action("compare"),
     Action(
         "compare.export",
         "X",
@@ -416,6 +429,7 @@ FLIP_ACTIONS = [
         label="previous flip",
         help="show the previous item that only one run passes",
     ),
+    make_question_action("flip"),
     *make_scroll_actions("flip"),
     Action("flip.close", "q,escape,enter", action="close", label="back"),
 ]
@@ -447,6 +461,7 @@ CLUSTER_ACTIONS = [
         label="review all",
         help="review all items of the cluster at once",
     ),
+    make_question_action("clusters"),
     hidden("clusters.undo_review", "z", action="undo", label="undo", help="undo your last review"),
     CLEAR_SCOPE_ACTION,
     Action("clusters.close", "q,escape", action="close", label="back"),
@@ -575,7 +590,7 @@ ITEM_ACTIONS = [
         action="step_in_group(-1)",
         label="show the group's previous item",
     ),
-    hidden("item.elsewhere", "m", action="show_other_runs", label="show the item in other runs"),
+    make_question_action("item"),
     hidden("item.search", "slash", action="search", label="search in the item"),
     hidden("item.raw", "R", action="show_records", label="show raw records"),
     hidden(
@@ -671,6 +686,42 @@ ADJUDICATION_ACTIONS = [
     hidden("adjudication.answers", "plus", action="show_answers", label="show the answers in full"),
 ]
 """Keys of the adjudication screen."""
+
+QUESTION_ACTIONS = [
+    *make_verdict_actions(),
+    next(action for action in ITEM_ACTIONS if action.id == "item.undo"),
+    Action(
+        "question.open",
+        "enter",
+        action="open_item",
+        label="open",
+        help="open the item of a run with this answer",
+    ),
+    Action(
+        "question.next",
+        "right_square_bracket",
+        action="step_question(1)",
+        label="next",
+        help="show the next question",
+    ),
+    hidden(
+        "question.previous",
+        "left_square_bracket",
+        action="step_question(-1)",
+        label="show the previous question",
+    ),
+    hidden(
+        "question.guidelines", "h", action="show_guidelines", label="show the annotation guidelines"
+    ),
+    hidden("question.down", "j,down", action="move(1)", label="move to the next answer"),
+    hidden("question.up", "k,up", action="move(-1)", label="move to the previous answer"),
+    hidden("question.page_down", "space,pagedown", action="page(1)", label="page down"),
+    hidden("question.page_up", "pageup", action="page(-1)", label="page up"),
+    hidden("question.first", "home", action="move_to(0)", label="go to the first answer"),
+    hidden("question.last", "end", action="move_to(-1)", label="go to the last answer"),
+    Action("question.close", "q,escape", action="close", label="back"),
+]
+"""Keys of the screen with one question and the answers of all runs."""
 
 PAGER_ACTIONS = [
     Action("pager.close", "q,escape", action="close", label="back"),
@@ -797,6 +848,7 @@ PLACES: dict[str, Sequence[Action]] = {
     "agreement": [*AGREEMENT_ACTIONS, *LIST_ACTIONS],
     "calibration": [*CALIBRATION_ACTIONS, *LIST_ACTIONS],
     "conventions": [*CONVENTION_ACTIONS, *LIST_ACTIONS],
+    "question": QUESTION_ACTIONS,
     "adjudication": [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS],
     "long text": PAGER_ACTIONS,
     "import issue": ISSUE_ACTIONS,
@@ -816,7 +868,7 @@ DIALOGS: dict[str, Sequence[Action]] = {
     "golden text": GOLDEN_TEXT_ACTIONS,
     "golden effect": GOLDEN_EFFECT_ACTIONS,
     "note": NOTE_ACTIONS,
-    "question": PROMPT_ACTIONS,
+    "prompt": PROMPT_ACTIONS,
     "form": FORM_ACTIONS,
     "run search": RUN_SEARCH_ACTIONS,
     "confirmation": CONFIRM_ACTIONS,

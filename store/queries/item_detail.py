@@ -55,8 +55,13 @@ _SAME_QUESTION = (
     " AND id = (SELECT id FROM item_rows WHERE item = $item) ORDER BY item"
 )
 _PREDICTED_CALLS = (
-    "SELECT item, list_filter(calls, lambda c: c.side = 'predicted') FROM item_rows"
+    "SELECT item, list_filter(calls, lambda c: c.side = 'predicted'), golden_hash FROM item_rows"
     " WHERE item IN (SELECT unnest(?::BIGINT[]))"
+)
+_FIRST_ITEMS_OF_QUESTIONS = (
+    "SELECT arg_min(o.item, o.rowid) FROM {order} o JOIN items i ON i.item = o.item & $item_bits"
+    f" GROUP BY {', '.join(f'i.{name}' for name in _QUESTION_COLUMNS.split(', '))}"
+    " ORDER BY min(o.rowid)"
 )
 
 
@@ -65,7 +70,11 @@ class Prediction:
     """The predicted calls of an item as text. Equal predictions have equal texts."""
 
     item: int
-    calls: str  # `f(a=1); g()`, with sorted arguments. A call that cannot be decoded is raw text.
+    calls: str
+    """`f(a=1); g()`, with sorted arguments. A call that cannot be decoded is raw text. Calls of a
+    later turn follow the number of the turn: `f(a=1); turn 2: g()`.
+    """
+    golden_hash: str = ""
 
 
 def find_items_of_same_question(connection: Connection, item_number: int) -> list[int]:
@@ -77,15 +86,34 @@ def fetch_predictions_of_same_question(
     connection: Connection, item_number: int
 ) -> list[Prediction]:
     items = find_items_of_same_question(connection, item_number)
-    calls = dict(
-        connection.execute(
-            _PREDICTED_CALLS + and_runs_of_items_sql(connection, items), [items]
-        ).fetchall()
-    )
-    return [
-        Prediction(each, "; ".join(map(_format_predicted_call, calls.get(each) or ())))
-        for each in items
-    ]
+    query = _PREDICTED_CALLS + and_runs_of_items_sql(connection, items)
+    prediction_by_item = {}
+    for item, calls, golden_hash in connection.execute(query, [items]).fetchall():
+        text = _format_predicted_calls(calls or ())
+        prediction_by_item[item] = Prediction(item, text, golden_hash or "")
+    return [prediction_by_item.get(each) or Prediction(each, "") for each in items]
+
+
+def find_first_items_of_questions(connection: Connection, order_table: str) -> list[int]:
+    """Return the first item of each question of a view, in the order of the view.
+
+    `order_table`: the view's table of item numbers (`view_items.ViewOrder`).
+    """
+    query = _FIRST_ITEMS_OF_QUESTIONS.format(order=order_table)
+    rows = connection.execute(query, {"item_bits": strip_duplicate_mark(-1)}).fetchall()
+    return [item for (item,) in rows]
+
+
+def _format_predicted_calls(calls: Iterable[dict[str, Any]]) -> str:
+    texts = []
+    turn = 0
+    for call in calls:
+        text = _format_predicted_call(call)
+        if call["turn"] != turn:
+            turn = call["turn"]
+            text = f"turn {turn + 1}: {text}"
+        texts.append(text)
+    return "; ".join(texts)
 
 
 def _format_predicted_call(call: dict[str, Any]) -> str:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import (
     TYPE_CHECKING,
-    Any,
 )
 
 from fcreview.matching.first_difference import build_argument_rows
@@ -21,18 +20,14 @@ from fcreview.model.item import Call, CallPair, Item
 from fcreview.model.json_value import to_json_text
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import COLUMN_GAP, format_count, format_verdict
-from fcreview.store.rows import QueueRow, RunRow, View, strip_duplicate_mark
+from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tui.item_view.blocks import IndexedItem
-from fcreview.tui.item_view.call_diff import common_prefix_length
 from fcreview.tui.queue.columns import difference_line
 from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import (
     BLANK_LINE,
-    ChoiceTable,
     Line,
     LineBuilder,
-    StyledText,
-    TextColumn,
     fit_line,
     make_line,
     plain_text,
@@ -120,23 +115,6 @@ def get_automatic_verdict(row: QueueRow) -> bool | None:
     return None
 
 
-NO_CALL = "(no call)"
-MIN_PREFIX = 24
-"""Minimum length of a common beginning of predictions, in characters, that is cut."""
-PREFIX_TAIL = 8
-"""Number of characters at the end of a common beginning that remain."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunPrediction:
-    """Prediction of one run for an item."""
-
-    row: QueueRow
-    calls: str
-    n_equal: int
-    """Number of runs with the same prediction."""
-
-
 def read_outcomes(
     runs: Sequence[RunRow], sources: Sequence[VerdictSource], store: Store
 ) -> list[list[ItemOutcome]]:
@@ -147,24 +125,6 @@ def read_outcomes(
         outcome_by_run = store.analysis.fetch_outcomes(view, (row.run,), source)
         outcomes.append(outcome_by_run[row.run])
     return outcomes
-
-
-def read_predictions(store: Store, item: int) -> list[RunPrediction]:
-    """Return the predictions of all runs for this item, the most frequent first. Equal
-    predictions are adjacent.
-    """
-    calls_by_item = {}
-    for prediction in store.fetch_predictions_of_same_question(item):
-        calls_by_item[prediction.item] = prediction.calls
-    counts = Counter(calls_by_item.values())
-    ranks = {calls: rank for rank, (calls, _) in enumerate(counts.most_common())}
-
-    items = sorted(calls_by_item, key=lambda number: (ranks[calls_by_item[number]], number))
-    predictions = []
-    for row in store.fetch_rows(items):
-        calls = calls_by_item[row.item]
-        predictions.append(RunPrediction(row, calls, n_equal=counts[calls]))
-    return predictions
 
 
 def find_most_given_answer(store: Store, item: int) -> int | None:
@@ -182,93 +142,6 @@ def find_most_given_answer(store: Store, item: int) -> int | None:
         return None
     ((calls, _),) = n_runs.most_common(1)
     return first_item_by_calls[calls]
-
-
-def summarize_predictions(predictions: Sequence[RunPrediction]) -> str:
-    """Summarize the predictions: `9 of 12 runs fail · 7 predictions equal`. Failures are omitted if
-    no verdict is visible.
-    """
-    largest_group = max(prediction.n_equal for prediction in predictions)
-    summary = "all predictions differ"
-    if largest_group > 1:
-        summary = f"{largest_group} predictions equal"
-
-    verdicts = _list_known_verdicts(prediction.row for prediction in predictions)
-    if not verdicts:
-        return summary
-    n_runs = format_count(len(verdicts), "run")
-    return f"{verdicts.count(False)} of {n_runs} fail · {summary}"
-
-
-def prediction_choice_table(
-    predictions: Sequence[RunPrediction], item: int, *, blind: bool = False
-) -> ChoiceTable[int]:
-    """List the runs with their predictions. `blind`: hide the verdicts of items that the
-    annotator has not reviewed.
-    """
-    prefix = _find_common_prefix(predictions)
-    rows = []
-    seen_calls = set()
-    for prediction in predictions:
-        is_first = prediction.calls not in seen_calls
-        seen_calls.add(prediction.calls)
-        rows.append(_prediction_table_row(prediction, prefix, blind=blind, is_first=is_first))
-
-    items = [prediction.row.item for prediction in predictions]
-    displayed_item = strip_duplicate_mark(item)
-    return ChoiceTable(
-        title=f"{sanitize(predictions[0].row.id)} in other runs",
-        noun="run",
-        columns=(
-            TextColumn("equal", align_right=True),
-            TextColumn("model", truncate=truncate_middle, min_width=12),
-            TextColumn("official"),
-            TextColumn("recomp."),
-            TextColumn("you"),
-            TextColumn("prediction", min_width=30),
-        ),
-        rows=rows,
-        values=items,
-        cursor=items.index(displayed_item) if displayed_item in items else 0,
-        note=summarize_predictions(predictions),
-    )
-
-
-def _find_common_prefix(predictions: Sequence[RunPrediction]) -> str:
-    """Return the beginning that the most frequent prediction shares with others, so that the table
-    can cut it. Short common beginnings do not count.
-    """
-    first, *others = dict.fromkeys(prediction.calls for prediction in predictions)
-    lengths = [common_prefix_length(first, other) for other in others]
-    long_enough = [length for length in lengths if length > MIN_PREFIX]
-    return first[: min(long_enough, default=0)]
-
-
-def _prediction_table_row(
-    prediction: RunPrediction, common_prefix: str, *, blind: bool, is_first: bool
-) -> list[StyledText]:
-    """Return the cells of a run's row. `is_first`: whether no run above has the same prediction."""
-    row = prediction.row
-    calls = prediction.calls or NO_CALL
-    if common_prefix and calls.startswith(common_prefix):
-        calls = symbols().ellipsis + calls[len(common_prefix) - PREFIX_TAIL :]
-
-    official = _verdict_cell(row.official)
-    recomputed = _verdict_cell(row.recomputed)
-    if blind and row.you is None:
-        official = recomputed = ("hidden", "dim")
-    return [
-        (str(prediction.n_equal), "strong") if is_first else ("", ""),
-        (format_run_name(row), ""),
-        official,
-        recomputed,
-        _verdict_cell(row.you),
-        (sanitize(calls), "" if is_first else "dim"),
-    ]
-
-
-def _verdict_cell(value: Any) -> StyledText:
-    return symbols().verdict_symbol(value), get_verdict_style(value)
 
 
 COLUMNS_MIN_CELLS = 120

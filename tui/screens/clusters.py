@@ -45,7 +45,9 @@ from fcreview.tui.review.verdict_keys import (
     VERDICT_KEY_BY_NAME,
     VERDICT_KEYS,
 )
+from fcreview.tui.screens.item_pane import make_question_opener
 from fcreview.tui.screens.prompts import BORDER_CELLS, ConfirmScreen, PanelPickerScreen
+from fcreview.tui.screens.question import QuestionResult
 from fcreview.tui.screens.review_dialogs import FaultScreen, TagsScreen, list_tag_choices
 from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import verdict_badge
@@ -483,6 +485,27 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
                 BulkReviewScreen(self._session, (*self._path, "review"), review),
                 self._show_and_recount,
             )
+
+    @work(group="question", exclusive=True)
+    async def action_show_question(self) -> None:
+        """Show the questions of the group or cluster under the cursor, across all runs."""
+        if not self._rows:
+            return
+        view = self._make_cluster_view(self._rows[self.list.cursor].filter_terms)
+        first_items = await self._session.query(
+            lambda store: store.find_first_items_of_questions(view), interruptible=True
+        )
+        if not first_items:
+            return
+        opener = make_question_opener(self.app, self._session)
+        problem = await opener.open(view, first_items[0], self._recount_after_reviews)
+        if problem:
+            self.show_message(problem)
+
+    def _recount_after_reviews(self, result: QuestionResult | None) -> None:
+        if result is not None and result.has_changed_reviews:
+            self._state.counts.clear()
+            self._load_table()
 
     @work(group="bulk", exclusive=True)
     async def action_undo(self) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.screen import Screen
 
 from fcreview.model.item import Item
 from fcreview.model.sanitize import display_width, sanitize
@@ -25,7 +26,7 @@ from fcreview.stats.run_comparison import (
     is_clustered,
     list_caveats,
 )
-from fcreview.store.rows import QueueRow, RunRow
+from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tables.comparison import (
     build_pass_rate_table,
     format_group_p_value,
@@ -37,6 +38,7 @@ from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.columns import difference_line, shorten_difference_line
 from fcreview.tui.review.other_runs import flip_detail_lines, read_outcomes
 from fcreview.tui.screens.command_form import open_command_form
+from fcreview.tui.screens.item_pane import make_question_opener
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import verdict_badge
@@ -243,6 +245,10 @@ class FlipScreen(GuardedScreen[None]):
             lines = flip_detail_lines(flip, item_a, item_b, self.size.width - 2)
             self._text_list.set_lines(lines)
 
+    @work(exclusive=True, group="question")
+    async def action_show_question(self) -> None:
+        await show_question_of_flip(self, self._session, self._flips, self._index)
+
     def action_step_flip(self, by: int) -> None:
         """Show the next (1) or previous (-1) flip.
 
@@ -259,6 +265,17 @@ class FlipScreen(GuardedScreen[None]):
 
     def action_page(self, by: int) -> None:
         self._text_list.action_move_page(by)
+
+
+async def show_question_of_flip(
+    screen: Screen[Any], session: Session, flips: Sequence[Flip], index: int
+) -> None:
+    """Show the question of a flip across all runs. The next question is that of another flip."""
+    view = View(queue="dataset", items=tuple(flip.a.item for flip in flips))
+    item = flips[index].a.item
+    problem = await make_question_opener(screen.app, session).open(view, item, lambda _: None)
+    if problem:
+        screen.app.notify(problem, markup=False)
 
 
 CELLS_BESIDE_NAMES = 40
@@ -429,6 +446,12 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         flips = self._flips
         if flips and self.list.has_focus:
             self.app.push_screen(FlipScreen(self._session, flips, self.list.cursor))
+
+    @work(exclusive=True, group="question")
+    async def action_show_question(self) -> None:
+        flips = self._flips
+        if flips:
+            await show_question_of_flip(self, self._session, flips, self.list.cursor)
 
     def action_switch_panel(self) -> None:
         if self.list.has_focus:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
@@ -43,6 +43,7 @@ from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
 from fcreview.tui.screens import pager, review_dialogs
 from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.screens.prompts import make_search_prompt
+from fcreview.tui.screens.question import QuestionOpener, QuestionResult
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import watch_flush
 from fcreview.tui.text.lines import (
@@ -649,9 +650,25 @@ class ItemPane(Vertical):
         self.app.push_screen(make_search_prompt(self.cursor.last_search), search)
 
     @work(group="dialog", exclusive=True)
-    async def action_show_other_runs(self) -> None:
-        if (subject := self._subject_at_key_press()) is not None:
-            await pager.show_other_runs(self, self._session, subject)
+    async def action_show_question(self) -> None:
+        subject = self._subject_at_key_press()
+        if subject is None:
+            return
+        if self.cursor.hides_verdicts:
+            self.show_message(StatusMessage("other runs are hidden until you submit", "warn"))
+            return
+        opener = QuestionOpener(self.app, self._session, self.make_screen)
+        problem = await opener.open(self._prefetcher.view, subject.item, self._leave_question)
+        if problem:
+            self.show_message(StatusMessage(problem, "warn"))
+
+    def _leave_question(self, result: QuestionResult | None) -> None:
+        if result is None:
+            return
+        if result.item is not None:
+            self.item_reviewer.show_other_item(result.item)
+        elif result.has_changed_reviews:
+            self.item_reviewer.reread_item()
 
     def action_copy(self) -> None:
         pager.ask_copy(self, self._session)
@@ -770,3 +787,7 @@ class ItemScreen(GuardedScreen[int]):
 
     def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:
         self.dismiss(closed.item)
+
+
+def make_question_opener(app: App[Any], session: Session) -> QuestionOpener:
+    return QuestionOpener(app, session, partial(ItemScreen, session))

@@ -17,7 +17,6 @@ from textual.binding import BindingType
 from fcreview.model.item import Item
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.rows import View
 from fcreview.tui.actions import COPY_ACTIONS, PAGER_ACTIONS, PROMPT_HELP_ACTIONS
 from fcreview.tui.item_view.document import (
     RawRecord,
@@ -36,10 +35,8 @@ from fcreview.tui.review.clipboard import (
 )
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemView
-from fcreview.tui.review.other_runs import prediction_choice_table, read_predictions
-from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import StatusMessage
-from fcreview.tui.screens.prompts import PickerScreen, make_search_prompt
+from fcreview.tui.screens.prompts import make_search_prompt
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import (
     DocumentLayout,
@@ -347,33 +344,6 @@ async def query_if_item_stays(
         return None
     return (
         result if view.is_in_front and view.item_reviewer.displayed.navigator.item == item else None
-    )
-
-
-async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """List the same item in other runs. The chosen item opens on a new screen, whose list has this
-    item of each run.
-    """
-    item = subject.item
-    if view.cursor.hides_verdicts:
-        view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))
-        return
-    runs = await query_if_item_stays(
-        view, session, item, lambda store: read_predictions(store, item)
-    )
-    if runs is None:
-        return
-    if len(runs) < 2:
-        view.show_message(StatusMessage("no other run has this item", "warn"))
-        return
-    items = View(f"item:{','.join(str(each.row.item) for each in runs)}", "dataset")
-
-    def open_chosen_item(chosen_item: int | None) -> None:
-        if chosen_item is not None and chosen_item != item:
-            view.app.push_screen(view.make_screen(items, chosen_item))
-
-    view.app.push_screen(
-        PickerScreen(prediction_choice_table(runs, item, blind=session.blind)), open_chosen_item
     )
 
 

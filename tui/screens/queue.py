@@ -52,6 +52,7 @@ from fcreview.tui.widgets.lists import QueueList
 if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
     from fcreview.tui.screens.overview import OverviewChoice, OverviewScreen
+    from fcreview.tui.screens.question import QuestionResult
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
@@ -144,6 +145,25 @@ class QueueScreen(GuardedScreen[None]):
 
     def on_line_list_chosen(self) -> None:
         self.action_open()
+
+    @work(group="question", exclusive=True)
+    async def action_show_question(self) -> None:
+        """Show the question under the cursor across all runs."""
+        from fcreview.tui.screens.item_pane import make_question_opener
+
+        row = None if self.pane.is_loading else self.list.row_at(self.list.cursor)
+        if row is None:
+            return
+        opener = make_question_opener(self.app, self._session)
+        problem = await opener.open(self.state.view, row.item, self._leave_question)
+        if problem:
+            self.pane.show_message(problem)
+
+    def _leave_question(self, result: QuestionResult | None) -> None:
+        if result is None:
+            return
+        if result.item is not None or result.has_changed_reviews:
+            self._reload_view(result.item or self.pane.cursor_position.item)
 
     def must_wait(self, action: str) -> bool:
         """Keys that open an item or move the cursor wait until the list shows the rows of the

@@ -28,6 +28,7 @@ from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.pager import CopyScreen, PagerScreen
 from fcreview.tui.screens.prompts import AskScreen, ConfirmScreen, PanelPickerScreen, PickerScreen
+from fcreview.tui.screens.question import QuestionScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.review_dialogs import (
     FaultScreen,
@@ -73,6 +74,7 @@ KEYS: dict[type[Screen[Any]], str] = {
     OverviewScreen: "v",
     PagerScreen: "enter R",
     PickerScreen: "o",
+    QuestionScreen: "m",
     RunsScreen: "r",
     TagsScreen: "enter f e",
 }

@@ -1,0 +1,549 @@
+"""Read the answers of all runs to a question, group equal answers, and draw the groups with their
+differences from the golden answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fcreview.matching.first_difference import build_argument_rows
+from fcreview.model.address import ITEM, RESPONSE
+from fcreview.model.item import ABSENT, Call, CallPair, DiffState, Item, StateDifference
+from fcreview.model.json_value import to_json_text
+from fcreview.model.review import CORRECT
+from fcreview.model.sanitize import display_width, sanitize
+from fcreview.model.wording import describe_error_type, format_count
+from fcreview.store.rows import ItemDetail, QueueRow, View, strip_duplicate_mark
+from fcreview.store.store import Store
+from fcreview.tui.item_view.blocks import DIFFERING_STATES, Block, DisplayOptions, IndexedItem
+from fcreview.tui.item_view.call_diff import (
+    ONE_SIDED_LABELS,
+    argument_lines,
+    column_headings,
+    compute_argument_columns,
+    format_call,
+    undecoded_call_lines,
+)
+from fcreview.tui.item_view.function_docs import find_function, function_docs_lines
+from fcreview.tui.review.other_runs import get_automatic_verdict
+from fcreview.tui.text.graphics import verdict_badge
+from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    Line,
+    LineBuilder,
+    StyledText,
+    justify_line,
+    line_width,
+    make_line,
+    truncate,
+    wrap_first_rows,
+    wrap_sanitized,
+)
+from fcreview.tui.text.run_names import format_run_name
+from fcreview.tui.text.styles import STATE_STYLES, get_verdict_style, symbols
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerGroup:
+    """Runs that gave the same answer to a question."""
+
+    key: str
+    """Text that equal answers have in common."""
+    rows: Sequence[QueueRow]
+    detail: ItemDetail
+    """The item of the first run."""
+    has_other_golden: bool = False
+    """Whether these runs have another golden answer than the displayed one."""
+
+    @property
+    def items(self) -> list[int]:
+        return [row.item for row in self.rows]
+
+    @property
+    def unreviewed_items(self) -> list[int]:
+        """Items that this annotator has not reviewed, or whose review is stale."""
+        return [row.item for row in self.rows if row.you is None]
+
+    @property
+    def verdicts(self) -> Counter[bool]:
+        """Number of runs that pass and that fail, by their automatic verdicts."""
+        verdicts = (get_automatic_verdict(row) for row in self.rows)
+        return Counter(verdict for verdict in verdicts if verdict is not None)
+
+    @property
+    def has_mixed_verdicts(self) -> bool:
+        """Whether some of the runs pass and others fail, so that more than the calls differs."""
+        return len(self.verdicts) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with the answers of all runs, the most frequent answer first."""
+
+    detail: ItemDetail
+    """Item whose question and golden answer are shown."""
+    groups: Sequence[AnswerGroup]
+
+    @property
+    def items(self) -> set[int]:
+        """Items of all runs."""
+        return {item for group in self.groups for item in group.items}
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether the annotator has reviewed the question in a run."""
+        return any(row.you is not None for group in self.groups for row in group.rows)
+
+    @property
+    def view(self) -> View:
+        """The items of all runs, in the order in which the runs are listed."""
+        items = [str(item) for group in self.groups for item in group.items]
+        return View(f"item:{','.join(items)}", "dataset")
+
+
+def read_question(store: Store, item_number: int) -> Question:
+    """Read the question of an item with the answers of all runs."""
+    item_number = strip_duplicate_mark(item_number)
+    predictions = store.fetch_predictions_of_same_question(item_number)
+    rows = {row.item: row for row in store.fetch_rows([each.item for each in predictions])}
+    displayed = store.read_detail(item_number)
+
+    # Golden answers differ if a run was imported with another dataset. Then the same calls are
+    # another answer.
+    rows_by_key: dict[tuple[str, str], list[QueueRow]] = {}
+    for prediction in predictions:
+        key = (prediction.golden_hash, prediction.calls)
+        if prediction.item in rows:
+            rows_by_key.setdefault(key, []).append(rows[prediction.item])
+
+    groups: list[AnswerGroup] = []
+    for (golden_hash, calls), equal_rows in rows_by_key.items():
+        groups += _divide_by_reply(store, f"{golden_hash} {calls}", equal_rows, displayed)
+    groups.sort(key=lambda group: len(group.rows), reverse=True)
+    return Question(displayed, groups)
+
+
+def _divide_by_reply(
+    store: Store, key: str, rows: Sequence[QueueRow], displayed: ItemDetail
+) -> list[AnswerGroup]:
+    """Group runs with equal calls. Where the reply counts too, its text must also be equal."""
+    first = store.read_detail(rows[0].item)
+    details = {"": first}
+    rows_by_reply: dict[str, list[QueueRow]] = {"": list(rows)}
+    if _is_reply_judged(first.item):
+        details = {}
+        rows_by_reply = {}
+        for row in rows:
+            detail = store.read_detail(row.item)
+            reply = _join_replies(detail.item)
+            details.setdefault(reply, detail)
+            rows_by_reply.setdefault(reply, []).append(row)
+
+    groups = []
+    for reply, equal_rows in rows_by_reply.items():
+        golden_differs = details[reply].item.golden_hash != displayed.item.golden_hash
+        groups.append(
+            AnswerGroup(
+                f"{key} {reply}",
+                rows=equal_rows,
+                detail=details[reply],
+                has_other_golden=golden_differs,
+            )
+        )
+    return groups
+
+
+def _is_reply_judged(item: Item) -> bool:
+    """Whether a verdict depends on the text of the reply, and not only on the calls."""
+    extra = item.extra
+    has_golden_reply = extra.golden_reply is not None or extra.accepted_answers is not None
+    is_judged = any(
+        verdict.source == "judge" or verdict.target == RESPONSE for verdict in item.verdicts
+    )
+    return has_golden_reply or is_judged or extra.final_answer is not None
+
+
+def _join_replies(item: Item) -> str:
+    return "\n".join(each.content for each in item.messages if each.role == "assistant")
+
+
+def summarize_groups(groups: Sequence[AnswerGroup], *, hides_verdicts: bool) -> str:
+    """Return `3 of 4 runs fail · 2 different answers`. Failures are omitted if no verdict is
+    known.
+    """
+    parts = []
+    verdicts: Counter[bool] = Counter()
+    for group in groups:
+        verdicts += group.verdicts
+    n_runs = sum(len(group.rows) for group in groups)
+    if verdicts and not hides_verdicts:
+        parts.append(f"{verdicts[False]} of {format_count(verdicts.total(), 'run')} fail")
+    else:
+        parts.append(format_count(n_runs, "run"))
+    is_one = len(groups) == 1
+    parts.append("one answer" if is_one else f"{len(groups)} different answers")
+    return f" {symbols().separator} ".join(parts)
+
+
+MAX_CALLS_ABOVE = 40
+
+
+def question_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
+    """Return the question of the user and the golden answer. The golden answer keeps its place
+    where not all rows fit.
+    """
+    golden = _golden_lines(item, cells)
+    messages = [message.content for message in item.messages if message.role == "user"]
+    text = "\n".join(messages) or item.question
+    max_question_rows = max(max_rows - len(golden), max_rows // 3, 1)
+    rows, has_more = wrap_first_rows(text, cells, max_question_rows)
+    if has_more and rows:
+        rows[-1] = f"{truncate(rows[-1].rstrip(), cells - 2)} {symbols().ellipsis}"
+    lines = [make_line(row.rstrip()) for row in rows]
+
+    n_free = max_rows - len(lines)
+    if len(golden) > n_free:
+        n_shown = max(n_free - 1, 0)
+        more = f"{symbols().ellipsis} {format_count(len(golden) - n_shown, 'more line')}"
+        golden = [*golden[:n_shown], make_line(more, "dim")]
+    return lines + golden
+
+
+def docs_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
+    """Return the docs of the functions that the golden answer calls, as many rows as fit."""
+    lines: list[Line] = []
+    for name in dict.fromkeys(call.name for call in item.golden):
+        function = find_function(item.functions, name)
+        if function is not None:
+            lines.append(BLANK_LINE)
+            lines += function_docs_lines(name, function, None, cells)
+    return lines[: max(max_rows, 0)]
+
+
+GOLDEN_LABEL = "golden  "
+
+
+def _golden_lines(item: Item, cells: int) -> list[Line]:
+    texts = []
+    has_turns = any(call.turn > 0 for call in item.golden)
+    for call in item.golden[:MAX_CALLS_ABOVE]:
+        turn = f"turn {call.turn + 1}  " if has_turns else ""
+        texts.append(turn + format_call(call))
+    if item.extra.golden_reply is not None:
+        texts.append(f"reply: {sanitize(item.extra.golden_reply)}")
+    if item.extra.accepted_answers is not None:
+        answers = " or ".join(to_json_text(each) for each in item.extra.accepted_answers)
+        texts.append(f"answer: {sanitize(answers)}")
+
+    lines: list[Line] = []
+    label = GOLDEN_LABEL
+    for text in texts or ["no call"]:
+        for row in wrap_sanitized(text, max(cells - len(GOLDEN_LABEL), 1)):
+            lines.append(((label, "dim"), (row, "golden")))
+            label = " " * len(GOLDEN_LABEL)
+    return lines
+
+
+BODY_INDENT = 2
+MAX_GROUP_ROWS = 60
+"""Maximum number of rows of an answer. The item has the rest."""
+MAX_NAME_ROWS = 3
+
+
+def build_answer_blocks(question: Question, *, blind: bool) -> list[Block]:
+    """Return a block for each group of equal answers. `blind`: hide automatic verdicts of items
+    that the annotator has not reviewed.
+    """
+    blocks = []
+    for number, group in enumerate(question.groups):
+        render = partial(_group_lines, group, blind=blind)
+        blocks.append(Block(f"answer:{number}", render, is_heading=True))
+    return blocks
+
+
+def _group_lines(group: AnswerGroup, cells: int, *, blind: bool) -> list[Line]:
+    hides_verdicts = blind and all(row.you is None for row in group.rows)
+    lines = _group_heading_lines(group, cells, hides_verdicts=hides_verdicts)
+    body = _difference_lines(group, cells - BODY_INDENT, hides_verdicts=hides_verdicts)
+    if len(body) > MAX_GROUP_ROWS:
+        n_hidden = len(body) - MAX_GROUP_ROWS
+        hint = f"{symbols().ellipsis} {n_hidden} more lines, enter opens the item"
+        body = [*body[:MAX_GROUP_ROWS], make_line(hint, "dim")]
+    margin: StyledText = (" " * BODY_INDENT, "")
+    lines += [(margin, *line) for line in body]
+    return [*lines, BLANK_LINE]
+
+
+def _group_heading_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -> list[Line]:
+    """Return the number of runs, their verdict, the annotator's verdict and the names."""
+    line = LineBuilder()
+    line.add_padded(format_count(len(group.rows), "run"), 8, "strong")
+    line.add_line(_verdict_line(group, hides_verdicts=hides_verdicts))
+    own = _own_verdict_line(group.rows)
+    names = [format_run_name(row) for row in group.rows]
+
+    joined = ", ".join(names)
+    if line.width + display_width(joined) + line_width(own) + 4 <= cells:
+        line.add(f"  {joined}")
+        return [justify_line(line.build(), own, cells)]
+    lines = [justify_line(line.build(), own, cells)]
+    for row in _name_rows(names, cells - BODY_INDENT):
+        lines.append(make_line(" " * BODY_INDENT + row))
+    return lines
+
+
+def _name_rows(names: Sequence[str], cells: int) -> list[str]:
+    """Lay out names on rows. A name is never divided between rows. The last row counts the names
+    that do not fit.
+    """
+    rows = [""]
+    for number, name in enumerate(names):
+        text = name if number + 1 == len(names) else f"{name}, "
+        is_first_of_row = not rows[-1]
+        if is_first_of_row or display_width(rows[-1] + text.rstrip()) <= cells:
+            rows[-1] += text
+            continue
+        if len(rows) == MAX_NAME_ROWS:
+            rows[-1] = f"{rows[-1].rstrip()} and {len(names) - number} more"
+            break
+        rows.append(text)
+    return [truncate(row.rstrip(), cells) for row in rows]
+
+
+def _verdict_line(group: AnswerGroup, *, hides_verdicts: bool) -> Line:
+    if hides_verdicts:
+        return make_line("hidden", "dim")
+    verdicts = group.verdicts
+    if not verdicts:
+        return make_line("no verdict", "dim")
+    if not group.has_mixed_verdicts:
+        (verdict,) = verdicts
+        return (verdict_badge(verdict),)
+    return (
+        (f"{symbols().passed} {verdicts[True]}", get_verdict_style(True)),
+        (" ", ""),
+        (f"{symbols().failed} {verdicts[False]}", get_verdict_style(False)),
+    )
+
+
+def _own_verdict_line(rows: Sequence[QueueRow]) -> Line:
+    """Return `you ✓`, or `you ✓ 1 of 3` if the annotator reviewed some of the runs."""
+    counts: Counter[str] = Counter()
+    styles = {}
+    for row in rows:
+        if row.you is not None:
+            sign = symbols().verdict_symbol(row.you)
+            styles[sign] = get_verdict_style(row.you)
+            counts[sign] += 1
+    if not counts:
+        return BLANK_LINE
+
+    parts: list[StyledText] = [("you", "people")]
+    for sign, count in counts.items():
+        parts.append((f" {sign}", styles[sign]))
+        if len(counts) > 1:
+            parts.append((f" {count}", ""))
+    if counts.total() < len(rows):
+        parts.append((f" {counts.total()} of {len(rows)}", "dim"))
+    return (*parts, (" ", ""))
+
+
+def _difference_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -> list[Line]:
+    """Return the differences of an answer from the golden answer, in calls, state and further
+    criteria.
+    """
+    item = group.detail.item
+    lines: list[Line] = []
+    if group.has_other_golden:
+        lines.append(make_line("compared with another golden answer, of its own dataset", "warn"))
+        lines += _golden_lines(item, cells)
+    lines += _call_lines(item, cells)
+    if hides_verdicts:
+        return lines
+    lines += _state_lines(item, cells)
+    lines += _criterion_lines(item, cells)
+    return lines
+
+
+def _call_lines(item: Item, cells: int) -> list[Line]:
+    indexed = IndexedItem(item)
+    pairs = [pair for turn in sorted(indexed.pairs) for pair in indexed.pairs[turn]]
+    different_pairs = [pair for pair in pairs if pair.state in DIFFERING_STATES]
+    lines: list[Line] = []
+    for pair in different_pairs:
+        lines += _pair_lines(indexed, pair, cells)
+
+    equal_pairs = [pair for pair in pairs if pair.state in "=~"]
+    lines += _equal_call_lines(indexed, equal_pairs, cells)
+    lines += _unpaired_call_lines(item, pairs, cells)
+    if not item.predicted:
+        lines += _reply_lines(item, cells)
+    return lines
+
+
+MAX_LISTED_EQUAL_CALLS = 3
+MAX_EQUAL_CALL_ROWS = 2
+
+
+def _equal_call_lines(indexed: IndexedItem, pairs: Sequence[CallPair], cells: int) -> list[Line]:
+    """Return the calls that the golden answer accepts, which differ in optional arguments and in
+    form. Many calls are only counted.
+    """
+    if len(pairs) > MAX_LISTED_EQUAL_CALLS:
+        count = format_count(len(pairs), "call")
+        return [_equal_line("=", f"{count} as in the golden answer")]
+    lines: list[Line] = []
+    for pair in pairs:
+        _, predicted = indexed.golden_and_predicted_call(pair)
+        if predicted is None:
+            continue
+        text = _turn_prefix(indexed, pair) + format_call(predicted)
+        rows, has_more = wrap_first_rows(text, cells - 2, MAX_EQUAL_CALL_ROWS)
+        if has_more:
+            rows[-1] = f"{truncate(rows[-1].rstrip(), cells - 4)} {symbols().ellipsis}"
+        sign: DiffState = pair.state
+        for row in rows:
+            lines.append(_equal_line(sign, row.rstrip()))
+            sign = " "
+    return lines
+
+
+def _equal_line(state: DiffState, text: str) -> Line:
+    sign = {"=": symbols().equal, "~": symbols().equivalent}.get(state, " ")
+    return ((f"{sign} ", STATE_STYLES[state]), (text, "dim"))
+
+
+def _unpaired_call_lines(item: Item, pairs: Iterable[CallPair], cells: int) -> list[Line]:
+    """Return the predicted calls that the benchmark compares with nothing."""
+    paired = {(pair.turn, pair.predicted) for pair in pairs if pair.state != " "}
+    lines: list[Line] = []
+    for call in item.predicted:
+        if (call.turn, call.index) not in paired:
+            rows = wrap_sanitized(format_call(call), cells - 2, MAX_CALL_ROWS)
+            lines += [make_line(f"  {row}", "predicted") for row in rows]
+    return lines
+
+
+MAX_REPLY_ROWS = 3
+MAX_CALL_ROWS = 3
+
+
+def _reply_lines(item: Item, cells: int) -> list[Line]:
+    """Return the beginning of the reply of a model that made no call."""
+    replies = [each.content for each in item.messages if each.role == "assistant"]
+    lines = [make_line("no call", "dim")]
+    if replies:
+        rows, has_more = wrap_first_rows(replies[-1], cells, MAX_REPLY_ROWS)
+        if has_more:
+            rows[-1] = f"{truncate(rows[-1].rstrip(), cells - 2)} {symbols().ellipsis}"
+        lines += [make_line(row.rstrip(), "predicted") for row in rows]
+    return lines
+
+
+def _pair_lines(indexed: IndexedItem, pair: CallPair, cells: int) -> list[Line]:
+    golden, predicted = indexed.golden_and_predicted_call(pair)
+    if golden is None or predicted is None:
+        return _one_sided_lines(pair, golden or predicted, _turn_prefix(indexed, pair), cells)
+
+    heading = LineBuilder()
+    heading.add(f"{symbols().differs} ", STATE_STYLES["!"])
+    heading.add(_turn_prefix(indexed, pair), "dim")
+    heading.add(truncate(sanitize(pair.name), max(cells - heading.width, 1)), "strong")
+    lines = [heading.build()]
+    if golden.arguments is None:
+        return lines + undecoded_call_lines(golden, cells, DisplayOptions())
+    if predicted.arguments is None:
+        return lines + undecoded_call_lines(predicted, cells, DisplayOptions())
+
+    rows = build_argument_rows(golden, predicted, pair.diff)
+    different_rows = [row for row in rows if row.state != "="]
+    widths = compute_argument_columns(different_rows, cells)
+    if different_rows:
+        lines.append(column_headings(widths))
+    for row in different_rows:
+        lines += argument_lines(row, widths)
+    equal_names = [row.path for row in rows if row.state == "=" and row.depth == 0]
+    if equal_names:
+        text = f"{len(equal_names)} equal: {sanitize(', '.join(equal_names))}"
+        lines.append(
+            ((f"{symbols().equal} ", STATE_STYLES["="]), (truncate(text, cells - 2), "dim"))
+        )
+    return lines
+
+
+def _turn_prefix(indexed: IndexedItem, pair: CallPair) -> str:
+    return f"turn {pair.turn + 1} {symbols().separator} " if indexed.n_turns > 1 else ""
+
+
+def _one_sided_lines(pair: CallPair, call: Call | None, turn_prefix: str, cells: int) -> list[Line]:
+    label = f"{pair.state} {turn_prefix}{ONE_SIDED_LABELS[pair.state]}: "
+    text = sanitize(pair.name) if call is None else format_call(call)
+    rows = wrap_sanitized(text, max(cells - display_width(label), 20), MAX_CALL_ROWS)
+    lines: list[Line] = []
+    for row in rows:
+        lines.append(((label, STATE_STYLES[pair.state]), (row, "")))
+        label = " " * display_width(label)
+    return lines
+
+
+MAX_STATE_VALUES = 6
+
+
+def _state_lines(item: Item, cells: int) -> list[Line]:
+    """Say which values of the environment differ from those after the golden calls."""
+    differences = item.extra.state_differences
+    if not differences:
+        return []
+    count = format_count(len(differences), "value")
+    verb = "differs" if len(differences) == 1 else "differ"
+    lines = [make_line(f"final state: {count} {verb} from the golden state", "strong")]
+    for path, difference in list(differences.items())[:MAX_STATE_VALUES]:
+        text = describe_state_difference(path, difference)
+        rows = wrap_sanitized(sanitize(text), cells - 2, MAX_CALL_ROWS)
+        lines += [make_line(f"  {row}", "diff") for row in rows]
+    n_hidden = len(differences) - MAX_STATE_VALUES
+    if n_hidden > 0:
+        more = f"  {symbols().ellipsis} {format_count(n_hidden, 'more value')}"
+        lines.append(make_line(more, "dim"))
+    return lines
+
+
+def describe_state_difference(path: str, difference: StateDifference) -> str:
+    """Describe a difference of the state in words: `order.status is "open" instead of
+    "cancelled"`.
+    """
+    if difference.predicted == ABSENT:
+        return f"{path} does not exist; golden {_to_text(difference.golden)}"
+    if difference.golden == ABSENT:
+        return f"{path} is {_to_text(difference.predicted)}; the golden state has no such value"
+    predicted = _to_text(difference.predicted)
+    return f"{path} is {predicted} instead of {_to_text(difference.golden)}"
+
+
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else to_json_text(value)
+
+
+def _criterion_lines(item: Item, cells: int) -> list[Line]:
+    """Return the further criteria that the item fails, such as the database of tau, and what the
+    error type says.
+    """
+    lines: list[Line] = []
+    failed = []
+    for verdict in item.verdicts:
+        is_on_item = verdict.target == ITEM and verdict.criterion != CORRECT
+        if is_on_item and verdict.value is False and verdict.criterion not in failed:
+            failed.append(verdict.criterion)
+    if failed:
+        lines.append(make_line(truncate(f"fails {sanitize(', '.join(failed))}", cells), "bad"))
+
+    error_type = item.error_type or item.rule_error_type or ""
+    has_other_differences = any(pair.state in DIFFERING_STATES for pair in item.pairs)
+    meaning = describe_error_type(error_type)
+    if meaning and not has_other_differences:
+        lines += [make_line(row) for row in wrap_sanitized(meaning, cells)]
+    return lines

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from fcreview.model.metric import MetricSource, ScoredItem
     from fcreview.stats.calibration import VerdictPair
+    from fcreview.stats.estimated_difference import RunSample
     from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
     from fcreview.store.queries.estimation import CalibrationCell, FrameCache, RunSampleStatus
     from fcreview.store.reviews.review_tables import ReviewTables
@@ -160,6 +161,18 @@ class UnblindedAnalysis:
         return self._run_query(
             lambda: fetch_sample_status(
                 self._connection, self._workspace, self._reviews, run, self._frames
+            )
+        )
+
+    def fetch_joint_samples(self, run_a: int, run_b: int) -> tuple[RunSample, RunSample]:
+        """Return the items of two runs with their part in the joint samples of both; empty without
+        such samples.
+        """
+        from fcreview.store.queries.estimation import fetch_joint_samples
+
+        return self._run_query(
+            lambda: fetch_joint_samples(
+                self._connection, self._workspace, self._reviews, (run_a, run_b), self._frames
             )
         )
 

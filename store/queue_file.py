@@ -87,6 +87,10 @@ class SampleDesign:
     # `task` or `conversation` if whole groups were drawn. `size` and `population` then count
     # groups.
     cluster: str = ""
+    same_questions: bool = False
+    """Whether questions were drawn with the items of all runs. `size` and `population` then count
+    questions, unless groups were drawn.
+    """
     n_incidents: int = (
         0  # Number of items that the filter selects, but that are incidents and were left out
     )
@@ -94,6 +98,13 @@ class SampleDesign:
     """Hashes of the content keys of these items (`hash_content_key`). The frame stays the same if
     reviewers later set or clear marks.
     """
+
+    @property
+    def unit(self) -> str:
+        """What `size` counts: a task, conversation, question or item."""
+        if self.cluster:
+            return self.cluster
+        return "question" if self.same_questions else "item"
 
     @property
     def frame_text(self) -> str:
@@ -104,7 +115,7 @@ class SampleDesign:
         if not self.n_incidents:
             return ""
         incidents = f"{format_count(self.n_incidents, 'incident')} left out"
-        if self.cluster:  # `population` counts groups.
+        if self.unit != "item":  # `population` counts groups or questions.
             return incidents
         total = self.population + self.n_excluded + self.n_incidents
         return f"{total - self.n_incidents:,} of {format_count(total, 'item')}; {incidents}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal
@@ -75,6 +75,9 @@ a conversation.
 _CLUSTER_SQL = (
     'concat_ws(chr(31), r.benchmark, r.generation, r.language, r.model, coalesce(i."group", i.id))'
 )
+# The same in all runs. Versions of a benchmark share questions, so the generation is no part.
+_QUESTION_SQL = "concat_ws(chr(31), r.benchmark, r.language, i.category, i.id)"
+_COMMON_CLUSTER_SQL = 'concat_ws(chr(31), r.benchmark, r.language, coalesce(i."group", i.id))'
 
 ContentKey = str
 """Key fields and content hashes of an item as a JSON list.
@@ -97,6 +100,15 @@ class QueueRequest:
     include_incidents: bool = (
         False  # whether items without an answer, for a reason outside the question, can be drawn
     )
+    same_questions: bool = False
+    """Whether to draw questions that all runs of the view have, with the items of all of them."""
+
+    @property
+    def unit(self) -> str:
+        """What the sample draws as one: a question, a task, a conversation or an item."""
+        if self.cluster:
+            return self.cluster
+        return "question" if self.same_questions else "item"
 
 
 def draw_queue(
@@ -127,6 +139,7 @@ def draw_queue(
         excludes=population.frame.list_overlapping_queues(earlier),
         n_excluded=len(population.frame.strata) - len(remaining.strata),
         cluster=request.cluster,
+        same_questions=request.same_questions,
         n_incidents=len(population.incidents),
         incident_hashes=sorted(map(hash_content_key, population.incidents)),
     )
@@ -172,9 +185,10 @@ def _draw_sample(frame: SamplingFrame, request: QueueRequest) -> _DrawnSample:
 
 def _check_request(request: QueueRequest) -> None:
     """Raise QueueError for options that exclude each other, and for invalid annotators."""
-    if request.cluster and request.sharing.repeats:
+    if request.unit != "item" and request.sharing.repeats:
+        option = "--cluster" if request.cluster else "--compare"
         raise QueueError(
-            "hidden duplicates need a sample of single items. Use either --cluster or --repeats"
+            f"hidden duplicates need a sample of single items. Use either {option} or --repeats"
         )
     names = [check_annotator(name) for name in request.sharing.annotators]
     has_duplicates = len({name.casefold() for name in names}) < len(names)
@@ -282,28 +296,49 @@ class SamplingFrame:
     """Stratum of each item. All items of a cluster have the same one."""
     clusters: Mapping[ContentKey, str]
     """Cluster (task or conversation) of each item; empty if the sample draws single items."""
+    questions: Mapping[ContentKey, str] = field(default_factory=dict)
+    """Question, task or conversation of each item, the same in all runs; empty unless the sample
+    draws the same questions of several runs.
+    """
+
+    @property
+    def units(self) -> Mapping[ContentKey, str]:
+        """What the sample draws as one, for each item; empty if it draws single items."""
+        return self.questions or self.clusters
 
     @property
     def unit_noun(self) -> str:
+        if self.questions and not self.clusters:
+            return "questions"
         return "groups" if self.clusters else "items"
 
     def get_unit_strata(self) -> Mapping[str, str]:
         """Return the stratum of each unit that the sample draws: of each cluster, or of each
         item.
         """
-        if not self.clusters:
+        if not self.units:
             return self.strata
-        units = {}
-        for content_key, cluster in self.clusters.items():
+        strata = {}
+        for content_key, unit in self.units.items():
             if content_key in self.strata:
-                units[cluster] = self.strata[content_key]
-        return units
+                strata[unit] = self.strata[content_key]
+        return strata
 
     def group_items_by_unit(self) -> dict[str, list[ContentKey]]:
-        units: dict[str, list[ContentKey]] = {}
+        items_by_unit: dict[str, list[ContentKey]] = {}
         for content_key in self.strata:
-            units.setdefault(self.clusters.get(content_key, content_key), []).append(content_key)
-        return units
+            unit = self.units.get(content_key, content_key)
+            items_by_unit.setdefault(unit, []).append(content_key)
+        return items_by_unit
+
+    def select(self, content_keys: Iterable[ContentKey]) -> SamplingFrame:
+        """Return the frame with these of its items only."""
+        selected = set(content_keys)
+        return SamplingFrame(
+            _select_keys(self.strata, selected),
+            _select_keys(self.clusters, selected),
+            questions=_select_keys(self.questions, selected),
+        )
 
     def list_overlapping_queues(self, queues: Iterable[QueueFile]) -> list[str]:
         """Return the names of the queues that contain an item of the frame."""
@@ -321,32 +356,24 @@ class SamplingFrame:
         left_out = set(content_key_hashes)
         if not left_out:
             return self
-        strata = {
-            key: stratum
-            for key, stratum in self.strata.items()
-            if hash_content_key(key) not in left_out
-        }
-        clusters = {key: cluster for key, cluster in self.clusters.items() if key in strata}
-        return SamplingFrame(strata, clusters)
+        return self.select(key for key in self.strata if hash_content_key(key) not in left_out)
 
     def remove_queues(self, queues: Iterable[QueueFile]) -> SamplingFrame:
         """Return the frame without the items of the queues, and without the other items of their
-        clusters.
+        units.
         """
         drawn: set[ContentKey] = set()
         for queue in queues:
             drawn.update(list_content_keys(queue))
-        drawn_clusters = {self.clusters[key] for key in drawn if key in self.clusters}
-        strata = {}
-        clusters = {}
-        for key, stratum in self.strata.items():
-            cluster = self.clusters.get(key)
-            if key in drawn or cluster in drawn_clusters:
-                continue
-            strata[key] = stratum
-            if cluster is not None:
-                clusters[key] = cluster
-        return SamplingFrame(strata, clusters)
+        units = self.units
+        drawn_units = {units[key] for key in drawn if key in units}
+        return self.select(
+            key for key in self.strata if key not in drawn and units.get(key) not in drawn_units
+        )
+
+
+def _select_keys(values: Mapping[ContentKey, str], keys: Collection[ContentKey]) -> dict[str, str]:
+    return {key: value for key, value in values.items() if key in keys}
 
 
 def make_content_key(*fields: str | None) -> ContentKey:
@@ -383,28 +410,39 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
     stratum or if there are no clusters.
     """
     stratum_sql = _build_stratum_sql(request.stratify)
+    question_sql = _COMMON_CLUSTER_SQL if request.cluster else _QUESTION_SQL
     where, params, _ = build_view_condition(request.view, blind=False)
     rows = connection.execute(
-        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum_sql}, {_CLUSTER_SQL}"
+        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum_sql}, {_CLUSTER_SQL}, {question_sql}, i.run"
         f" {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
         params,
     ).fetchall()
 
     strata: dict[ContentKey, str] = {}
     clusters: dict[ContentKey, str] = {}
-    for *content, stratum, cluster in rows:
+    questions: dict[ContentKey, str] = {}
+    runs_by_question: dict[str, set[int]] = {}
+    for *content, stratum, cluster, question, run in rows:
         content_key = orjson.dumps(content).decode()
         strata[content_key] = stratum
         clusters[content_key] = cluster
-    if not request.cluster:
-        return SamplingFrame(strata, {})
+        questions[content_key] = question
+        runs_by_question.setdefault(question, set()).add(run)
 
-    has_clusters = len(set(clusters.values())) < len(clusters)
-    if not has_clusters:
+    if not request.cluster:
+        clusters = {}
+    elif len(set(clusters.values())) == len(clusters):
         raise QueueError(
             f"--cluster {request.cluster} needs items that belong to a {request.cluster}. None does"
         )
-    return SamplingFrame(_join_strata_of_clusters(strata, clusters), clusters)
+    if not request.same_questions:
+        return SamplingFrame(_join_strata_of_units(strata, clusters), clusters)
+
+    n_runs = len(set().union(*runs_by_question.values()))
+    frame = SamplingFrame(_join_strata_of_units(strata, questions), clusters, questions)
+    return frame.select(
+        key for key, question in questions.items() if len(runs_by_question[question]) == n_runs
+    )
 
 
 def _build_stratum_sql(stratify: str) -> str:
@@ -419,18 +457,18 @@ def _build_stratum_sql(stratify: str) -> str:
     return " || ', ' || ".join(f"coalesce({STRATUM_COLUMNS[name]}, 'none')" for name in keys)
 
 
-def _join_strata_of_clusters(
-    strata: Mapping[ContentKey, str], clusters: Mapping[ContentKey, str]
+def _join_strata_of_units(
+    strata: Mapping[ContentKey, str], units: Mapping[ContentKey, str]
 ) -> dict[ContentKey, str]:
-    """Give all items of a cluster one stratum, which names the strata of its items: `fail +
-    pass`.
+    """Give all items of a unit one stratum, which names the strata of its items: `fail + pass`.
+    Without units, the strata stay.
     """
+    if not units:
+        return dict(strata)
     names: dict[str, set[str]] = {}
-    for content_key, cluster in clusters.items():
-        names.setdefault(cluster, set()).add(strata[content_key])
-    return {
-        content_key: " + ".join(sorted(names[cluster])) for content_key, cluster in clusters.items()
-    }
+    for content_key, unit in units.items():
+        names.setdefault(unit, set()).add(strata[content_key])
+    return {content_key: " + ".join(sorted(names[unit])) for content_key, unit in units.items()}
 
 
 def _describe_sampled_runs(connection: Connection, items: list[QueueItem]) -> list[dict[str, Any]]:

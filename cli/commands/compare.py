@@ -34,10 +34,16 @@ from fcreview.model.wording import NO_VALUE, format_count
 from fcreview.stats import run_comparison as stats
 from fcreview.stats.intervals import CONFIDENCE_LEVEL
 from fcreview.stats.paired_difference import INTERVAL_METHOD, RateDifference
-from fcreview.tables.comparison import RankedName, build_pass_rate_table, build_ranking_table
+from fcreview.tables.comparison import (
+    RankedName,
+    build_pass_rate_table,
+    build_ranking_table,
+    describe_estimated_difference,
+)
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.stats.estimated_difference import EstimatedDifference
     from fcreview.stats.paired_difference import ClusteredRate
     from fcreview.store.rows import RunRow, View
 
@@ -259,11 +265,19 @@ ID_WIDTH = 44  # width limit of item ids in the list of flips, in terminal colum
 
 
 def _print_comparison_json(
-    sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int | None
+    sides: tuple[ComparisonSide, ComparisonSide],
+    comparison: stats.RunComparison,
+    estimate: EstimatedDifference | None,
+    *,
+    limit: int | None,
 ) -> None:
-    """Print a line for all items, for each category, and for each of the first `limit` flips."""
+    """Print a line for all items, for the estimate, for each category, and for each of the first
+    `limit` flips.
+    """
     a, b = sides
     emit_json(_build_overall_json(a, b, comparison))
+    if estimate is not None:
+        emit_json(_build_estimate_json(estimate))
     for group in comparison.categories:
         fields = _build_group_json(group, a.source, b.source)
         emit_json({"kind": "category", "category": group.category, **fields})
@@ -296,6 +310,33 @@ def _build_overall_json(
         "other_question": comparison.n_other_question,
         "independent": not comparison.has_grouped_items,
         "wrong_golden": comparison.n_wrong_golden,
+    }
+
+
+def _build_estimate_json(estimate: EstimatedDifference) -> dict[str, Any]:
+    """Build the JSON object of the estimated difference. Differences are from -1 to 1."""
+    from fcreview.stats.estimated_difference import ESTIMATED_DIFFERENCE_METHOD
+
+    bounds_low, bounds_high = estimate.bounds or (None, None)
+    return {
+        "kind": "estimate",
+        "difference": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "p": estimate.p,
+        "bounds_low": bounds_low,
+        "bounds_high": bounds_high,
+        "headline": estimate.headline,
+        "automatic": estimate.automatic,
+        "of": estimate.n_questions,
+        "reviewed": estimate.n_reviewed,
+        "undecided": estimate.n_undecided,
+        "outside": estimate.n_outside,
+        "clusters": estimate.n_clusters,
+        "design_effect": estimate.design_effect,
+        "level": CONFIDENCE_LEVEL,
+        "method": ESTIMATED_DIFFERENCE_METHOD,
+        "why": estimate.reason,
     }
 
 
@@ -366,13 +407,19 @@ def _build_flip_side_json(outcome: stats.ItemOutcome) -> dict[str, Any]:
 
 
 def _print_comparison_text(
-    sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int
+    sides: tuple[ComparisonSide, ComparisonSide],
+    comparison: stats.RunComparison,
+    estimate: EstimatedDifference | None,
+    *,
+    limit: int,
 ) -> None:
     a, b = sides
     emit(f"A  {a.sanitized_title}")
     emit(f"B  {b.sanitized_title}")
     for remark in stats.list_caveats(comparison, a.source, b.source):
         emit(sanitize(remark))
+    if estimate is not None:
+        emit_lines(describe_estimated_difference(estimate))
 
     print_figure(build_pass_rate_table(comparison, a.source, b.source), max_width=36)
     _print_flips(comparison.flips, limit)
@@ -437,9 +484,10 @@ def compare(
 
     For two runs, prints the difference of their pass rates with McNemar's test, by task or
     conversation where items belong to one, and the items that only one run passes (flips) with
-    their cause. For more runs, prints a ranking with intervals, the hardest items and upsets. To
-    compare two verdict sources on one run, pass the run twice: `compare PATH 1 1 --source official
-    --against rule`. docs/compare.md explains the output.
+    their cause. `--source effective` also estimates the difference from a joint sample (`queue
+    create --compare`). For more runs, prints a ranking with intervals, the hardest items and
+    upsets. To compare two verdict sources on one run, pass the run twice: `compare PATH 1 1
+    --source official --against rule`. docs/compare.md explains the output.
 
     Example: fcreview compare result/ 1 2 --source rule
     """
@@ -483,10 +531,27 @@ def _compare_two(
     outcomes_a = _fetch_outcomes(session, view, a)
     outcomes_b = _fetch_outcomes(session, view, b)
     comparison = stats.compare_runs(outcomes_a, outcomes_b)
+    estimate = _estimate_difference(session, sides, comparison)
     if as_json:
-        _print_comparison_json(sides, comparison, limit)
+        _print_comparison_json(sides, comparison, estimate, limit=limit)
     else:
-        _print_comparison_text(sides, comparison, DEFAULT_LIMIT if limit is None else limit)
+        text_limit = DEFAULT_LIMIT if limit is None else limit
+        _print_comparison_text(sides, comparison, estimate, limit=text_limit)
+
+
+def _estimate_difference(
+    session: WorkspaceSession,
+    sides: tuple[ComparisonSide, ComparisonSide],
+    comparison: stats.RunComparison,
+) -> EstimatedDifference | None:
+    """Estimate the difference of the effective verdicts of two runs; None for other verdicts."""
+    from fcreview.stats.estimated_difference import estimate_difference
+
+    a, b = sides
+    if a.source != "effective" or b.source != "effective":
+        return None
+    samples = session.store.analysis.fetch_joint_samples(a.row.run, b.row.run)
+    return estimate_difference(comparison, *samples)
 
 
 def _compare_many(

@@ -8,7 +8,7 @@ Example: fcreview queue list runs/gpt4o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.estimate import (
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import EstimationInput, ExtensionStratum, MetricDraws
     from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
     from fcreview.store.queue_file import QueueFile
-    from fcreview.store.rows import RunRow
+    from fcreview.store.rows import RunRow, View
     from fcreview.store.workspace import Workspace
 
 MAX_LISTED_METRICS = 8
@@ -66,6 +66,7 @@ DESIGN_FIELDS = (
     "excludes",
     "n_excluded",
     "cluster",
+    "same_questions",
     "n_incidents",
 )
 """Fields of `SampleDesign` that the JSON object of a queue has, in this order."""
@@ -188,12 +189,14 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
 def _format_queue_design(queue: QueueFile) -> Iterator[str]:
     """Format sentences about the sample of a queue: its size, filter, seed and shared items."""
     design = queue.design
-    # A queue with clusters draws and shares whole groups of items.
-    unit = design.cluster or "item"
+    unit = design.unit
     drawn = f"{design.size:,} of {format_count(design.population, unit)}"
     if design.stratify:
         drawn += f", stratified by {sanitize(design.stratify)}"
     yield f"{sanitize(queue.name)}: {drawn}, seed {design.seed}"
+    if design.same_questions:
+        models = ", ".join(sanitize(run["model"]) for run in design.runs)
+        yield f"joint sample: the items of {models} on the same questions"
 
     if design.frame_text:
         yield f"sampling frame: {design.frame_text}"
@@ -238,6 +241,15 @@ def create_queue(
         int | None,
         option("--size N", "Number of items to draw.", min=1, show_default="all selected items"),
     ] = None,
+    compare: Annotated[
+        str,
+        option(
+            "--compare RUN,RUN",
+            "Draw a joint sample: questions that all of these runs have, with the items of each"
+            " run, so that `compare` can estimate their difference. --size and --overlap then count"
+            " questions.",
+        ),
+    ] = "",
     stratify: Annotated[
         str,
         option(
@@ -309,13 +321,14 @@ def create_queue(
         check_new_queue_name(session.workspace, name)
         request = QueueRequest(
             name,
-            view=session.build_view(where, run=run),
+            view=_build_sampled_view(session, where, run=run, compared_runs=compare),
             size=size,
             stratify=stratify,
             sharing=sharing,
             avoids_earlier_queues=not allow_overlap,
             cluster=cluster,
             include_incidents=include_incidents,
+            same_questions=bool(compare),
         )
         queue = session.store.draw_queue(request)
 
@@ -330,6 +343,26 @@ def create_queue(
     n_items = format_count(len(queue.items), "item")
     n_annotators = format_count(len(sharing.annotators), "annotator")
     print_message(f"queue {sanitize(name)} with {n_items} for {n_annotators} saved in {file}")
+
+
+def _build_sampled_view(
+    session: WorkspaceSession, where: str, *, run: str | None, compared_runs: str
+) -> View:
+    """Build the view of the items to draw from. `compared_runs`: names of the runs of a joint
+    sample, separated by commas; empty for other samples.
+    """
+    view = session.build_view(where, run=run)
+    if not compared_runs:
+        return view
+    if run is not None:
+        raise UsageError("--compare names the runs itself. Remove --run")
+
+    numbers = [session.find_run_number(name) for name in split_at_commas(compared_runs)]
+    if len(set(numbers)) < 2:
+        raise UsageError(
+            f"--compare {compared_runs} names fewer than two runs. Separate two runs by a comma"
+        )
+    return replace(view, runs=tuple(dict.fromkeys(numbers)))
 
 
 def _print_new_queue(
@@ -418,8 +451,8 @@ def extend_queue(
     """
     check_half_width(half_width)
     with open_workspace(options) as session:
+        _check_draws_single_items(session.load_queue_file(name))
         sampled = _find_sampled_run(session, queue_name=name, number_or_model=run)
-        _check_draws_single_items(sampled.sample.queue)
 
         draws, metric = _draw_metric_values(session, sampled, target)
         plan = _plan_extension(
@@ -521,12 +554,17 @@ def _format_review_condition(queue_name: str, n_unreviewed: int) -> str:
 
 
 def _check_draws_single_items(queue: QueueFile) -> None:
-    """Raise CommandError if a queue draws whole groups, because an extension draws items."""
-    cluster = queue.design.cluster
-    if cluster:
+    """Raise CommandError if a queue draws groups or questions, because an extension draws items."""
+    design = queue.design
+    if design.same_questions:
+        raise CommandError(
+            f"queue {sanitize(queue.name)} draws the same questions of several runs, and cannot be"
+            " extended. Draw more questions with fcreview queue create --compare"
+        )
+    if design.cluster:
         raise CommandError(
             f"queue {sanitize(queue.name)} draws whole groups, and cannot be extended. Draw more"
-            f" groups with fcreview queue create --cluster {cluster}"
+            f" groups with fcreview queue create --cluster {design.cluster}"
         )
 
 

@@ -42,7 +42,7 @@ distribution of all signs.
 """
 _MAX_EXACT_SIGNS = 1000
 """Number of signs up to which their distribution is computed with integers."""
-_PRIOR_FLIPS = 1.0
+PRIOR_FLIPS = 1.0
 """Weight, in flips, of the assumption that all items of a cluster flip together. It keeps the
 design effect from being too small if there are few flips or none.
 """
@@ -138,7 +138,7 @@ def estimate_design_effect(pairs: ClusteredPairs) -> float:
     # If all items of each cluster flip together, the design effect is the mean cluster size of an
     # item.
     largest = sum(size**2 for size in pairs.sizes) / pairs.n
-    ratio = (clustered_variance + _PRIOR_FLIPS * largest) / (independent_variance + _PRIOR_FLIPS)
+    ratio = (clustered_variance + PRIOR_FLIPS * largest) / (independent_variance + PRIOR_FLIPS)
     quantile = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
     return max(ratio, 1.0) * quantile**2
 
@@ -256,15 +256,28 @@ def _distribute_positive_signs(count: int) -> list[float]:
     ]
 
 
-def compute_tango_interval(only_a: float, only_b: float, n: float) -> tuple[float, float]:
-    """Compute the ends of the 95 % interval of the difference (A minus B) by the score test.
+def compute_tango_interval(
+    only_a: float, only_b: float, n: float, quantile: float = NORMAL_QUANTILE
+) -> tuple[float, float]:
+    """Compute the ends of the interval of the difference (A minus B) by the score test. The default
+    quantile gives a 95 % interval.
 
     `n` must not be 0.
     """
+    pairs = _PairCounts(only_a, only_b=only_b, n=n)
     value = (only_a - only_b) / n
-    low = _find_interval_end(only_a, only_b, n, inside=value, outside=-1.0)
-    high = _find_interval_end(only_a, only_b, n, inside=value, outside=1.0)
+    low = _find_interval_end(pairs, quantile, inside=value, outside=-1.0)
+    high = _find_interval_end(pairs, quantile, inside=value, outside=1.0)
     return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class _PairCounts:
+    """Numbers of pairs that only A passes, that only B passes, and of all pairs."""
+
+    only_a: float
+    only_b: float
+    n: float
 
 
 def compute_tango_score(only_a: float, only_b: float, n: float, delta: float) -> float:
@@ -291,12 +304,13 @@ def _estimate_only_b_share(only_a: float, only_b: float, n: float, delta: float)
 
 
 def _find_interval_end(
-    only_a: float, only_b: float, n: float, *, inside: float, outside: float
+    pairs: _PairCounts, quantile: float, *, inside: float, outside: float
 ) -> float:
     """Find the interval's end between a difference inside the interval and a difference outside."""
     for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
-        if abs(compute_tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:
+        score = compute_tango_score(pairs.only_a, pairs.only_b, pairs.n, middle)
+        if abs(score) <= quantile:
             inside = middle
         else:
             outside = middle

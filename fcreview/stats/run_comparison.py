@@ -528,7 +528,7 @@ def _adjust_p_values(categories: Sequence[ComparisonGroup]) -> list[ComparisonGr
     ]
 
 
-def _group_by_question(items: Iterable[AlignedItem]) -> list[list[AlignedItem]]:
+def group_by_question(items: Iterable[AlignedItem]) -> list[list[AlignedItem]]:
     """Group the rows of each task. Any other item is a group of its own."""
     groups: list[list[AlignedItem]] = []
     tasks: dict[Cluster, list[AlignedItem]] = {}
@@ -550,7 +550,7 @@ def leave_out_wrong_golden_answers(items: Sequence[AlignedItem]) -> tuple[list[A
     """
     kept: list[AlignedItem] = []
     n_left_out = 0
-    for question in _group_by_question(items):
+    for question in group_by_question(items):
         if _has_unequally_reviewed_golden(question):
             n_left_out += len(question)
         else:
@@ -579,7 +579,7 @@ def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> Compar
     n_verdicts_a = sum(a is not None for a, _ in pairs)
     n_verdicts_b = sum(b is not None for _, b in pairs)
 
-    questions = _group_by_question(items)
+    questions = group_by_question(items)
     clusters = _sum_clusters(questions)
     reviews = _count_reviews(questions)
     difference = compute_difference(clusters.pairs)
@@ -658,13 +658,14 @@ def _count_passes(question: Sequence[AlignedItem]) -> _ClusterSum:
     )
 
 
-def _list_outcomes(question: Sequence[AlignedItem], *, side: int) -> list[ItemOutcome]:
+def list_outcomes(question: Sequence[AlignedItem], *, side: int) -> list[ItemOutcome]:
+    """Return the outcomes of a question in A (side 0) or in B (side 1)."""
     outcomes = [item.outcomes[side] for item in question]
     return [outcome for outcome in outcomes if outcome is not None]
 
 
 def _list_verdicts(question: Sequence[AlignedItem], *, side: int) -> list[bool]:
-    verdicts = [outcome.verdict for outcome in _list_outcomes(question, side=side)]
+    verdicts = [outcome.verdict for outcome in list_outcomes(question, side=side)]
     return [verdict for verdict in verdicts if verdict is not None]
 
 
@@ -681,8 +682,8 @@ def _count_reviews(questions: Iterable[Sequence[AlignedItem]]) -> ReviewBalance:
     one_sided_a = 0
     one_sided_b = 0
     for question in questions:
-        outcomes_a = _list_outcomes(question, side=0)
-        outcomes_b = _list_outcomes(question, side=1)
+        outcomes_a = list_outcomes(question, side=0)
+        outcomes_b = list_outcomes(question, side=1)
         if not outcomes_a or not outcomes_b:
             continue
         reviewed_a += sum(outcome.is_reviewed for outcome in outcomes_a)

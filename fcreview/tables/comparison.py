@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import NO_VALUE, format_rate
+from fcreview.model.wording import NO_VALUE, format_count, format_rate
 from fcreview.stats.paired_difference import INTERVAL_DESCRIPTION
 from fcreview.stats.run_comparison import (
     ComparisonGroup,
@@ -16,10 +17,14 @@ from fcreview.stats.run_comparison import (
     describe_test,
     format_difference,
     format_p_value,
+    format_points,
     is_clustered,
     list_table_groups,
 )
 from fcreview.tables.table import Cell, Column, Row, Table, Whisker, make_row, make_whisker
+
+if TYPE_CHECKING:
+    from fcreview.stats.estimated_difference import EstimatedDifference
 
 CLUSTER_MARK = "c"
 HOLM_TITLE = "p (Holm)"
@@ -175,6 +180,53 @@ def _explain_figures(groups: Sequence[ComparisonGroup]) -> str:
     if len(groups) > 1:
         sentences.append(f"{HOLM_TITLE}: corrected for the number of categories (Holm 1979).")
     return " ".join(sentences)
+
+
+def describe_estimated_difference(estimate: EstimatedDifference) -> list[str]:
+    """Return lines with the estimated difference of two runs, or with the reason why there is
+    none.
+    """
+    if estimate.headline is None:
+        return [f"no estimated difference: {estimate.reason}"]
+
+    n_pairs = format_count(estimate.n_questions, "pair")
+    lines = [
+        f"estimated A - B if all {n_pairs} were reviewed: {_format_estimate(estimate)}."
+        f" {_describe_joint_sample(estimate)}"
+    ]
+    if estimate.is_bounds_headline:
+        lines.append(
+            "At the low end of the range, A fails and B passes all undecided items. At the high"
+            " end, it is the reverse. There is no p, because too many pairs are undecided."
+        )
+    if estimate.n_outside:
+        outside = format_count(estimate.n_outside, "pair")
+        lines.append(f"{outside} of both runs could not be drawn, so the estimate leaves them out.")
+    return lines
+
+
+def _format_estimate(estimate: EstimatedDifference) -> str:
+    """Return `+3.1 [+0.2, +6.0], p 0.037`, or the range `-1.0 to +7.0`."""
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        low, high = estimate.bounds
+        return f"{format_points(low)} to {format_points(high)}"
+    value = format_points(estimate.value)
+    interval = f"{value} [{format_points(estimate.low)}, {format_points(estimate.high)}]"
+    if estimate.p is None:
+        return interval
+    return f"{interval}, p {format_p_value(estimate.p)}"
+
+
+def _describe_joint_sample(estimate: EstimatedDifference) -> str:
+    """Return `Joint sample: 100 pairs reviewed, 25 clusters; automatic verdicts: +2.0.`"""
+    facts = [f"{format_count(estimate.n_reviewed, 'pair')} reviewed"]
+    if estimate.n_undecided:
+        facts.append(f"{estimate.n_undecided:,} undecided")
+    if 0 < estimate.n_clusters < estimate.n_reviewed:
+        clusters = format_count(estimate.n_clusters, "cluster")
+        facts.append(f"{clusters} (design effect {estimate.design_effect:.1f})")
+    automatic = format_points(estimate.automatic)
+    return f"Joint sample: {', '.join(facts)}; automatic verdicts: {automatic}."
 
 
 TIE_MARK = "="

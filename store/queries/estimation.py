@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +35,7 @@ from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
 from fcreview.model.verdict import DECISIVE_STEP, TargetCriterion
 from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration import VerdictPair
+from fcreview.stats.estimated_difference import JointSampleItem, RunSample
 from fcreview.stats.posterior import ItemStatus, SampleOutcome
 from fcreview.stats.sampling import ShareOptions, format_stratum_name
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
@@ -243,7 +244,8 @@ def _fetch_frame_if_unchanged(
         # have no stratum.
         drawable = frame.leave_out(queue.design.incident_hashes)
         if _is_frame_of_queue(drawable.remove_queues(excluded), queue):
-            return SamplingFrame(drawable.strata, frame.clusters)
+            # Incidents keep the group with which they can be drawn.
+            return replace(drawable, clusters=frame.clusters)
     return None
 
 
@@ -257,6 +259,7 @@ def _make_frame_request(queue: QueueFile, runs: tuple[int, ...]) -> QueueRequest
         stratify=design.stratify,
         sharing=ShareOptions(()),
         cluster=design.cluster,
+        same_questions=design.same_questions,
     )
 
 
@@ -647,6 +650,8 @@ class RunSampleStatus:
     problems: list[str]  # see `LoadedSamples.problems`
     # human verdicts on whole items on criteria other than `correct`
     criterion_answers: list[CriterionAnswers]
+    item_numbers: Sequence[int] = ()
+    """Number of every item, in the same order; empty if items are combined."""
     combined_items: list[ScoredItem] | None = None
     """The items to which `items` refers, if items with equal verdicts are combined. See
     `fetch_combined_sample_status`.
@@ -727,9 +732,77 @@ def fetch_sample_status(
     return RunSampleStatus(
         [_build_item_status(item, samples, progress) for item in items],
         content_keys=[item.content_key for item in items],
+        item_numbers=[item.item for item in items],
         samples=samples,
         problems=problems,
         criterion_answers=_build_criterion_answers(items, answers, progress),
+    )
+
+
+def fetch_joint_samples(
+    connection: Connection,
+    workspace: Workspace,
+    reviews: ReviewTables,
+    runs: tuple[int, int],
+    cache: FrameCache,
+) -> tuple[RunSample, RunSample]:
+    """Return the items of two runs, with their part in the joint samples of both runs. Both are
+    empty if there is no joint sample.
+    """
+    if not _has_joint_queue(workspace):
+        return {}, {}
+
+    run_a, run_b = runs
+    status_a = fetch_sample_status(connection, workspace, reviews, run_a, cache)
+    status_b = fetch_sample_status(connection, workspace, reviews, run_b, cache)
+    names_b = {sample.queue.name for sample in status_b.samples}
+    joint_samples = []
+    for sample in status_a.samples:
+        if sample.queue.design.same_questions and sample.queue.name in names_b:
+            joint_samples.append(sample)
+    if not joint_samples:
+        return {}, {}
+    return _build_run_sample(status_a, joint_samples), _build_run_sample(status_b, joint_samples)
+
+
+def _has_joint_queue(workspace: Workspace) -> bool:
+    return any(
+        queue.design.same_questions
+        for queue in read_queues(workspace)
+        if isinstance(queue, QueueFile)
+    )
+
+
+def _build_run_sample(
+    run: RunSampleStatus, joint_samples: Sequence[QueueSample]
+) -> dict[int, JointSampleItem]:
+    items = {}
+    for number, content_key, status in zip(
+        run.item_numbers, run.content_keys, run.items, strict=True
+    ):
+        items[number] = _build_joint_sample_item(content_key, status, joint_samples)
+    return items
+
+
+def _build_joint_sample_item(
+    content_key: ContentKey, status: ItemStatus, joint_samples: Sequence[QueueSample]
+) -> JointSampleItem:
+    samples = [sample for sample in joint_samples if content_key in sample.frame.strata]
+    share_not_drawn = 1.0
+    clusters = []
+    for sample in samples:
+        stratum = sample.frame.strata[content_key]
+        share_not_drawn *= 1.0 - _find_stratum_probability(sample.queue, (stratum,))
+        if sample.queue.design.cluster:
+            clusters.append(sample.frame.questions[content_key])
+    return JointSampleItem(
+        status,
+        queues=tuple(sample.queue.name for sample in samples),
+        probability=1.0 - share_not_drawn,
+        is_drawn=any(
+            content_key in sample.content_keys_by_queue[sample.queue.name] for sample in samples
+        ),
+        cluster=clusters[0] if clusters else None,
     )
 
 

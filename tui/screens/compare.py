@@ -15,6 +15,7 @@ from textual.screen import Screen
 from fcreview.model.item import Item
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count
+from fcreview.stats.estimated_difference import EstimatedDifference, estimate_difference
 from fcreview.stats.run_comparison import (
     VERDICT_SOURCES,
     ComparisonGroup,
@@ -29,6 +30,7 @@ from fcreview.stats.run_comparison import (
 from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tables.comparison import (
     build_pass_rate_table,
+    describe_estimated_difference,
     format_group_p_value,
     format_item_count,
 )
@@ -49,6 +51,7 @@ from fcreview.tui.text.lines import (
     fit_line,
     make_line,
     replace_missing_value_sign,
+    sanitize_and_wrap,
     truncate_middle,
 )
 from fcreview.tui.text.run_names import format_run_name
@@ -311,6 +314,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         )
         self._sources = self._default_sources
         self._comparison: RunComparison | None = None
+        self._estimate: EstimatedDifference | None = None
+        """Estimated difference of the effective verdicts; None for other verdicts."""
         self._passing_side = ""
         """Run that passes the listed items, see `PASSING_SIDES`."""
         self._rows: Mapping[int, QueueRow] = {}
@@ -338,7 +343,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         outcomes_a, outcomes_b = await self._session.query(
             partial(read_outcomes, self._runs, self._sources), interruptible=True
         )
-        self._comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
+        comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
+        self._estimate = await self._estimate_difference(comparison)
+        self._comparison = comparison
 
         failing_items = [find_failing_item(flip) for flip in self._comparison.flips]
         rows = await self._session.query(
@@ -351,6 +358,15 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._draw()
         self.list.move_cursor(0)
         self.handle_kept_keys()
+
+    async def _estimate_difference(self, comparison: RunComparison) -> EstimatedDifference | None:
+        if self._sources != ("effective", "effective"):
+            return None
+        run_a, run_b = (row.run for row in self._runs)
+        sample_a, sample_b = await self._session.query(
+            lambda store: store.analysis.fetch_joint_samples(run_a, run_b), interruptible=True
+        )
+        return await asyncio.to_thread(estimate_difference, comparison, sample_a, sample_b)
 
     def must_wait(self, action: str) -> bool:
         return self._comparison is None and not action.startswith("app.")
@@ -404,6 +420,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         heading, lines = lay_out_figure(
             build_pass_rate_table(comparison, source_a, source_b), cells
         )
+        if self._estimate is not None:
+            for text in describe_estimated_difference(self._estimate):
+                lines += [make_line(row) for row in sanitize_and_wrap(text, cells)]
         for caveat in list_caveats(comparison, source_a, source_b):
             lines.append(make_line(sanitize(caveat), "warn"))
         self._show_pass_rate_lines(heading, lines)

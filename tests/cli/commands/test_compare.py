@@ -6,12 +6,14 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fcreview.cli.commands.compare import print_matrix_items
 from fcreview.stats.run_comparison import build_run_matrix
 from tests.cli.conftest import ANSWERS, ERRORS, Cli, write_two
+from tests.commands import Done
 from tests.stats.comparison_cases import make_outcomes
 
 
@@ -126,6 +128,49 @@ def test_reviews_of_one_run_leave_no_p_value(cli: Cli, two_imported_runs: Path) 
     )
     overall = json.loads(compare("--json").splitlines()[0])
     assert (overall["p"], overall["p_reason"], overall["reviewed_b"]) == (1 / 16, None, 1)
+
+
+def test_joint_sample_estimates_the_difference(cli: Cli, two_imported_runs: Path) -> None:
+    """Four of six questions are drawn, each with the items of both runs."""
+    runs = two_imported_runs
+
+    def compare(*options: str) -> Done:
+        return cli("compare", runs, "maple", "birch", "--source", "effective", *options)
+
+    def find_estimate() -> dict[str, Any]:
+        return next(each for each in compare("--json").objects if each["kind"] == "estimate")
+
+    assert "no joint sample" in find_estimate()["why"]
+    assert "Draw one with fcreview queue create --compare" in compare().out
+
+    draw = ("queue", "create", runs, "--name", "joint", "--annotators", "ann", "--seed", "1")
+    done = cli(*draw, "--compare", "maple,birch", "--size", "4")
+    assert done.code == 0, done.err
+    assert "joint: 4 of 6 questions, seed 1" in done.out
+    head, *items = cli("queue", "show", runs, "joint", "--json").objects
+    assert head["same_questions"] is True and len(items) == 8
+    models_by_question: dict[str, list[str]] = {}
+    for item in items:
+        models_by_question.setdefault(item["id"], []).append(item["model"])
+    assert [sorted(models) for models in models_by_question.values()] == [["birch", "maple"]] * 4
+    assert "no question of the joint sample is reviewed in both runs" in compare().out
+
+    for number, (question, models) in enumerate(models_by_question.items()):
+        for model in models:
+            verdict = "pass" if model == "birch" or number == 0 else "fail"
+            label = ("label", runs, question, "--run", model, "--annotator", "ann")
+            assert cli(*label, "--verdict", verdict).code == 0
+    found = find_estimate()
+    assert (found["of"], found["reviewed"], found["headline"]) == (6, 4, "interval")
+    assert found["difference"] == pytest.approx(-0.75)
+    assert found["low"] < -0.75 < found["high"]
+    assert "estimated A - B if all 6 pairs were reviewed: -75.0 [" in compare().out
+
+    official = cli("compare", runs, "maple", "birch", "--json").objects
+    assert not [each for each in official if each["kind"] == "estimate"]
+    extension = cli("queue", "extend", runs, "--name", "joint")
+    assert extension.code == 1 and "fcreview queue create --compare" in extension.err
+    assert cli(*draw, "--name", "one", "--compare", "maple").code == 2
 
 
 def test_wrong_golden_answer_is_left_out_of_both_runs(cli: Cli, two_imported_runs: Path) -> None:

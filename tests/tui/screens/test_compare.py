@@ -131,7 +131,9 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
             r'simple_0 .*FAIL .*PASS .*city  "Hangzhou" → "Hangzhou, CN"',
             lines[find_line(lines, "simple_0")],
         )
-        assert "effective" in (await person.press("V", "V"))[1]
+        effective = await person.press("V", "V")
+        assert "effective" in effective[1]
+        assert "no estimated difference: the runs have no joint sample" in "\n".join(effective)
         await person.press("escape", "escape")
         assert isinstance(person.app.screen, QueueScreen)
 

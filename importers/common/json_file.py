@@ -21,7 +21,9 @@ from fcreview.importers.common.file_form import BOM, CONVERT, PROBE_BYTES, UTF16
 from fcreview.importers.common.json_text import (
     MAX_FILE_BYTES,
     JsonRecord,
+    describe_repeated_keys,
     escape_and_cut_strings,
+    find_repeated_keys,
     has_long_integer,
     make_excerpt,
     parse_integer,
@@ -66,17 +68,25 @@ def read_json(
 
 def _parse_json(path: Path, raw: bytes, issues: list[ImportIssue]) -> Any:
     """Parse a JSON value, and report numbers that are too long, which a text replaces."""
-    # orjson would read integers of more than 64 bits as floats.
-    if not has_long_integer(raw):
-        with contextlib.suppress(orjson.JSONDecodeError):
-            return orjson.loads(raw)
     long_numbers: list[str] = []
-    value = parse_json_text(raw.decode("utf-8", "replace"), long_numbers)
+    value = _parse_json_bytes(raw, long_numbers)
 
     for number in long_numbers:
         what = f"a number is too long and was replaced by text: {number}"
         issues.append(ImportIssue(str(path), None, what=what))
+    repeated_keys = find_repeated_keys(raw, value)
+    if repeated_keys:
+        what = describe_repeated_keys(repeated_keys)
+        issues.append(ImportIssue(str(path), 1, what=what))
     return value
+
+
+def _parse_json_bytes(raw: bytes, long_numbers: list[str]) -> Any:
+    # orjson would read integers of more than 64 bits as floats.
+    if not has_long_integer(raw):
+        with contextlib.suppress(orjson.JSONDecodeError):
+            return orjson.loads(raw)
+    return parse_json_text(raw.decode("utf-8", "replace"), long_numbers)
 
 
 def _make_json_error(path: Path, raw: bytes, line: int | None, what: str) -> ImportIssue:
@@ -271,7 +281,10 @@ class _DocumentReader:
             if name in self._document.fields:
                 what = f"the field {name} occurs more than once. Its last value is used"
                 self._add_issue(what, None)
+            start = self._position
             self._document.fields[name] = self._read_value()
+            line, _ = self._count_line_and_bytes(start)
+            self._report_repeated_keys(start, self._document.fields[name], line)
 
     def _read_member_name(self) -> str:
         """Read the name of a member, the colon, and the spaces before the value."""
@@ -297,7 +310,14 @@ class _DocumentReader:
         value = self._read_value()
         line, offset = self._count_line_and_bytes(start)
         length = self._count_bytes(start, self._position)
+        self._report_repeated_keys(start, value, line)
         self._document.records.append(JsonRecord(line, offset=offset, length=length, value=value))
+
+    def _report_repeated_keys(self, start: int, value: Any, line: int) -> None:
+        raw = self._text[start : self._position].encode("utf-8", "surrogateescape")
+        repeated_keys = find_repeated_keys(raw, value)
+        if repeated_keys:
+            self._add_issue(describe_repeated_keys(repeated_keys), line)
 
     def _read_value(self) -> Any:
         self._skip_spaces()

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 MAX_FILE_BYTES = 512 * 1024 * 1024
 """Maximum size of a file that is read as a whole."""
 EXCERPT_LENGTH = 300
+MAX_LISTED_KEYS = 3
+MAX_KEY_LENGTH = 60
+"""Number of characters of a repeated key that an issue shows."""
 MAX_DIGITS = 4_300
 """Maximum number of digits of an integer that Python converts with its default settings."""
 MAX_DEPTH = 200
@@ -64,6 +72,42 @@ def parse_json_text(text: str, long_numbers: list[str]) -> Any:
     if _SURROGATE.search(text) is None:
         return value
     return escape_and_cut_strings(value)
+
+
+def find_repeated_keys(raw: bytes, value: Any) -> list[str]:
+    """Return keys that an object in a JSON text has more than once. Parsers keep the last value.
+
+    Each key has a colon. Only if the parsed value has fewer colons than the text, the text is
+    parsed again, because this is slow.
+    """
+    if _count_colons(value) == raw.count(b":"):
+        return []
+    repeated: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> None:
+        counts = Counter(name for name, _ in pairs)
+        repeated.extend(name for name, count in counts.items() if count > 1)
+
+    with contextlib.suppress(ValueError, RecursionError):
+        json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=collect, parse_int=str)
+    return list(dict.fromkeys(repeated))
+
+
+def _count_colons(value: Any) -> int | None:
+    """Return the number of colons in the JSON text of a value, or None if orjson cannot write
+    it.
+    """
+    try:
+        return orjson.dumps(value).count(b":")
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def describe_repeated_keys(keys: Sequence[str]) -> str:
+    listed = ", ".join(key[:MAX_KEY_LENGTH] for key in keys[:MAX_LISTED_KEYS])
+    n_more = len(keys) - MAX_LISTED_KEYS
+    more = f" and {n_more} more" if n_more > 0 else ""
+    return f"an object has the key {listed}{more} more than once. The last value is used"
 
 
 def parse_json_prefix(text: str, start: int = 0) -> Any:

@@ -30,7 +30,9 @@ from fcreview.importers.common.json_text import (
     EXCERPT_LENGTH,
     MAX_FILE_BYTES,
     JsonRecord,
+    describe_repeated_keys,
     escape_and_cut_strings,
+    find_repeated_keys,
     has_long_integer,
     make_excerpt,
     parse_json_text,
@@ -236,6 +238,10 @@ def parse_record(
     if len(raw_record) < LARGE_LINE_BYTES and not has_long_integer(raw_record):
         with contextlib.suppress(orjson.JSONDecodeError):
             value = orjson.loads(raw_record)
+            repeated_keys = find_repeated_keys(raw_record, value)
+            if repeated_keys:
+                what = describe_repeated_keys(repeated_keys)
+                yield ImportIssue(file_name, line, what=what, raw=make_excerpt(raw_record))
             yield JsonRecord(line, offset=offset, length=len(raw_record), value=value)
             return
     # orjson cannot read the line correctly.
@@ -292,6 +298,9 @@ class _IrregularLine:
         for number in long_numbers:
             what = f"a number is too long and was replaced by text: {number}"
             yield self._make_warning(what, raw_json)
+        repeated_keys = find_repeated_keys(raw_json, value)
+        if repeated_keys:
+            yield self._make_warning(describe_repeated_keys(repeated_keys), raw_json)
         yield JsonRecord(self.number, offset=self.offset, length=n_bytes, value=value)
 
     def _parse_json(self, text: str, long_numbers: list[str]) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.importers.common.json_text import parse_json_text
+from fcreview.importers.common.json_text import find_repeated_keys, parse_json_text
 from fcreview.importers.common.records import as_object
 from fcreview.importers.dialects.conversation import (
     Fragment,
@@ -57,7 +57,9 @@ def _parse_argument_text(written: str) -> Arguments:
     except (ValueError, RecursionError):
         return Arguments(None, raw=written, problem="are not JSON")
     if isinstance(value, dict):
-        return Arguments(value, raw=written)
+        repeated_keys = find_repeated_keys(written.encode("utf-8", "replace"), value)
+        problem = f"have the key {repeated_keys[0]} more than once" if repeated_keys else None
+        return Arguments(value, raw=written, problem=problem)
 
     if isinstance(value, str):
         decoded_again = _parse_object(value)

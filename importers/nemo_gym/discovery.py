@@ -22,12 +22,16 @@ from fcreview.importers.common.jsonl import (
     read_records,
 )
 from fcreview.importers.common.records import as_object
+from fcreview.importers.common.run_models import MAX_MODELS
 from fcreview.importers.nemo_gym.rollouts import (
     REQUEST,
     RESPONSE,
     JsonObject,
+    Owner,
     RunFiles,
     get_agent_name,
+    get_model_name,
+    get_owner,
     is_input,
     is_rollout,
 )
@@ -51,7 +55,8 @@ MAX_DATASETS = 20
 CHUNK_BYTES = 1 << 20
 _AGENT = re.compile(rb'"agent_ref"\s{0,20}:\s{0,20}\{(?:[^{}]{0,400}[{}]|[^{}]{401})')
 """Matches an object up to its first brace, or its first 401 characters."""
-_AGENT_OVERLAP_BYTES = 500
+_MODEL = re.compile(rb'"model"\s{0,20}:\s{0,20}"[^"]{1,400}"?')
+_OVERLAP_BYTES = 500
 
 
 @dataclass(slots=True)
@@ -79,8 +84,13 @@ def find_runs(
         if _is_beside_rollouts(path, found_files):
             continue
         own_files = _find_files_of_run(path, found_files, known_files, named_inputs)
-        for agent, first_of_agent in _find_first_rollouts(own_files, first_rollout).items():
-            plan = _make_plan(path, first_of_agent, replace(own_files, agent=agent))
+        first_rollouts = _find_first_rollouts(own_files, first_rollout)
+        has_several_models = any(owner and owner.model is not None for owner in first_rollouts)
+        if has_several_models:
+            # The figures in the file of aggregates are those of all models together.
+            own_files = replace(own_files, aggregate=None)
+        for owner, first_of_owner in first_rollouts.items():
+            plan = _make_plan(path, first_of_owner, replace(own_files, owner=owner))
             runs.plans.append(plan)
             runs.claimed.update(plan.files)
         runs.claimed.update(_find_summaries(path, known_files))
@@ -153,20 +163,47 @@ def _find_summaries(path: Path, known_files: set[Path]) -> list[Path]:
     return [name for name in names if name in known_files]
 
 
-def _find_first_rollouts(files: RunFiles, first: JsonObject) -> dict[str | None, JsonObject]:
-    """Return the first rollout of each agent. The key is None if the files have only one agent."""
-    agent_texts: set[bytes] = set()
-    for path in files.list_rollout_files():
-        agent_texts |= _scan_agents(path)
-    if len(agent_texts) <= 1 and all(_is_whole_object(text) for text in agent_texts):
+def _find_first_rollouts(files: RunFiles, first: JsonObject) -> dict[Owner | None, JsonObject]:
+    """Return the first rollout of each agent and model. The key is None if the files have only
+    one.
+    """
+    if not any(_may_have_several_owners(path) for path in files.list_rollout_files()):
         return {None: first}
 
-    by_agent: dict[str | None, JsonObject] = {}
+    first_rollouts: dict[Owner, JsonObject] = {}
     for path in files.list_rollout_files():
         for record in read_records(path):
             if isinstance(record, JsonRecord) and isinstance(record.value, dict):
-                by_agent.setdefault(get_agent_name(record.value), record.value)
-    return by_agent if len(by_agent) > 1 else {None: first}
+                first_rollouts.setdefault(get_owner(record.value), record.value)
+    by_owner = _join_models(first_rollouts)
+    return by_owner if len(by_owner) > 1 else {None: first}
+
+
+def _join_models(first_rollouts: Mapping[Owner, JsonObject]) -> dict[Owner | None, JsonObject]:
+    """Return the first rollout of each run.
+
+    Failed requests name no model. They belong to the model of their agent if it has only one.
+    """
+    by_agent: dict[str, list[Owner]] = {}
+    for owner in first_rollouts:
+        by_agent.setdefault(owner.agent, []).append(owner)
+
+    by_owner: dict[Owner | None, JsonObject] = {}
+    for agent, owners in by_agent.items():
+        n_models = sum(owner.model != "" for owner in owners)
+        if 1 < n_models <= MAX_MODELS:
+            by_owner |= {owner: first_rollouts[owner] for owner in owners}
+            continue
+        named_owners = [owner for owner in owners if owner.model]
+        first_owner = [*named_owners, *owners][0]
+        by_owner[Owner(agent, model=None)] = first_rollouts[first_owner]
+    return by_owner
+
+
+def _may_have_several_owners(path: Path) -> bool:
+    agent_texts = _scan_texts(path, _AGENT)
+    has_one_agent = len(agent_texts) <= 1 and all(map(_is_whole_object, agent_texts))
+    return not has_one_agent or len(_scan_texts(path, _MODEL)) > 1
 
 
 def _is_whole_object(agent_text: bytes) -> bool:
@@ -178,27 +215,27 @@ def _is_whole_object(agent_text: bytes) -> bool:
         return False
 
 
-def _scan_agents(path: Path) -> set[bytes]:
-    """Return the distinct texts of the field `agent_ref`, without a JSON parser, which would take
-    much longer. Fields of other objects may be among them. Of a long object or one that contains
-    other objects, the text is only the beginning.
+def _scan_texts(path: Path, pattern: re.Pattern[bytes]) -> set[bytes]:
+    """Return the distinct texts of a field, without a JSON parser, which would take much longer.
+
+    At most two are returned. Fields of other objects may be among them. Of a long object or one
+    that contains other objects, the text is only the beginning.
     """
     texts: set[bytes] = set()
     rest = b""
     with open_file(path) as file:
         while chunk := file.read(CHUNK_BYTES):
             window = rest + chunk
-            texts.update(_AGENT.findall(window))
-            if len(texts) > 1:
-                break
-            rest = window[-_AGENT_OVERLAP_BYTES:]
+            for match in pattern.finditer(window):
+                texts.add(match[0])
+                if len(texts) > 1:
+                    return texts
+            rest = window[-_OVERLAP_BYTES:]
     return texts
 
 
 def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPlan:
-    agent = files.agent
-    if agent is None:
-        agent = get_agent_name(first_rollout)
+    agent = get_agent_name(first_rollout)
     run = Run("nemo_gym", agent, "", _choose_model_name(first_rollout, path), str(path))
     run.needs_dataset = False
     run.settings = _read_settings(first_rollout)
@@ -219,8 +256,8 @@ def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPla
 
 def _choose_model_name(rollout: JsonObject, path: Path) -> str:
     """Return the model of a rollout. Some writers leave it empty, or write the path of a file."""
-    model = as_object(rollout.get(RESPONSE)).get("model")
-    if not isinstance(model, str) or not model.strip():
+    model = get_model_name(rollout)
+    if not model:
         return path.stem
     if model.startswith(("/", ".", "~")):
         return model.rstrip("/").rpartition("/")[2] or path.stem

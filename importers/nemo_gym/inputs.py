@@ -238,7 +238,7 @@ class _InputReader:
 
     def __init__(self, files: RunFiles, survey: Survey, category: str) -> None:
         self.inputs = Inputs(has_files=bool(files.materialized_inputs or files.datasets))
-        self._agent = files.agent
+        self._owner = files.owner
         self._survey = survey
         self._category = category
 
@@ -249,7 +249,7 @@ class _InputReader:
     def read_materialized_inputs(self, path: Path) -> None:
         self.inputs.n_expected = 0
         for row in self._read_rows(path):
-            if self._agent is not None and get_agent_name(row) != self._agent:
+            if self._owner is not None and get_agent_name(row) != self._owner.agent:
                 continue
             self.inputs.n_expected += 1
             task = get_task_index(row)

@@ -55,6 +55,7 @@ from fcreview.importers.nemo_gym.rollouts import (
     ROLLOUT_INDEX,
     TASK_INDEX,
     JsonObject,
+    Owner,
     RolloutName,
     RolloutNamer,
     RunFiles,
@@ -168,7 +169,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
 
     failures = _Failures()
     for path in files.list_rollout_files():
-        yield from _read_finished_rollouts(path, files.agent, context, failures)
+        yield from _read_finished_rollouts(path, files.owner, context, failures)
     yield from _read_failures(failures, context)
     yield from _report_unjoined_rollouts(files, context)
     yield from _report_inputs_without_golden(files, context)
@@ -177,11 +178,11 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
 
 
 def _read_finished_rollouts(
-    path: Path, agent: str | None, context: _RunContext, failures: _Failures
+    path: Path, owner: Owner | None, context: _RunContext, failures: _Failures
 ) -> Iterator[Item | ImportIssue]:
     """Yield the finished rollouts of a file, and add its failed attempts to `failures`."""
     is_empty = True
-    for record in read_rollouts(path, agent):
+    for record in read_rollouts(path, owner):
         is_empty = False
         if isinstance(record, ImportIssue):
             yield record
@@ -191,7 +192,7 @@ def _read_finished_rollouts(
             failures.add_attempt(record, path)
         else:
             yield _make_finished_item(record, path, context)
-    if is_empty and agent is None:
+    if is_empty and owner is None:
         yield ImportIssue(str(path), None, what="the file contains no records")
 
 

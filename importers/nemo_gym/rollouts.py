@@ -31,8 +31,21 @@ KEY_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """Agent and model of rollouts. Rollouts of others are in the same file."""
+
+    agent: str
+    model: str | None
+    """Empty for rollouts that name none, such as failed requests; None for any model."""
+
+    def has_rollout(self, rollout: JsonObject) -> bool:
+        is_of_model = self.model is None or get_model_name(rollout) == self.model
+        return is_of_model and get_agent_name(rollout) == self.agent
+
+
+@dataclass(frozen=True, slots=True)
 class RunFiles:
-    """Files of the rollouts of one agent. This is the plan's `importer_data`."""
+    """Files of the rollouts of one agent and model. This is the plan's `importer_data`."""
 
     rollouts: Path
     """Rollouts, with or without failed attempts. It may be a file of failed attempts only."""
@@ -43,8 +56,8 @@ class RunFiles:
     datasets: tuple[Path, ...] = ()
     """Inputs of the environment's data sets, which can have golden answers."""
     aggregate: Path | None = None
-    agent: str | None = None
-    """Agent whose rollouts are read; None if all rollouts of the file are of one agent."""
+    owner: Owner | None = None
+    """Whose rollouts are read; None if all rollouts of the file are of one agent and one model."""
 
     def list_rollout_files(self) -> list[Path]:
         """Return the files that contain rollouts or failed attempts."""
@@ -81,15 +94,25 @@ def get_agent_name(rollout: JsonObject) -> str:
     return name if isinstance(name, str) else ""
 
 
-def read_rollouts(path: Path, agent: str | None) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the rollouts of an agent, and an issue for each line that is no rollout."""
+def get_model_name(rollout: JsonObject) -> str:
+    """Return the model of a rollout as it is written, or an empty text if it names none."""
+    model = as_object(rollout.get(RESPONSE)).get("model")
+    return model if isinstance(model, str) and model.strip() else ""
+
+
+def get_owner(rollout: JsonObject) -> Owner:
+    return Owner(agent=get_agent_name(rollout), model=get_model_name(rollout))
+
+
+def read_rollouts(path: Path, owner: Owner | None) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the rollouts of an owner, and an issue for each line that is no rollout."""
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             yield record
         elif not isinstance(record.value, dict):
             what = "the line is not a rollout: it is no JSON object"
             yield ImportIssue(str(path), record.line, what=what, severity="error")
-        elif agent is None or get_agent_name(record.value) == agent:
+        elif owner is None or owner.has_rollout(record.value):
             yield record
 
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.jsonl import JsonRecord
-from fcreview.importers.common.records import as_object
 from fcreview.importers.common.rewards import format_threshold, read_reward
 from fcreview.importers.common.run_models import RunModels
 from fcreview.importers.nemo_gym.rollouts import (
-    RESPONSE,
     REWARD,
     RunFiles,
     compute_question_key,
+    get_model_name,
     get_rollout_index,
     get_task_index,
     is_failure,
@@ -38,7 +37,7 @@ class Survey:
     question_keys: set[str] = field(default_factory=set)
     task_indexes: set[int] = field(default_factory=set)
     rollout_keys: set[tuple[int, int]] = field(default_factory=set)
-    """Task and rollout index of each rollout that has both."""
+    """Task and rollout index of each rollout that has both, of all models of the file."""
     models: RunModels = field(default_factory=RunModels)
 
     @property
@@ -52,11 +51,14 @@ class Survey:
 
     def add_rollout(self, rollout: dict[str, Any]) -> None:
         self.question_keys.add(compute_question_key(rollout))
-        self.models.add(as_object(rollout.get(RESPONSE)).get("model"))
+        self.models.add(get_model_name(rollout))
         task = get_task_index(rollout)
-        trial = get_rollout_index(rollout)
         if task is not None:
             self.task_indexes.add(task)
+
+    def add_key(self, rollout: dict[str, Any]) -> None:
+        task = get_task_index(rollout)
+        trial = get_rollout_index(rollout)
         if task is not None and trial is not None:
             self.rollout_keys.add((task, trial))
 
@@ -71,8 +73,12 @@ def survey_rollouts(files: RunFiles) -> Survey:
     """Survey the rollouts and the failed attempts. Rewards of failed attempts do not count."""
     survey = Survey()
     for path in files.list_rollout_files():
-        for record in read_rollouts(path, files.agent):
+        for record in read_rollouts(path, owner=None):
             if not isinstance(record, JsonRecord) or not is_rollout(record.value):
+                continue
+            # An input was run if any model of the file answered it.
+            survey.add_key(record.value)
+            if files.owner is not None and not files.owner.has_rollout(record.value):
                 continue
             survey.add_rollout(record.value)
             reward = read_reward(record.value.get(REWARD))

@@ -46,7 +46,7 @@ def rewrite_scores(
 ) -> Iterator[RewrittenFile | Unrepresentable]:
     files: RunFiles = plan.importer_data
     lines_by_id = _find_lines(files)
-    is_shared = files.agent is not None
+    is_shared = files.owner is not None
 
     def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
         # The copies of a file that several runs share would overwrite each other.
@@ -76,7 +76,7 @@ def _find_lines(files: RunFiles) -> dict[str, int]:
     """Return the line of each finished rollout, by the names that the import gives."""
     namer = RolloutNamer()
     lines: dict[str, int] = {}
-    for record in read_rollouts(files.rollouts, files.agent):
+    for record in read_rollouts(files.rollouts, files.owner):
         if not isinstance(record, JsonRecord) or not is_rollout(record.value):
             continue
         # The reward of a failed attempt is no verdict. The import names failed attempts last.

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from fcreview.importers.common import jsonl
+from fcreview.importers.common.json_file import read_json, read_json_document
 from fcreview.importers.common.jsonl import (
     JsonRecord,
     read_first_record,
@@ -97,6 +98,41 @@ def test_numbers_that_orjson_refuses_or_rounds(tmp_path: Path) -> None:
 def test_long_fractions_stay_floats(tmp_path: Path) -> None:
     found, issues = read(write_file(tmp_path, b'{"a": 0.123456789012345678901234}'))
     assert (found[0].value, issues) == ({"a": 0.123456789012345678901234}, [])
+
+
+REPEATED = b'{"a": {"id": 1, "x:y": "b:c", "id": 2}, "n": %s}'
+
+
+@pytest.mark.parametrize("number", [b"1", str(2**70).encode()])
+def test_repeated_key_is_named(tmp_path: Path, number: bytes) -> None:
+    found, (issue,) = read(write_file(tmp_path, b'{"a": 1}\n' + REPEATED % number))
+    assert found[1].value["a"]["id"] == 2
+    assert issue.what == "an object has the key id more than once. The last value is used"
+    assert issue.line == 2
+
+
+def test_repeated_key_in_a_json_file_is_named(tmp_path: Path) -> None:
+    path = write_file(tmp_path, b"[\n" + REPEATED % b"1" + b"]")
+    issues: list[ImportIssue] = []
+    assert read_json(path, issues, list) is not None
+    document = read_json_document(path)
+    assert [(issue.line, issue.what) for issue in document.issues] == [
+        (2, "an object has the key id more than once. The last value is used")
+    ]
+    assert [issue.what for issue in issues] == [issue.what for issue in document.issues]
+
+
+def test_long_integers_in_a_json_file_stay_whole(tmp_path: Path) -> None:
+    issues: list[ImportIssue] = []
+    path = write_file(tmp_path, f'{{"a": {2**70}}}'.encode())
+    assert read_json(path, issues, dict) == {"a": 2**70}
+    assert issues == []
+
+
+def test_escaped_colons_are_no_repeated_keys(tmp_path: Path) -> None:
+    found, issues = read(write_file(tmp_path, rb'{"a\u003a": "\u003a:", "b" : [{"c": ":"}]}'))
+    assert found[0].value == {"a:": "::", "b": [{"c": ":"}]}
+    assert issues == []
 
 
 def test_byte_order_mark(tmp_path: Path) -> None:

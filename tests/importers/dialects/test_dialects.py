@@ -318,6 +318,14 @@ def test_another_call_in_the_old_field_is_an_issue(name: str, arguments: str) ->
     ]
 
 
+def test_repeated_argument_in_the_text_of_a_call_is_an_issue() -> None:
+    function = {"name": "f", "arguments": '{"x": 1, "x": 2}'}
+    reply = {"role": "assistant", "tool_calls": [{"id": "c", "function": function}]}
+    read = read_conversation([reply])
+    assert read.messages[0].calls[0].arguments == {"x": 2}
+    assert "arguments of call c have the key x more than once" in [i.what for i in read.issues]
+
+
 def test_unknown_style_is_refused() -> None:
     with pytest.raises(UnknownStyle, match="unknown style xml"):
         read_text_calls("x", "xml")

@@ -361,16 +361,31 @@ def test_agents_are_several_runs_whatever_their_other_fields_are(
     assert {"agent_0", "agent_1"} <= {plan.run.generation for plan in plans}
 
 
-def test_several_models_in_one_file_are_an_error_that_names_them(environment: Path) -> None:
+def test_models_of_one_file_are_several_runs(environment: Path) -> None:
     path = environment / "rollouts.jsonl"
     rows = read_rows(path)
+    first_model = rows[0]["response"]["model"]
     rows[1]["response"]["model"] = "other-70b"
     write_rows(path, rows)
-    _, issues = read_run(find_plan(environment))
-    (issue,) = [issue for issue in issues if "several models" in issue.what]
-    assert issue.severity == "error"
-    assert "other-70b" in issue.what
-    assert str(rows[0]["response"]["model"]) in issue.what
+    plans = discover([environment], format="nemo_gym").plans
+    lines = {}
+    for plan in plans:
+        items, issues = read_run(plan)
+        assert [issue.what for issue in issues if "mean/reward" in issue.what] == []
+        lines[plan.run.model] = [i.line for i in items if i.file == str(path)]
+    assert lines["other-70b"] == [2]
+    assert 2 not in lines[first_model]
+    assert {1, 3} <= set(lines[first_model])
+
+
+def test_rollouts_without_a_model_belong_to_the_only_model(environment: Path) -> None:
+    path = environment / "rollouts.jsonl"
+    rows = read_rows(path)
+    rows[1]["response"]["model"] = ""
+    rows[2]["response"] = None
+    write_rows(path, rows)
+    runs = {plan.run.model for plan in discover([environment], format="nemo_gym").plans}
+    assert runs == {rows[0]["response"]["model"]}
 
 
 # -- golden answers, judges and responses in other forms

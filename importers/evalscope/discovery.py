@@ -25,6 +25,8 @@ PREDICTIONS = "predictions"
 REVIEWS = "reviews"
 REPORTS = "reports"
 CONFIGS = "configs"
+MAX_MODEL_FOLDERS = 3
+"""Number of folders that the name of a model with slashes may be: `ORGANIZATION/MODEL`."""
 TEMPORARY_PREFIX = "rerun-"
 """Beginning of the names of files that EvalScope writes while it runs again."""
 SAMPLE_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -118,18 +120,20 @@ class _OutputFolder:
         self.configs.append(path)
         return True
 
-    def add_file_of_model(self, path: Path) -> bool:
-        """Add a file in FOLDER/MODEL. Return whether the folder is one of EvalScope's."""
-        kind = path.parent.parent.name
+    def add_file_of_model(self, path: Path, place: _Place) -> bool:
+        """Add a file in FOLDER/MODEL. Return whether it is one of EvalScope's."""
+        kind = place.kind
         is_of_samples = kind in (PREDICTIONS, REVIEWS) and path.suffix in SAMPLE_SUFFIXES
         if is_of_samples and path.name.startswith(TEMPORARY_PREFIX):
             self.temporary.append(path)
             return True
 
         is_report = kind == REPORTS and path.suffix == ".json"
+        if is_report and "/" in place.model:
+            is_report = _is_report(path)
         if not is_of_samples and not is_report:
             return False
-        model = self.models.setdefault(path.parent.name, _ModelFiles())
+        model = self.models.setdefault(place.model, _ModelFiles())
         files_by_kind = {
             PREDICTIONS: model.predictions,
             REVIEWS: model.reviews,
@@ -170,16 +174,39 @@ def _collect_output_folders(files: Sequence[Path]) -> list[_OutputFolder]:
     """Group files by their place: ROOT/reviews/MODEL/NAME.jsonl and so on."""
     folders: dict[Path, _OutputFolder] = {}
     for path in files:
-        is_config = path.parent.name == CONFIGS
-        root = path.parent.parent if is_config else path.parent.parent.parent
-        folder = folders.get(root) or _OutputFolder(root)
-        if is_config:
+        if path.parent.name == CONFIGS:
+            root = path.parent.parent
+            folder = folders.get(root) or _OutputFolder(root)
             is_added = folder.add_config(path)
         else:
-            is_added = folder.add_file_of_model(path)
+            place = _find_place(path)
+            if place is None:
+                continue
+            root = place.root
+            folder = folders.get(root) or _OutputFolder(root)
+            is_added = folder.add_file_of_model(path, place)
         if is_added:
             folders[root] = folder
     return list(folders.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Place of a file in an output folder: ROOT/KIND/MODEL/NAME."""
+
+    root: Path
+    kind: str
+    model: str
+    """Name of the folder of the model. A name with a slash may be two folders."""
+
+
+def _find_place(path: Path) -> _Place | None:
+    folders = path.parents[1 : MAX_MODEL_FOLDERS + 1]
+    for folder in folders:
+        if folder.name in (PREDICTIONS, REVIEWS, REPORTS):
+            model = path.parent.relative_to(folder).as_posix()
+            return _Place(folder.parent, folder.name, model)
+    return None
 
 
 def _is_output_folder(folder: _OutputFolder) -> bool:

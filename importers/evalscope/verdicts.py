@@ -54,6 +54,12 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "toolathlon": ("acc",),
 }
 """Benchmark -> values that each usable score has."""
+FIRST_VALUES: Mapping[str, str] = {
+    "k2_verifier": "finish_reason_tool_call",
+    "tool_bench": "F1",
+    **{benchmark: names[0] for benchmark, names in VALUES.items()},
+}
+"""Benchmark -> value that EvalScope writes first, which decides without `main_score_name`."""
 OPTIONAL_VALUES: Mapping[str, tuple[str, ...]] = {"acebench": ("process_acc",)}
 DETAILS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     "acebench": {"error": (list,), "error_type": (str,), "predicted_calls": (list, type(None))},
@@ -86,12 +92,25 @@ def get_status(sample: Sample) -> str:
 
 
 def find_deciding_name(sample: Sample, benchmark: str) -> str | None:
-    """Return the name of the value that decides: the main score, or else the first value."""
+    """Return the name of the value that decides: the main score, or else the first value.
+
+    Programs that convert files may sort the keys of records. Then the first value of several is
+    known only for benchmarks whose values are known.
+    """
     values = as_object(sample.score.get("value"))
     for name in (DECIDING_VALUES.get(benchmark), sample.score.get("main_score_name")):
         if isinstance(name, str) and name in values:
             return name
+    if len(values) > 1 and has_sorted_keys(sample):
+        first_value = FIRST_VALUES.get(benchmark)
+        return first_value if first_value in values else None
     return next(iter(values), None)
+
+
+def has_sorted_keys(sample: Sample) -> bool:
+    """Whether the score has its keys in alphabetical order. EvalScope begins with `value`."""
+    names = list(sample.score)
+    return names == sorted(names)
 
 
 def _to_verdict(value: Any) -> bool | None:
@@ -197,8 +216,14 @@ def _report_malformed_values(item: Item, sample: Sample, benchmark: str) -> None
     main_name = sample.score.get("main_score_name")
     if main_name is not None and main_name not in values:
         add_issue(item, f"main_score_name names no value of the score: {str(main_name)[:60]}")
-    if find_deciding_name(sample, benchmark) is None:
+    if not values:
         add_issue(item, "the score has no value, so there is no official verdict")
+    elif find_deciding_name(sample, benchmark) is None:
+        what = (
+            "the keys of the record are sorted and main_score_name is empty, so it is not known"
+            f" which value decides: {', '.join(values)[:200]}. There is no official verdict"
+        )
+        add_issue(item, what)
     for name, value in values.items():
         if not _is_figure(value):
             add_issue(item, f"the value {name[:60]} of the score is not a number")

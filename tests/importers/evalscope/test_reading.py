@@ -277,8 +277,7 @@ def convert_to_indented_records(lines: list[Line]) -> bytes:
 
 
 def convert_to_sorted_keys(lines: list[Line]) -> bytes:
-    # The order inside of a score states which value is the main one.
-    return "\n".join(json.dumps(dict(sorted(line.items()))) for line in lines).encode()
+    return "\n".join(json.dumps(line, sort_keys=True) for line in lines).encode()
 
 
 def convert_to_utf16(lines: list[Line]) -> bytes:
@@ -307,6 +306,43 @@ def test_converted_reviews_keep_their_verdicts(
     (tmp_path / source.with_suffix(suffix).name).write_bytes(convert(lines))
     found = {name: item.official for name, item in read_output(tmp_path).items.items()}
     assert found == expected
+
+
+def test_first_of_sorted_values_of_an_unknown_benchmark_is_no_verdict(
+    samples: Path, tmp_path: Path
+) -> None:
+    source = samples / "evalscope" / "repeats" / "reviews" / MODEL / "general_fc_default.jsonl"
+    lines = [json.loads(line) for line in source.read_text().splitlines()]
+    path = tmp_path / "own_tools_default.jsonl"
+    path.write_bytes("\n".join(json.dumps(line) for line in lines).encode())
+    assert any(item.official is not None for item in read_output(tmp_path).items.values())
+
+    path.write_bytes(convert_to_sorted_keys(lines))
+    for item in read_output(tmp_path).items.values():
+        assert item.official is None
+        assert any("not known which value decides" in issue.what for issue in item.issues)
+
+
+@pytest.mark.parametrize("model", ["forest/maple-8b", "a/forest/maple-8b"])
+def test_folders_of_a_model_name_with_slashes_are_joined(
+    samples: Path, tmp_path: Path, model: str
+) -> None:
+    folder = copy_subset(samples, tmp_path / "out", SIMPLE)
+    expected = read_output(folder)
+    for kind in ("predictions", "reviews", "reports"):
+        nested = tmp_path / "nested" / kind / model
+        nested.parent.mkdir(parents=True)
+        (folder / kind / MODEL).rename(nested)
+    found = read_output(tmp_path / "nested")
+    assert found.items.keys() == expected.items.keys()
+    for name, item in found.items.items():
+        assert (item.official, item.rule) == (
+            expected.items[name].official,
+            expected.items[name].rule,
+        )
+    (plan,) = discover([tmp_path / "nested"]).plans
+    assert plan.scores
+    assert plan.logs
 
 
 def test_converted_files_of_an_output_folder_are_joined(samples: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fcreview.importers.common.csv_records import CsvRecord, read_csv_records
@@ -13,10 +13,17 @@ from fcreview.importers.mcp_atlas import columns
 
 @dataclass(frozen=True, slots=True)
 class ScoredCopy:
-    """A scored file that repeats all records of a file of outputs."""
+    """A scored file that repeats records of a file of outputs."""
 
     path: Path
     n_records: int
+    """Number of all records in the file of outputs."""
+    lines: frozenset[int] = frozenset()
+    """Lines of the outputs that have a scored copy. Failed requests are never among them, because
+    those of two models have equal texts.
+    """
+    is_complete: bool = True
+    """Whether all records of the file of outputs have a copy, so that it needs no run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,8 @@ class _Output:
 @dataclass(slots=True)
 class _OutputsOfFile:
     outputs: set[_Output]
+    lines_by_output: dict[_Output, int] = field(default_factory=dict)
+    """Line of each output with a conversation."""
     n_records: int = 0
     has_conversation: bool = False
     is_readable: bool = True
@@ -40,10 +49,10 @@ class _OutputsOfFile:
 def find_scored_copies(
     output_files: Sequence[Path], scored_files: Sequence[Path]
 ) -> dict[Path, ScoredCopy]:
-    """Return the files of outputs that need no run of their own, each with its scored file.
+    """Return the files of outputs of which a scored file has all records or some of them.
 
-    All records must have a copy in one scored file. A file without any conversation is never a
-    copy, because failed requests of two models have equal texts.
+    A file without any conversation is never a copy, because failed requests of two models have
+    equal texts.
     """
     copies: dict[Path, ScoredCopy] = {}
     if not output_files:
@@ -54,11 +63,21 @@ def find_scored_copies(
         written = _read_outputs(output_file)
         if not written.has_conversation or not written.is_readable:
             continue
-        for scored_path, scored in scored_by_path.items():
-            if written.outputs <= scored.outputs:
-                copies[output_file] = ScoredCopy(scored_path, written.n_records)
-                break
+        found = [_compare(written, path, scored) for path, scored in scored_by_path.items()]
+        best = max(found, key=lambda copy: (copy.is_complete, len(copy.lines)), default=None)
+        if best is not None and best.lines:
+            copies[output_file] = best
     return copies
+
+
+def _compare(written: _OutputsOfFile, scored_path: Path, scored: _OutputsOfFile) -> ScoredCopy:
+    lines = {line for output, line in written.lines_by_output.items() if output in scored.outputs}
+    return ScoredCopy(
+        scored_path,
+        written.n_records,
+        lines=frozenset(lines),
+        is_complete=written.outputs <= scored.outputs,
+    )
 
 
 def _read_outputs(path: Path) -> _OutputsOfFile:
@@ -68,9 +87,11 @@ def _read_outputs(path: Path) -> _OutputsOfFile:
             found.is_readable = found.is_readable and record.severity != "error"
             continue
         found.n_records += 1
-        found.outputs.add(_identify_output(record))
+        output = _identify_output(record)
+        found.outputs.add(output)
         if _find_conversation(record):
             found.has_conversation = True
+            found.lines_by_output[output] = record.line
     return found
 
 

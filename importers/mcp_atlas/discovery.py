@@ -33,6 +33,8 @@ class RunFiles:
     """File with the official figures of all splits, or of all tasks."""
     is_scored: bool = True
     model: str = ""
+    scored_copy: ScoredCopy | None = None
+    """Records of the outputs that the run of a scored file has."""
 
 
 @dataclass(slots=True)
@@ -65,10 +67,11 @@ def find_runs(
     scored = [*found.scored, *found.diagnoses]
     copies = find_scored_copies(found.outputs, scored)
     for path in found.outputs:
-        if path in copies:
-            runs.issues.append(_report_scored_copy(path, copies[path]))
-        else:
-            runs.plans.append(_plan_outputs(path, found, named_tasks))
+        copy = copies.get(path)
+        if copy is not None:
+            runs.issues.append(_report_scored_copy(path, copy))
+        if copy is None or not copy.is_complete:
+            runs.plans.append(_plan_outputs(path, found, named_tasks, copy))
 
     runs.claimed.update(_list_statistics(known_files, scored))
     return runs
@@ -127,19 +130,26 @@ def _plan_scored_file(
     )
 
 
-def _plan_outputs(path: Path, found: _FoundFiles, named_tasks: Sequence[Path]) -> RunPlan:
+def _plan_outputs(
+    path: Path, found: _FoundFiles, named_tasks: Sequence[Path], copy: ScoredCopy | None
+) -> RunPlan:
     return _make_plan(
         RunFiles(
             path,
             tasks=_choose_task_file(path, found.tasks, named_tasks),
             is_scored=False,
             model=_find_model_name(path),
+            scored_copy=copy,
         )
     )
 
 
 def _report_scored_copy(outputs: Path, copy: ScoredCopy) -> ImportIssue:
     count = format_count(copy.n_records, "record")
+    if not copy.is_complete:
+        n_copies = f"{len(copy.lines):,} of {count}"
+        what = f"{n_copies} are left out because {copy.path.name} has scored copies"
+        return ImportIssue(str(outputs), line=None, what=what, severity="notice")
     what = f"left out because {copy.path.name} has a scored copy of its {count}"
     return ImportIssue(str(outputs), line=None, what=what, severity="notice")
 
@@ -152,12 +162,20 @@ def _make_plan(files: RunFiles) -> RunPlan:
         run,
         results=[files.results],
         scores=[path for path in others if path is not None],
-        data=[files.tasks] if files.tasks else [],
+        data=_list_data(files),
         confidence=0.95,
         reason="the columns of MCP-Atlas",
         importer_data=files,
         needs_scores=not files.is_scored,
     )
+
+
+def _list_data(files: RunFiles) -> list[Path]:
+    """Return the files besides results and scores on which the items of a run depend."""
+    data = [files.tasks] if files.tasks else []
+    if files.scored_copy is not None:
+        data.append(files.scored_copy.path)
+    return data
 
 
 def _find_model_name(path: Path) -> str:

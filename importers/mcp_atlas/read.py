@@ -109,9 +109,13 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
         context.tasks = tasks
     yield from issues
 
+    copied_lines = files.scored_copy.lines if files.scored_copy is not None else frozenset()
     for record in read_csv_records(files.results):
         if isinstance(record, ImportIssue):
             yield record
+        elif record.line in copied_lines:
+            # The run of the scored file has this output with its verdicts.
+            context.known_ids.add(columns.get_task_id(record.cells))
         elif not columns.get_task_id(record.cells):
             what = "the record has no task id"
             yield ImportIssue(str(files.results), record.line, what=what, severity="error")

@@ -349,11 +349,20 @@ def test_outputs_without_a_conversation_are_never_taken_for_a_copy(tmp_path: Pat
     assert len(discover([tmp_path]).plans) == 2
 
 
-def test_outputs_with_a_record_that_was_not_scored_are_a_run(tmp_path: Path) -> None:
-    rows = [("t-1", make_conversation("a"), "a"), ("t-2", make_conversation("b"), "b")]
-    write_scored(tmp_path / "scored_m1.csv", rows[:1])
-    write_outputs(tmp_path / "mcp_eval_m1_2tasks_x.csv", rows)
-    assert len(discover([tmp_path]).plans) == 2
+def test_only_outputs_that_were_not_scored_are_a_run(tmp_path: Path) -> None:
+    rows = [
+        ("t-1", make_conversation("a"), "a"),
+        ("t-2", make_conversation("b"), "b"),
+        ("t-3", "", "ERROR: 429"),
+    ]
+    write_scored(tmp_path / "scored_m1.csv", rows[::2])
+    write_outputs(tmp_path / "mcp_eval_m1_3tasks_x.csv", rows)
+    found = discover([tmp_path])
+    ids = [[item.id for item in read_run(plan)[0]] for plan in found.plans]
+    # Failed requests of two models have equal texts, so they are never taken for copies.
+    assert ids == [["t-1", "t-3"], ["t-2", "t-3"]]
+    (notice,) = found.issues
+    assert notice.what == "1 of 3 records are left out because scored_m1.csv has scored copies"
 
 
 def test_scored_outputs_are_left_out_with_a_notice(tmp_path: Path) -> None:

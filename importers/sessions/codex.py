@@ -5,17 +5,19 @@ Rules: formats/sessions.md of the specification, section 3, after the program's 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.jsonl import read_records
 from fcreview.importers.common.records import as_object, list_objects
-from fcreview.importers.dialects.values import get_type
+from fcreview.importers.dialects.values import get_type, to_text
 from fcreview.importers.sessions.session import (
     API_ERROR,
     INTERRUPTED,
     MAX_ENTRIES,
+    NOTE_LENGTH,
     ApiError,
     Session,
     SessionNote,
@@ -24,7 +26,7 @@ from fcreview.importers.sessions.session import (
     read_object,
 )
 from fcreview.model.item import ImportIssue
-from fcreview.model.json_value import to_json_text
+from fcreview.model.json_value import answer_hash, to_json_text
 
 PROGRAM_TEXTS = (
     "<environment_context>",
@@ -51,15 +53,19 @@ META_FIELDS = (
     "forked_from_id",
 )
 COMPACTION = "compaction"
+COPIED = "copied"
+"""Name of the note with the items that a fork repeats."""
 FORK = (
     "the session is a fork: it begins with a copy of the messages of another session, whose calls"
-    " and replies count here, too"
+    " and replies count here, too. That session is not among the files"
 )
 
 
-def read_session(path: Path) -> Session:
+def read_session(path: Path, parent: Path | None = None) -> Session:
+    """Read a session. `parent`: the session of which it is a fork, if its file is known."""
     session = Session(path, program="codex")
-    reader = _CodexReader(session)
+    n_copied = 0 if parent is None else _count_copied_items(path, parent)
+    reader = _CodexReader(session, n_copied)
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             session.add_file_issue(record)
@@ -71,11 +77,38 @@ def read_session(path: Path) -> Session:
     return session
 
 
-class _CodexReader:
-    """Reads the lines of a session in their order."""
+def _count_copied_items(path: Path, parent: Path) -> int:
+    """Return the number of items at the start of a session that its parent has, too."""
+    n_copied = 0
+    for item, parent_item in zip(_read_items(path), _read_items(parent), strict=False):
+        if answer_hash(item) != answer_hash(parent_item):
+            break
+        n_copied += 1
+    return n_copied
 
-    def __init__(self, session: Session) -> None:
+
+def _read_items(path: Path) -> Iterator[Any]:
+    for record in read_records(path):
+        if not isinstance(record, JsonRecord):
+            continue
+        fields = as_object(record.value)
+        payload = fields.get("payload")
+        if fields.get("type") == "response_item" and get_type(payload) not in IGNORED_ITEMS:
+            yield payload
+
+
+class _CodexReader:
+    """Reads the lines of a session in their order.
+
+    `n_copied`: number of items at the start that are copied from another session. They become one
+    note, because they count there.
+    """
+
+    def __init__(self, session: Session, n_copied: int = 0) -> None:
         self._session = session
+        self._n_copied_items = n_copied
+        self._n_items = 0
+        self._copied_texts: list[str] = []
         self._model: str | None = None
         self._is_in_reply = False
         self._tokens: dict[str, Any] = {}
@@ -117,7 +150,8 @@ class _CodexReader:
         if isinstance(payload.get("id"), str) and not session.id:
             session.id = payload["id"]
             session.first_line = line
-        if payload.get("forked_from_id") and "forked_from_id" not in session.metadata:
+        is_first_mark = "forked_from_id" not in session.metadata
+        if payload.get("forked_from_id") and is_first_mark and not self._n_copied_items:
             session.add_issue(FORK, line, severity="notice")
         for name in META_FIELDS:
             if payload.get(name) is not None:
@@ -135,6 +169,10 @@ class _CodexReader:
         session = self._session
         if get_type(payload) in IGNORED_ITEMS:
             return
+        self._n_items += 1
+        if self._n_items <= self._n_copied_items:
+            self._add_copied_item(payload, record.line)
+            return
         if len(session.entries) >= MAX_ENTRIES:
             session.n_skipped_messages += 1
             return
@@ -150,6 +188,14 @@ class _CodexReader:
             written.is_by_program = True
         session.entries.append(written)
         self._note_reply(item)
+
+    def _add_copied_item(self, item: dict[str, Any], line: int) -> None:
+        """Keep the text of a copied item. The last one ends the note."""
+        self._copied_texts.append(_format_item(item)[:NOTE_LENGTH])
+        if self._n_items == self._n_copied_items:
+            text = "\n".join(self._copied_texts)
+            self._session.entries.append(SessionNote(COPIED, text, line))
+            self._session.metadata["copied items"] = self._n_copied_items
 
     def _note_reply(self, item: dict[str, Any]) -> None:
         """Count a reply of the model, and forget errors and interruptions before it."""
@@ -167,6 +213,8 @@ class _CodexReader:
     def _read_event(self, payload: dict[str, Any], line: int) -> None:
         """Read an event. Most events repeat the items, which are read instead."""
         session = self._session
+        if self._n_items < self._n_copied_items:
+            return
         kind = get_type(payload)
         if kind in ERROR_EVENTS:
             message = payload.get("message")
@@ -188,6 +236,23 @@ class _CodexReader:
         history = payload.get("replacement_history")
         text = message or to_json_text(history)
         self._session.entries.append(SessionNote(COMPACTION, text, line))
+
+
+def _format_item(item: dict[str, Any]) -> str:
+    """Return a copied item as text: role and text of a message, name and arguments of a call."""
+    kind = get_type(item)
+    if kind == "message":
+        content = item.get("content")
+        texts = [part.get("text") for part in list_objects(content)]
+        spoken = "".join(text for text in texts if isinstance(text, str))
+        if isinstance(content, str):
+            spoken = content
+        return f"{item.get('role')}: {spoken}"
+    if kind == "function_call":
+        return f"  call {item.get('name')}({item.get('arguments')})"
+    if kind == "function_call_output":
+        return f"  result {to_text(item.get('output'))}"
+    return to_json_text(item)
 
 
 def _is_by_program(item: dict[str, Any]) -> bool:

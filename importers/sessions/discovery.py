@@ -47,6 +47,8 @@ class _FoundSession:
     program: Program
     session_id: str = ""
     is_subagent: bool = False
+    parent_id: str = ""
+    """Session of Codex that this one continues as a fork or subagent."""
 
 
 @dataclass(slots=True)
@@ -98,7 +100,7 @@ def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
 
     first = records[0]
     if first.get("type") == "session_meta" and isinstance(first.get("payload"), dict):
-        return _FoundSession(path, "codex", str(first["payload"].get("id", "")))
+        return _make_codex_session(path, first["payload"])
     if first.get("type") in EXEC_EVENTS and "payload" not in first and "message" not in first:
         return ImportIssue(str(path), 1, what=EXEC_FORMAT, severity="error")
     if "sessionId" in first and "projectHash" in first and "message" not in first:
@@ -166,6 +168,18 @@ def _make_claude_session(path: Path, records: Sequence[dict[str, Any]]) -> _Foun
         record.get("isSidechain") is True for record in messages
     )
     return _FoundSession(path, "claude_code", session_id, is_subagent=is_subagent)
+
+
+def _make_codex_session(path: Path, meta: dict[str, Any]) -> _FoundSession:
+    subagent = as_object(as_object(meta.get("source")).get("subagent"))
+    spawned_by = as_object(subagent.get("thread_spawn")).get("parent_thread_id")
+    parent_id = meta.get("forked_from_id") or spawned_by
+    return _FoundSession(
+        path,
+        "codex",
+        str(meta.get("id", "")),
+        parent_id=parent_id if isinstance(parent_id, str) else "",
+    )
 
 
 def _recognise_document(path: Path) -> _FoundSession | None:
@@ -236,7 +250,15 @@ def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
             without_session.append(session)
         else:
             subagent_files.setdefault(main.path, []).append(session.path)
-    return [
-        SessionFiles(session.program, session.path, tuple(subagent_files.get(session.path, ())))
-        for session in [*mains, *without_session]
-    ]
+    joined: list[SessionFiles] = []
+    for session in [*mains, *without_session]:
+        parent = main_by_id.get(session.parent_id) if session.parent_id else None
+        joined.append(
+            SessionFiles(
+                session.program,
+                session.path,
+                subagents=tuple(subagent_files.get(session.path, ())),
+                parent=None if parent is None or parent is session else parent.path,
+            )
+        )
+    return joined

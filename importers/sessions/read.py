@@ -61,6 +61,8 @@ class SessionFiles:
     program: Program
     main: Path
     subagents: tuple[Path, ...] = ()
+    parent: Path | None = None
+    """Session of which this one is a fork, so that it begins with a copy of its messages."""
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
@@ -82,7 +84,7 @@ def _read_session(files: SessionFiles) -> Session:
         case "claude_code":
             return claude_code.read_session(files.main, files.subagents)
         case "codex":
-            return codex.read_session(files.main)
+            return codex.read_session(files.main, files.parent)
         case "gemini_cli":
             return gemini_cli.read_session(files.main)
 

@@ -490,6 +490,38 @@ def test_fork_of_codex_is_a_notice(tmp_path: Path) -> None:
     assert "is a fork" in issues[0].what
 
 
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {"forked_from_id": "y"},
+        {"source": {"subagent": {"thread_spawn": {"parent_thread_id": "y"}}}},
+    ],
+)
+def test_copied_part_of_a_fork_of_codex_is_one_note(tmp_path: Path, mark: Any) -> None:
+    parent = codex("done")
+    parent[0]["payload"]["id"] = "y"
+    reply = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "No."}],
+    }
+    fork = [{"type": "session_meta", "payload": {"id": "x"} | mark}, *parent]
+    fork.append({"type": "response_item", "payload": reply})
+    parent.append({"type": "response_item", "payload": reply | {"role": "user"}})
+    write_lines(tmp_path / "a.jsonl", parent)
+    write_lines(tmp_path / "b.jsonl", fork)
+    (plan,) = discover([tmp_path]).plans
+    items, issues = read_runs([plan])
+    by_id = {item.id: item for item in items}
+    assert [len(by_id[name].predicted) for name in ("y", "x")] == [1, 0]
+    shown = [(message.role, message.content) for message in by_id["x"].messages]
+    assert shown == [
+        ("log", "[copied] user: Go.\n  call shell({})\n  result done"),
+        ("assistant", "No."),
+    ]
+    assert issues == []
+
+
 GEMINI_DOCUMENT = {
     "kind": "main",
     "messages": [{"id": "1", "type": "user", "content": "Go."}],

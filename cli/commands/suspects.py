@@ -26,14 +26,24 @@ from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
+from fcreview.tables.siblings import (
+    build_contradiction_json,
+    describe_answer_holders,
+    describe_contradiction_counts,
+    describe_question,
+)
 from fcreview.tables.suspects import describe_suspect, describe_suspect_counts, shorten_question
 
 if TYPE_CHECKING:
     from fcreview.golden_audit.question import AlternativeAnswer
     from fcreview.golden_audit.score import Suspect
+    from fcreview.golden_audit.siblings import Contradiction
 
 DEFAULT_LIMIT = 20
 MAX_QUESTION_CHARS = 150
+DIFFERENT_DOCS = "the docs of a called function differ, so both may be right"
+SUSPECT_INDENT = 11
+"""Cells before the lines below the first line of a suspect."""
 ONLY_FAILING = (
     "Without a dataset, only failing items have golden answers. The N in 'of N runs' counts only"
     " runs that fail"
@@ -53,6 +63,14 @@ def suspects(
         option("--limit N", "List at most N items. Default: 20, or all with --json.", min=1),
     ] = None,
     run: RunOption = None,
+    siblings: Annotated[
+        bool,
+        option(
+            "--siblings",
+            "List questions whose siblings in other categories or versions have another golden"
+            " answer.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List golden answers that look wrong.
@@ -61,8 +79,15 @@ def suspects(
     PATH and from the golden answers of other items. A score of 0.5 or more is strong evidence.
     --where and --run limit the list, but not the evidence. docs/suspects.md explains the reasons.
 
+    --siblings compares questions that a benchmark asks in several categories or versions, such as
+    BFCL's multi_turn_base and multi_turn_miss_func. If one golden answer was corrected, its
+    siblings often still have the old one.
+
     Example: fcreview suspects result/ --where category:live_simple
     """
+    if siblings:
+        _list_siblings(options, where, run, limit, as_json=as_json)
+        return
     with open_workspace(options) as session:
         ranking = fetch_ranked_suspects(session, where, run)
         if as_json:
@@ -72,6 +97,68 @@ def suspects(
         if lacking := sum(run.info.lacks_dataset for run in session.runs):
             runs = f"{lacking:,} of {format_count(len(session.runs), 'run')}"
             print_warning(f"{runs}: {NO_DATASET_MESSAGE} {ONLY_FAILING}")
+
+
+def _list_siblings(
+    options: WorkspaceOptions, where: str, run: str | None, limit: int | None, *, as_json: bool
+) -> None:
+    """Print the questions whose siblings have different golden answers."""
+    with open_workspace(options) as session:
+        contradictions = _fetch_contradictions(session, where, run)
+        if as_json:
+            emit_json(*map(build_contradiction_json, contradictions[:limit]))
+            return
+        emit(describe_contradiction_counts(contradictions))
+        n_listed = limit or DEFAULT_LIMIT
+        for contradiction in contradictions[:n_listed]:
+            emit()
+            emit_lines(_format_contradiction_lines(contradiction))
+        if len(contradictions) > n_listed:
+            n_more = format_count(len(contradictions) - n_listed, "more question")
+            emit(f"… {n_more}. Use --limit N, or --json to list all")
+
+
+def _fetch_contradictions(
+    session: WorkspaceSession, where: str, run: str | None
+) -> list[Contradiction]:
+    """Return the contradictions between siblings of which the filter selects at least one. All runs
+    are compared.
+    """
+    from fcreview.golden_audit.siblings import find_contradictions
+    from fcreview.importers.registry import parse_golden_fix
+    from fcreview.store.filters.tokens import add_terms
+    from fcreview.store.siblings import fetch_selected_questions, fetch_sibling_questions
+
+    if run is not None:
+        where = add_terms(where, f"run:{session.find_run_number(run)}")
+    with show_activity("comparing golden answers of siblings"):
+        selected_keys = None
+        if where:
+            selected_keys = fetch_selected_questions(session.store, session.build_view(where))
+        questions = fetch_sibling_questions(session.store, session.build_view(), parse_golden_fix)
+        contradictions = find_contradictions(questions)
+    if selected_keys is None:
+        return contradictions
+    return [found for found in contradictions if not selected_keys.isdisjoint(found.keys)]
+
+
+def _format_contradiction_lines(contradiction: Contradiction) -> Iterator[str]:
+    """Format the question, the variants that agree, and those that differ, with the calls that
+    only one side has.
+    """
+    reference = contradiction.reference
+    names = describe_answer_holders(reference)
+    yield f"{names} (corrected)" if reference.is_corrected else names
+    question = shorten_question(describe_question(contradiction), MAX_QUESTION_CHARS)
+    yield from _wrap_indented("question:", question, indent=4)
+    for answer in contradiction.answers[1:]:
+        yield from _wrap_indented("differs:", describe_answer_holders(answer), indent=4)
+        for call in answer.list_calls_missing_in(reference):
+            yield from _wrap_indented("- only here:", call, indent=6)
+        for call in reference.list_calls_missing_in(answer):
+            yield from _wrap_indented("- missing here:", call, indent=6)
+        if not answer.has_same_function_docs(reference):
+            yield from _wrap_indented("-", DIFFERENT_DOCS, indent=6)
 
 
 def fetch_ranked_suspects(
@@ -181,12 +268,12 @@ def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
         yield from _wrap_indented("- this answer may be right:", texts.alternative)
 
 
-def _wrap_indented(prefix: str, text: str) -> list[str]:
-    indent = " " * 11
-    first = f"{indent}{prefix} "
+def _wrap_indented(prefix: str, text: str, *, indent: int = SUSPECT_INDENT) -> list[str]:
+    blanks = " " * indent
+    first = f"{blanks}{prefix} "
     return textwrap.wrap(
         sanitize(text),
         max(get_wrap_width(), 60),
         initial_indent=first,
-        subsequent_indent=indent + "  ",
+        subsequent_indent=blanks + "  ",
     )

@@ -148,7 +148,7 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     """
     selected_keys = None
     if view.where.strip() or view.items:
-        selected_keys = _fetch_selected_questions(connection, view)
+        selected_keys = fetch_questions_of_view(connection, view)
     runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)
     answers_by_question = _fetch_answers(connection, runs)
     questions = _fetch_questions(connection, [rows[0].first_item for rows in answers_by_question])
@@ -188,7 +188,8 @@ def _fetch_answers(connection: Connection, run_condition: str) -> list[list[_Ans
     return [_keep_answers_to_most_frequent_golden(rows) for rows in rows_by_question.values()]
 
 
-def _fetch_selected_questions(connection: Connection, view: View) -> frozenset[QuestionKey]:
+def fetch_questions_of_view(connection: Connection, view: View) -> frozenset[QuestionKey]:
+    """Return the questions that the view's filter selects in at least one run."""
     where, params, _ = build_view_condition(view, blind=False)
     rows = connection.execute(
         "SELECT DISTINCT r.benchmark, r.generation, r.language, i.category, i.id"

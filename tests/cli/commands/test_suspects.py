@@ -70,13 +70,15 @@ def suspect_runs(tmp_path: Path) -> Path:
     return root
 
 
-def write_category(root: Path, category: str) -> None:
-    """Write the dataset and the results of all models for a category with `QUESTIONS`."""
+def write_category(
+    root: Path, category: str, questions: Sequence[tuple[str, list[str], list[str]]] = QUESTIONS
+) -> None:
+    """Write the dataset and the results of all models for a category with these questions."""
     ids = [f"{category}_{number}" for number in ITEM_NUMBERS]
     texts = [
-        [[{"role": "user", "content": f"How far is it to {city}?"}]] for city, _, _ in QUESTIONS
+        [[{"role": "user", "content": f"How far is it to {city}?"}]] for city, _, _ in questions
     ]
-    golden = [[{"distance": {"to": to, "unit": unit}}] for _, to, unit in QUESTIONS]
+    golden = [[{"distance": {"to": to, "unit": unit}}] for _, to, unit in questions]
     together = list(zip(ids, texts, golden, strict=True))
     name = f"BFCL_v4_{category}.json"
     write_lines(
@@ -88,7 +90,7 @@ def write_category(root: Path, category: str) -> None:
         [{"id": n, "ground_truth": answer} for n, _, answer in together],
     )
     for model, more in MODELS.items():
-        answers = [f"[distance(to='{city}'{more})]" for city, _, _ in QUESTIONS]
+        answers = [f"[distance(to='{city}'{more})]" for city, _, _ in questions]
         records = [{"id": n, "result": answer} for n, answer in zip(ids, answers, strict=True)]
         results = root / "result" / model / "non_live" / f"BFCL_v4_{category}_result.json"
         write_lines(results, records)
@@ -225,3 +227,54 @@ def test_runs_without_dataset_are_reported(cli: Cli, suspect_runs: Path) -> None
     (suspect_runs / "data").rename(suspect_runs.parent / "elsewhere")
     errors = cli("suspects", suspect_runs, "--workspace", suspect_runs.parent / "new").err
     assert "3 of 3 runs: no dataset" in errors and "counts only runs that fail" in errors
+
+
+@pytest.fixture
+def sibling_runs(suspect_runs: Path) -> Path:
+    """The questions of `suspect_runs` in a second category, which accepts `Rome`."""
+    questions = [(city, [city], units) for city, _, units in QUESTIONS]
+    write_category(suspect_runs, "multiple", questions)
+    return suspect_runs
+
+
+def test_siblings_with_another_golden_answer_are_listed(cli: Cli, sibling_runs: Path) -> None:
+    (found,) = cli("suspects", sibling_runs, "--siblings", "--json").objects
+    assert (found["question"], found["corrected"]) == ("How far is it to Rome?", False)
+    ids = [[item["id"] for item in answer["items"]] for answer in found["answers"]]
+    assert ids == [["multiple_1"], ["simple_python_1"]]
+    assert found["answers"][1]["only_here"] == ['distance(to="Roma", unit="km" or no value)']
+    assert found["answers"][1]["missing_here"] == ['distance(to="Rome", unit="km" or no value)']
+    assert found["answers"][1]["same_function_docs"] is True
+
+    text = cli("suspects", sibling_runs, "--siblings").out
+    assert "1 question has siblings with another golden answer (1 sibling)" in text
+    assert "differs: simple_python_1 (V4)" in text
+    assert '- only here: distance(to="Roma", unit="km" or no value)' in text
+
+
+def test_accepted_correction_is_the_reference_of_its_siblings(cli: Cli, sibling_runs: Path) -> None:
+    golden = [{"distance": {"to": ["Roma", "Rome"], "unit": ["km", ""]}}]
+    fix = json.dumps({"ground_truth": golden})
+    item = ("simple_python_1", "--run", "gpt-a")
+    assert cli("label", sibling_runs, *item, "--golden-fix", fix, "--accept").code == 0
+    (found,) = cli("suspects", sibling_runs, "--siblings", "--json").objects
+    assert found["corrected"] is True
+    reference, sibling = found["answers"]
+    assert [item["id"] for item in reference["items"]] == ["simple_python_1"]
+    assert sibling["missing_here"] == ['distance(to="Roma" or "Rome", unit="km" or no value)']
+    assert "(corrected)" in cli("suspects", sibling_runs, "--siblings").out
+
+
+def test_filter_limits_siblings_to_those_of_selected_items(cli: Cli, sibling_runs: Path) -> None:
+    def list_siblings(*options: str) -> int:
+        return len(cli("suspects", sibling_runs, "--siblings", "--json", *options).objects)
+
+    assert list_siblings("--where", "id:multiple_1") == 1
+    assert list_siblings("--where", "id:multiple_2") == 0
+    assert list_siblings("--run", "gpt-a") == 1
+    assert cli("suspects", sibling_runs, "--siblings", "--where", "oficial:fail").code == 2
+
+
+def test_without_contradictions_a_sentence_says_so(cli: Cli, suspect_runs: Path) -> None:
+    done = cli("suspects", suspect_runs, "--siblings")
+    assert (done.code, done.out) == (0, "All siblings have the same golden answers.\n")

@@ -1,0 +1,335 @@
+"""Find sibling questions, which ask for the same in different categories or versions of a
+benchmark, and contradictions between their golden answers.
+
+An example are the items of BFCL's multi-turn categories `base` and `miss_func`. Siblings are
+recognised by their content: the user's messages are equal, or long and nearly equal. A benchmark
+that corrects the golden answer of one sibling often forgets the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+from fcreview.golden_audit.question import normalize_text
+from fcreview.model.item import AcceptedValues, Call
+from fcreview.model.json_value import to_json_text
+from fcreview.model.review import QuestionKey
+
+MIN_SHARED_PART = 0.5
+"""Smallest part of the word triples of the shorter text that the other text must contain.
+
+In BFCL V4, siblings share at least 0.55, and other questions at most 0.36.
+"""
+MIN_WORD_TRIPLES = 20
+"""Texts with fewer word triples must be equal, because short questions often differ in one value
+only.
+"""
+MAX_QUESTIONS_OF_RARE_TRIPLE = 40
+"""A word triple that more questions contain is a stock phrase and leads to no candidates."""
+
+EQUAL_TEXT = 2.0
+"""Similarity of equal texts, which is above that of a text that contains another one."""
+
+_WORD = re.compile(r"\w+")
+_Triple = tuple[str, str, str]
+_DatasetPart = tuple[str, str]
+"""Version of the benchmark, and category."""
+
+
+@dataclass(frozen=True)
+class SiblingQuestion:
+    """A question with what decides whether it is a sibling of another one."""
+
+    key: QuestionKey
+    item: int
+    """Number of an item with this question."""
+    user_text: str
+    """Messages of the user, not sanitized."""
+    golden: Sequence[Call]
+    """Golden calls that count now, so with errata and accepted corrections."""
+    group: str | None = None
+    """Id of the conversation that contains the question. None if there is none."""
+    is_corrected: bool = False
+    """Whether an erratum or an accepted correction replaced the dataset's golden answer."""
+    function_docs: Mapping[str, str] = field(default_factory=dict)
+    """Name of each function -> hash of its docs."""
+
+    @property
+    def part(self) -> _DatasetPart:
+        return self.key.generation, self.key.category
+
+    @cached_property
+    def call_counts(self) -> Counter[str]:
+        """The golden calls of all turns with their numbers. Siblings can have a call in another
+        turn.
+        """
+        return Counter(map(_format_golden_call, self.golden))
+
+    @property
+    def called_function_docs(self) -> dict[str, str]:
+        """Hashes of the docs of the functions that the golden answer calls, by name."""
+        called_names = {call.name for call in self.golden}
+        return {name: docs for name, docs in self.function_docs.items() if name in called_names}
+
+    @cached_property
+    def normalized_text(self) -> str:
+        return normalize_text(self.user_text)
+
+    @cached_property
+    def word_triples(self) -> frozenset[_Triple]:
+        words = _WORD.findall(self.user_text.lower())
+        return frozenset(zip(words, words[1:], words[2:], strict=False))
+
+
+@dataclass(frozen=True, slots=True)
+class SiblingAnswer:
+    """A golden answer, and the siblings that have it."""
+
+    questions: Sequence[SiblingQuestion]
+
+    @property
+    def is_corrected(self) -> bool:
+        return any(question.is_corrected for question in self.questions)
+
+    @property
+    def call_counts(self) -> Counter[str]:
+        return self.questions[0].call_counts
+
+    def list_calls_missing_in(self, other: SiblingAnswer) -> list[str]:
+        """Return the calls of this answer that the other answer does not have (as often)."""
+        return list((self.call_counts - other.call_counts).elements())
+
+    def has_same_function_docs(self, other: SiblingAnswer) -> bool:
+        """Whether the docs of the called functions are equal. Otherwise, both golden answers can be
+        right, for example because a default differs.
+        """
+        own_docs = self.questions[0].called_function_docs
+        other_docs = other.questions[0].called_function_docs
+        shared_names = own_docs.keys() & other_docs.keys()
+        return all(own_docs[name] == other_docs[name] for name in shared_names)
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Siblings of one question with different golden answers."""
+
+    answers: Sequence[SiblingAnswer]
+    """A corrected answer first, then the answers of the newest version, then the answer of the
+    sibling with the shortest category, which is usually the original.
+    """
+
+    @property
+    def has_correction(self) -> bool:
+        return self.answers[0].is_corrected
+
+    @property
+    def reference(self) -> SiblingAnswer:
+        return self.answers[0]
+
+    @property
+    def may_follow_from_docs(self) -> bool:
+        """Whether the function docs of each other answer differ from those of the reference."""
+        return not any(map(self.reference.has_same_function_docs, self.answers[1:]))
+
+    @property
+    def keys(self) -> set[QuestionKey]:
+        return {question.key for answer in self.answers for question in answer.questions}
+
+    @property
+    def contradicting_questions(self) -> list[SiblingQuestion]:
+        """Return the siblings whose golden answer is not that of the reference."""
+        return [question for answer in self.answers[1:] for question in answer.questions]
+
+
+def find_contradictions(questions: Sequence[SiblingQuestion]) -> list[Contradiction]:
+    """Return the questions whose siblings have different golden answers: those with a corrected
+    answer first, those with different function docs last.
+    """
+    contradictions = []
+    for siblings in group_siblings(questions):
+        answers = _group_by_answer(siblings)
+        if len(answers) > 1:
+            contradictions.append(Contradiction(answers))
+    return sorted(contradictions, key=_rank_contradiction)
+
+
+def _rank_contradiction(contradiction: Contradiction) -> tuple[bool, bool]:
+    return not contradiction.has_correction, contradiction.may_follow_from_docs
+
+
+def group_siblings(questions: Sequence[SiblingQuestion]) -> list[list[SiblingQuestion]]:
+    """Return the groups of two or more siblings, in the order of their first questions.
+
+    Two questions are siblings if each is the most similar one to the other in its category. Several
+    questions with the same text are equally similar.
+    """
+    pairs = _list_similar_pairs(questions)
+    best_similarities = _find_best_similarities(pairs)
+    groups = _Groups(questions)
+    for pair in pairs:
+        is_best_for_first = pair.similarity == best_similarities[pair.first.item, pair.second.part]
+        is_best_for_second = pair.similarity == best_similarities[pair.second.item, pair.first.part]
+        if is_best_for_first and is_best_for_second:
+            groups.join(pair.first, pair.second)
+    return [group for group in groups.list_groups() if len(group) > 1 and not _is_ambiguous(group)]
+
+
+def _is_ambiguous(group: Sequence[SiblingQuestion]) -> bool:
+    """Whether a group has several questions of one conversation, which are different questions
+    with the same messages of the user. HammerBench has such snapshots.
+    """
+    conversations = [(question.part, question.group) for question in group if question.group]
+    return len(set(conversations)) < len(conversations)
+
+
+@dataclass(frozen=True, slots=True)
+class _SimilarPair:
+    first: SiblingQuestion
+    second: SiblingQuestion
+    similarity: float
+    """Part of the word triples of the shorter text that the other text contains, from
+    `MIN_SHARED_PART` to 1; `EQUAL_TEXT` for equal texts.
+    """
+
+
+def _list_similar_pairs(questions: Sequence[SiblingQuestion]) -> list[_SimilarPair]:
+    pairs = []
+    for first, second in _iter_candidates(questions):
+        if not _can_be_siblings(first, second):
+            continue
+        similarity = _measure_similarity(first, second)
+        if similarity >= MIN_SHARED_PART:
+            pairs.append(_SimilarPair(first, second, similarity))
+    return pairs
+
+
+def _find_best_similarities(
+    pairs: Iterable[_SimilarPair],
+) -> dict[tuple[int, _DatasetPart], float]:
+    """Return the highest similarity of each question, by its item and the other question's part of
+    the dataset.
+    """
+    best: defaultdict[tuple[int, _DatasetPart], float] = defaultdict(float)
+    for pair in pairs:
+        for own, other in ((pair.first, pair.second), (pair.second, pair.first)):
+            best[own.item, other.part] = max(best[own.item, other.part], pair.similarity)
+    return best
+
+
+def _can_be_siblings(first: SiblingQuestion, second: SiblingQuestion) -> bool:
+    has_same_benchmark = first.key.benchmark == second.key.benchmark
+    has_same_language = first.key.language == second.key.language
+    if not (has_same_benchmark and has_same_language):
+        return False
+
+    # Within a category, near-equal questions are different questions on purpose. So are the
+    # questions of a conversation, which HammerBench repeats with one more message each.
+    is_same_conversation = first.group is not None and first.group == second.group
+    return first.part != second.part and not is_same_conversation
+
+
+def _measure_similarity(first: SiblingQuestion, second: SiblingQuestion) -> float:
+    """Return `_SimilarPair.similarity`, or 0 if one of two different texts is short."""
+    if first.normalized_text == second.normalized_text:
+        return EQUAL_TEXT if first.normalized_text else 0.0
+    shorter, longer = sorted((first.word_triples, second.word_triples), key=len)
+    if len(shorter) < MIN_WORD_TRIPLES:
+        return 0.0
+    return len(shorter & longer) / len(shorter)
+
+
+def _iter_candidates(
+    questions: Sequence[SiblingQuestion],
+) -> Iterable[tuple[SiblingQuestion, SiblingQuestion]]:
+    """Yield the pairs of questions that have the same text or share a rare word triple, each
+    once.
+    """
+    questions_by_feature: defaultdict[str | _Triple, list[int]] = defaultdict(list)
+    for number, question in enumerate(questions):
+        questions_by_feature[question.normalized_text].append(number)
+        if len(question.word_triples) >= MIN_WORD_TRIPLES:
+            for triple in question.word_triples:
+                questions_by_feature[triple].append(number)
+
+    pairs: set[tuple[int, int]] = set()
+    for numbers in questions_by_feature.values():
+        if len(numbers) <= MAX_QUESTIONS_OF_RARE_TRIPLE:
+            pairs.update(combinations(numbers, 2))
+    for first, second in sorted(pairs):
+        yield questions[first], questions[second]
+
+
+class _Groups:
+    """Groups of questions, of which joins make larger groups."""
+
+    def __init__(self, questions: Sequence[SiblingQuestion]) -> None:
+        self._group_of_item = {question.item: [question] for question in questions}
+
+    def join(self, first: SiblingQuestion, second: SiblingQuestion) -> None:
+        group = self._group_of_item[first.item]
+        other_group = self._group_of_item[second.item]
+        if group is other_group:
+            return
+        group += other_group
+        for question in other_group:
+            self._group_of_item[question.item] = group
+
+    def list_groups(self) -> list[list[SiblingQuestion]]:
+        distinct_groups = {id(group): group for group in self._group_of_item.values()}
+        return list(distinct_groups.values())
+
+
+def _group_by_answer(siblings: Sequence[SiblingQuestion]) -> list[SiblingAnswer]:
+    """Return the different golden answers in the order of `Contradiction.answers`."""
+    questions_by_answer: defaultdict[frozenset[tuple[str, int]], list[SiblingQuestion]]
+    questions_by_answer = defaultdict(list)
+    for question in siblings:
+        questions_by_answer[frozenset(question.call_counts.items())].append(question)
+
+    answers = []
+    for questions in questions_by_answer.values():
+        answers.append(SiblingAnswer(sorted(questions, key=_rank_as_original)))
+    return _sort_as_references(answers)
+
+
+def _sort_as_references(answers: list[SiblingAnswer]) -> list[SiblingAnswer]:
+    """Sort answers in the order of `Contradiction.answers`."""
+    answers.sort(key=lambda answer: _rank_as_original(answer.questions[0]))
+    answers.sort(key=_find_newest_version, reverse=True)
+    answers.sort(key=lambda answer: not answer.is_corrected)
+    return answers
+
+
+def _find_newest_version(answer: SiblingAnswer) -> str:
+    return max(question.key.generation for question in answer.questions)
+
+
+def _rank_as_original(question: SiblingQuestion) -> tuple[int, QuestionKey]:
+    """Rank the original of some siblings first. The categories of the others usually have longer
+    names: `multi_turn_base`, `multi_turn_miss_func`.
+    """
+    return len(question.key.category), question.key
+
+
+def _format_golden_call(call: Call) -> str:
+    """Return a call as a text that does not depend on the order of arguments and accepted values:
+    `cp(destination="b", source="a")`.
+    """
+    arguments = []
+    for name, value in sorted((call.arguments or {}).items()):
+        arguments.append(f"{name}={_format_golden_value(value)}")
+    return f"{call.name}({', '.join(arguments)})"
+
+
+def _format_golden_value(value: object) -> str:
+    if not isinstance(value, AcceptedValues):
+        return to_json_text(value)
+    texts = sorted(map(to_json_text, value.any_of))
+    if value.optional:
+        texts.append("no value")
+    return " or ".join(texts)

@@ -1,0 +1,150 @@
+"""Fetch the questions of the runs with the golden answers that count now, to find siblings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fcreview.golden_audit.siblings import SiblingQuestion
+from fcreview.model.golden_fix import ACCEPTED
+from fcreview.model.review import QuestionKey
+from fcreview.store.queries.golden_audit import fetch_questions_of_view
+from fcreview.store.queries.item_detail import parse_call, read_items
+from fcreview.store.queries.scored_items import fetch_datasets
+from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
+from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, View, get_run_number
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+    from fcreview.model.item import Call, Item, Run
+    from fcreview.store.store import Store
+
+GoldenFixParser = Callable[["Run", "Item", dict[str, Any]], "list[Call]"]
+"""Returns the golden calls in a golden fix of an item. Empty if they cannot be parsed."""
+
+_EXAMPLES = f"""
+SELECT min(i.item) {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {{runs}}
+GROUP BY r.benchmark, r.generation, r.language, i.category, i.id, i.golden_hash ORDER BY 1
+"""
+"""SQL for an item of each question and golden answer in the dataset."""
+_QUESTIONS = f"""
+SELECT i.item, i.category, i.id, i."group",
+       array_to_string(
+           list_transform(list_filter({ALL_MESSAGES}, lambda m: m.role = 'user'), lambda m: m.content), chr(10)
+       ),
+       list_filter({ALL_CALLS}, lambda c: c.side = 'golden'),
+       coalesce(json_extract(i.extra, '$.erratum') IS NOT NULL, false),
+       i.functions
+{FROM_WHOLE_ITEMS} WHERE i.item IN (SELECT unnest(?::BIGINT[])) ORDER BY i.item
+"""
+_ITEMS_PER_FETCH = 2_000
+"""Largest number of items whose messages are in memory at a time."""
+_QUESTIONS_WITH_FIXES = (
+    "SELECT DISTINCT r.benchmark, r.generation, r.language, i.category, i.id"
+    f" FROM human_labels h JOIN item_rows i USING (item) JOIN runs r USING (run)"
+    f" WHERE h.golden_status = '{ACCEPTED}'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _QuestionRow:
+    """A row of the query `_QUESTIONS`."""
+
+    item: int
+    category: str
+    id: str
+    group: str | None
+    user_text: str | None
+    golden: list[dict[str, Any]] | None
+    has_erratum: bool
+    function_hashes: list[str] | None
+
+
+def fetch_sibling_questions(
+    store: Store, view: View, parse_golden_fix: GoldenFixParser
+) -> list[SiblingQuestion]:
+    """Return each question of the view's runs that has golden calls. The view's filter is ignored.
+
+    If runs have different golden answers in their datasets, the question occurs several times.
+    """
+    with store.lock:
+        runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)
+        rows = store.connection.execute(_EXAMPLES.format(runs=runs)).fetchall()
+        examples = [item for (item,) in rows]
+        questions = list(_iter_questions(store.connection, examples))
+        corrected_keys = _fetch_questions_with_fixes(store.connection)
+    return list(_apply_golden_fixes(store, questions, corrected_keys, parse_golden_fix))
+
+
+def fetch_selected_questions(store: Store, view: View) -> frozenset[QuestionKey]:
+    """Return the questions that the view's filter selects in at least one run. Raises FilterError
+    if the filter is not valid.
+    """
+    with store.lock:
+        return fetch_questions_of_view(store.connection, view)
+
+
+def _iter_questions(connection: Connection, examples: Sequence[int]) -> Iterator[SiblingQuestion]:
+    datasets = fetch_datasets(connection)
+    function_names = dict(connection.execute("SELECT hash, name FROM functions").fetchall())
+    for start in range(0, len(examples), _ITEMS_PER_FETCH):
+        items = examples[start : start + _ITEMS_PER_FETCH]
+        for values in connection.execute(_QUESTIONS, [items]).fetchall():
+            row = _QuestionRow(*values)
+            if not row.golden:
+                continue
+            key = QuestionKey(*datasets[get_run_number(row.item)], row.category, row.id)
+            yield SiblingQuestion(
+                key,
+                item=row.item,
+                user_text=row.user_text or "",
+                golden=[parse_call(call) for call in row.golden],
+                group=row.group,
+                is_corrected=row.has_erratum,
+                function_docs={
+                    function_names[docs]: docs
+                    for docs in row.function_hashes or ()
+                    if docs in function_names
+                },
+            )
+
+
+def _fetch_questions_with_fixes(connection: Connection) -> set[QuestionKey]:
+    rows = connection.execute(_QUESTIONS_WITH_FIXES).fetchall()
+    return {QuestionKey(*row) for row in rows}
+
+
+def _apply_golden_fixes(
+    store: Store,
+    questions: Sequence[SiblingQuestion],
+    corrected_keys: Collection[QuestionKey],
+    parse_golden_fix: GoldenFixParser,
+) -> Iterator[SiblingQuestion]:
+    """Yield the questions, with the accepted golden fix in place of the dataset's golden answer if
+    there is one.
+    """
+    for question in questions:
+        if question.key not in corrected_keys:
+            yield question
+            continue
+        corrected_calls = _parse_accepted_fix(store, question.item, parse_golden_fix)
+        if corrected_calls:
+            yield replace(question, golden=corrected_calls, is_corrected=True)
+        else:
+            yield question
+
+
+def _parse_accepted_fix(
+    store: Store, item_number: int, parse_golden_fix: GoldenFixParser
+) -> list[Call]:
+    """Return the golden calls of the accepted golden fix of an item. Empty without one."""
+    with store.lock:
+        item = read_items(store.connection, [item_number])[item_number]
+        key, _, golden_hash = store.reviews.items.fetch_key_and_hashes(item_number)
+        decision = store.reviews.events.decide_golden_fix(key, golden_hash)
+    if decision is None or not decision.counts or decision.golden_fix is None:
+        return []
+    run = store.runs[get_run_number(item_number)]
+    return parse_golden_fix(run, item, decision.golden_fix)

@@ -638,6 +638,8 @@ ITEM_TEXT_ACTIONS = [
     hidden(
         "item.dialogue", "t", action="toggle_dialogue", label="show the full or the short dialogue"
     ),
+    hidden("item.fold_all", "left_parenthesis", action="fold_all(True)", label="fold all"),
+    hidden("item.unfold_all", "right_parenthesis", action="fold_all(False)", label="unfold all"),
     hidden(
         "item.document",
         "d",

@@ -132,6 +132,9 @@ MAX_INLINE_CHARS = 8000
 A longer text opens in the pager.
 """
 LABEL_CELLS = 8
+EARLIER_DIALOGUE_KEY = "before"
+DIALOGUE_KEYS = ("turn:", EARLIER_DIALOGUE_KEY)
+"""Beginnings of the keys of the blocks of the dialogue."""
 
 DocsChoice = Literal["", "golden", "predicted", "all"]
 """Function docs that are shown: of the golden or predicted call, of all functions, or none."""
@@ -188,6 +191,8 @@ class Block:
     None if the item is not a conversation.
     """
     is_decisive: bool = False
+    is_suspect: bool = False
+    """Whether the block is an argument with the reasons why its golden value looks wrong."""
 
     @property
     def is_cursor_stop(self) -> bool:
@@ -202,7 +207,9 @@ class DisplayOptions:
     folds: Mapping[str, bool] = field(default_factory=dict)
     """Maps the key of a block to the reader's choice: true for folded, false for unfolded."""
     full_dialogue: bool = False
-    """Whether the dialogue also contains system messages, logs and raw replies."""
+    """Whether the dialogue also contains system messages, logs and raw replies, and is unfolded
+    unless the reader folds a part of it.
+    """
     hide_verdicts: bool = False
     """Whether blind review hides automatic verdicts, reasons and the reviews of other
     annotators.
@@ -244,6 +251,8 @@ class DisplayOptions:
         if self.print_hint:
             is_top_level = "/" not in block_key
             return by_default and not is_top_level
+        if self.full_dialogue and block_key.startswith(DIALOGUE_KEYS):
+            by_default = False
         return self.folds.get(block_key, by_default)
 
     @property

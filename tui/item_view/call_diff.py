@@ -39,6 +39,11 @@ from fcreview.tui.text.styles import STATE_STYLES, symbols
 Span = tuple[int, int]
 """(start, end) of a piece of a text, as character offsets. `end` is exclusive."""
 WORD_PATTERN = re.compile(r"\s+|\w+|[^\w\s]")
+STRING_OR_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"?|[\w.+-]+|.', re.DOTALL)
+"""A JSON string, or a number, `true`, `false` or `null`, or one other character."""
+JSON_WORDS = ("true", "false", "null")
+NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
+MAX_LITERAL_SEARCH_CHARS = 10_000
 MIN_WORD_DIFF_CHARS = 40
 MAX_WORD_DIFF_WORDS = 600
 MAX_ALTERNATIVES = 50
@@ -59,7 +64,7 @@ def find_changed_spans(reference: str, text: str) -> list[Span]:
     reversed_end_of_value = closest_value[start:][::-1]
     reversed_end_of_text = text[start:][::-1]
     end = len(text) - common_prefix_length(reversed_end_of_value, reversed_end_of_text)
-    whole_difference = [(start, end)]
+    whole_difference = [_extend_to_literals(text, (start, end))]
     if end - start < MIN_WORD_DIFF_CHARS:
         return whole_difference
 
@@ -69,6 +74,24 @@ def find_changed_spans(reference: str, text: str) -> list[Span]:
     if max(len(words), len(reference_words)) > MAX_WORD_DIFF_WORDS:
         return whole_difference
     return _find_changed_words(reference_words, words) or whole_difference
+
+
+def _extend_to_literals(text: str, span: Span) -> Span:
+    """Extend a span to the ends of the numbers and of the words `true`, `false` and `null` that it
+    divides. Inside strings, single characters can be marked.
+    """
+    start, end = span
+    if len(text) > MAX_LITERAL_SEARCH_CHARS:
+        return span
+    for token in STRING_OR_LITERAL.finditer(text):
+        is_literal = token[0] in JSON_WORDS or NUMBER.fullmatch(token[0]) is not None
+        if is_literal and token.start() < end and start < token.end():
+            start = min(start, token.start())
+            end = max(end, token.end())
+        is_insertion_place = start == end and token.start() < start <= token.end()
+        if is_literal and is_insertion_place:
+            start, end = token.span()
+    return start, end
 
 
 def _find_changed_words(reference_words: Sequence[str], words: Sequence[str]) -> list[Span]:
@@ -313,7 +336,37 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
         lines = _stacked_lines(row, spans, widths.total_cells)
     else:
         lines = _side_by_side_lines(row, golden_rows, predicted_rows, spans, widths)
+    if len(lines) == 1 and differs_in_number_form(row):
+        return [_add_type_names(lines[0], row, widths.total_cells)]
     return lines + _reason_lines(row, widths)
+
+
+def differs_in_number_form(row: ArgumentRow) -> bool:
+    """Whether both values are the same number in another form, such as `5` and `5.0`."""
+    golden = _parse_number(row.golden)
+    predicted = _parse_number(row.predicted)
+    return golden is not None and golden == predicted and row.golden != row.predicted
+
+
+def _parse_number(text: str | None) -> float | None:
+    """Return the number of a JSON text. None for other values."""
+    if text is None or NUMBER.fullmatch(text) is None:
+        return None
+    return float(text)
+
+
+def _add_type_names(line: Line, row: ArgumentRow, cells: int) -> Line:
+    """Append `integer, golden float` to the line of a number, if there is room."""
+    if row.state not in "!~":
+        return line
+    note = f"{_number_type(row.predicted)}, golden {_number_type(row.golden)}"
+    noted: Line = (*line, GAP, (note, "dim"))
+    return noted if line_width(noted) <= cells else line
+
+
+def _number_type(text: str | None) -> str:
+    is_integer = text is not None and text.lstrip("-").isdigit()
+    return "integer" if is_integer else "float"
 
 
 def _changed_predicted_spans(row: ArgumentRow) -> list[Span]:
@@ -343,7 +396,7 @@ def _is_accepted_omission(row: ArgumentRow) -> bool:
 
 def _state_sign(row: ArgumentRow) -> StyledText:
     state = "=" if _is_accepted_omission(row) else row.state
-    return f"{state} ", STATE_STYLES[state]
+    return f"{symbols().state_symbol(state)} ", STATE_STYLES[state]
 
 
 def missing_golden_label(row: ArgumentRow) -> str:
@@ -656,7 +709,8 @@ def pair_heading(
     state = LineBuilder()
     if pair.state in ONE_SIDED_LABELS:
         label = ONE_SIDED_LABELS[pair.state]
-        state.add(f" · {pair.state} {label}", STATE_STYLES[pair.state])
+        sign = symbols().state_symbol(pair.state)
+        state.add(f" · {sign} {label}", STATE_STYLES[pair.state])
     ending = LineBuilder()
     for remark in remarks:
         ending.add(f" · {sanitize(remark)}", "dim")
@@ -715,7 +769,7 @@ def folded_pair_lines(
     """
     state_style = STATE_STYLES[pair.state]
     summary = LineBuilder()
-    summary.add(f"{pair.state} ", state_style)
+    summary.add(f"{symbols().state_symbol(pair.state)} ", state_style)
     if shows_turn:
         summary.add(f"turn {pair.turn + 1} · ", "dim")
     summary.add(f"{call_label} · ", "dim")

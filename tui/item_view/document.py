@@ -33,6 +33,7 @@ from fcreview.tui.item_view.turns import (
 )
 from fcreview.tui.item_view.verdicts import (
     RATIONALE_ROWS,
+    add_suspicion_notes,
     erratum_blocks,
     final_answer_blocks,
     golden_fix_blocks,
@@ -189,7 +190,7 @@ def _framed_lines(
         title = lines.pop(0) if lines else BLANK_LINE
         framed.append(frame_top(_remove_horizontal_rule(title), cells, border))
     for line in lines:
-        framed.append(frame_side(_use_theme_difference_sign(line), cells, border))
+        framed.append(frame_side(line, cells, border))
     if footer is not None:
         framed.append(frame_bottom(footer, cells, border))
     return framed
@@ -207,12 +208,6 @@ def _remove_horizontal_rule(line: Line) -> Line:
 
 def _is_rule(text: str, style: str) -> bool:
     return style == "dim" and set(text.strip()) <= {symbols().rule}
-
-
-def _use_theme_difference_sign(line: Line) -> Line:
-    if line and line[0] == ("! ", "differs"):
-        return ((f"{symbols().differs} ", "differs"), *line[1:])
-    return line
 
 
 METADATA_LABEL_CELLS = 18
@@ -674,6 +669,8 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     )
     blocks = _list_blocks(indexed, detail, options)
     blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
+    if not options.hide_verdicts:
+        blocks = add_suspicion_notes(blocks, options.suspicion)
     if options.frames and not options.unfold_all:
         blocks = draw_frames(blocks, frame_sections=options.panels)
     return add_decisive_step_note(blocks, indexed, options.confirm_key)

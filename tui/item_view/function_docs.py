@@ -599,7 +599,7 @@ OTHER_FUNCTIONS_KEY = "offer/others"
 class _CallState:
     """Who calls an available function."""
 
-    symbol: str
+    state: str
     """State as in `STATE_STYLES`."""
     callers: str
     style: str
@@ -808,8 +808,8 @@ def _signature_line(function: _AvailableFunction, cells: int) -> Line:
         signature.add("  ")
         signature.add(sanitize(function.name))
     else:
-        symbol = function.call_state.symbol
-        signature.add(f"{symbol} ", STATE_STYLES[symbol])
+        state = function.call_state.state
+        signature.add(f"{symbols().state_symbol(state)} ", STATE_STYLES[state])
         signature.add(sanitize(function.name), function.call_state.style)
         callers = f"  {function.call_state.callers}"
     signature.add(f"({_format_parameter_names(function.docs)})", "dim")

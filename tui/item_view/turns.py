@@ -22,6 +22,7 @@ from fcreview.model.wording import format_count
 from fcreview.store.rows import Sibling
 from fcreview.tui.item_view.blocks import (
     DIFFERING_STATES,
+    EARLIER_DIALOGUE_KEY,
     LABEL_CELLS,
     Block,
     DisplayOptions,
@@ -66,9 +67,12 @@ def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
     if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []
     entries = [_turn_overview_entry(indexed, turn) for turn in range(indexed.n_turns)]
+    important_turn = indexed.failing_turn
+    if important_turn is None:
+        important_turn = indexed.decisive_turn or 0
 
     def render_lines(cells: int) -> list[Line]:
-        return wrap_entries("turns  ", entries, cells)[:OVERVIEW_ROWS]
+        return wrap_entries_around("turns  ", entries, important_turn, cells)
 
     return [Block("turns", render_lines, title="turns")]
 
@@ -83,7 +87,7 @@ def _turn_overview_entry(indexed: IndexedItem, turn: int) -> Line:
     entry.add(f"{turn + 1} ", "bad" if fails else "dim")
     states = _overview_states(indexed, turn)
     for state in states:
-        entry.add(state, STATE_STYLES[state])
+        entry.add(symbols().state_symbol(state), STATE_STYLES[state])
     if not states:
         entry.add(symbols().none, "dim")
     if fails:
@@ -100,6 +104,31 @@ def _overview_states(indexed: IndexedItem, turn: int) -> Sequence[str]:
     by_severity = [state for state in STATES_BY_SEVERITY if state in states]
     differing = [state for state in by_severity if state in DIFFERING_STATES]
     return differing or by_severity[:1]
+
+
+def wrap_entries_around(
+    label: str, entries: Sequence[Line], important: int, cells: int
+) -> list[Line]:
+    """Lay out entries after a label on `OVERVIEW_ROWS` rows. If that is not enough, show the rows
+    around the entry at index `important`, with an ellipsis where entries are omitted.
+    """
+    rows = wrap_entries(label, entries, cells)
+    if len(rows) <= OVERVIEW_ROWS:
+        return rows
+    # One entry less in each row leaves room for the ellipses.
+    margin = f"{symbols().ellipsis} "
+    rows = wrap_entries(label, entries, cells - len(margin))
+    rows_until_important = wrap_entries(label, entries[: important + 1], cells - len(margin))
+    important_row = len(rows_until_important) - 1
+
+    first = min(max(important_row - 1, 0), len(rows) - OVERVIEW_ROWS)
+    shown = rows[first : first + OVERVIEW_ROWS]
+    if first > 0:
+        _, *entry_parts = shown[0]
+        shown[0] = ((label, "dim"), (margin, "dim"), *entry_parts)
+    if first + OVERVIEW_ROWS < len(rows):
+        shown[-1] = (*shown[-1], (symbols().ellipsis, "dim"))
+    return shown
 
 
 def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
@@ -332,7 +361,6 @@ def is_before_user_message(indexed: IndexedItem, turn: int, message_index: int) 
     return any(message.role == "user" and message.step < 0 for message in later_messages)
 
 
-EARLIER_DIALOGUE_KEY = "before"
 MAX_UNFOLDED_CHARS = 400
 MAX_UNFOLDED_MESSAGES = 5
 

@@ -1066,3 +1066,82 @@ def suspicion_blocks(suspicion: Suspicion | None, *, has_heading: bool) -> list[
         return rendered
 
     return [Block("suspicions", render_lines, title=title)]
+
+
+MAX_NOTED_REASONS = 3
+NOTE_INDENT = "    "
+
+
+def add_suspicion_notes(blocks: Sequence[Block], suspicion: Suspicion | None) -> list[Block]:
+    """Add the reasons why a golden value looks wrong below the argument that they mention."""
+    noted = list(blocks)
+    if suspicion is None:
+        return noted
+    arguments = _list_arguments_of_calls(blocks)
+    reasons_by_index: dict[int, list[str]] = {}
+    for reason in suspicion.reasons:
+        index = _find_mentioned_argument(arguments, reason)
+        if index is not None:
+            reasons_by_index.setdefault(index, []).append(reason)
+
+    functions = {argument.function for argument in arguments if argument.function}
+    for index, reasons in reasons_by_index.items():
+        block = blocks[index]
+        lines = partial(_noted_lines, block.lines, reasons[:MAX_NOTED_REASONS])
+        # If the strongest reason is about a whole call, no argument of it is the suspect part.
+        strongest = suspicion.reasons[0]
+        is_about_call = strongest not in reasons and any(name in strongest for name in functions)
+        noted[index] = replace(block, lines=lines, is_suspect=not is_about_call)
+    return noted
+
+
+@dataclass(frozen=True, slots=True)
+class _ArgumentOfCall:
+    """Argument in the document, with the function of its golden call."""
+
+    index: int
+    name: str
+    function: str
+    differs: bool
+
+
+def _list_arguments_of_calls(blocks: Sequence[Block]) -> list[_ArgumentOfCall]:
+    """List the arguments of the calls, without nested values. Differing ones come first."""
+    arguments = []
+    function = ""
+    for index, block in enumerate(blocks):
+        if block.function:
+            function = block.function
+        _, separator, name = block.key.partition("/arg:")
+        if separator and block.is_argument:
+            arguments.append(_ArgumentOfCall(index, name, function, block.differs))
+    return sorted(arguments, key=lambda argument: not argument.differs)
+
+
+def _find_mentioned_argument(arguments: Sequence[_ArgumentOfCall], reason: str) -> int | None:
+    """Return the index of the argument that a reason is about: `wrong type: days is a string
+    (get_weather)`. The argument is the first word after the kind. If the reason names the function
+    of a call, its argument is meant, else the first argument with this name.
+    """
+    statement = reason.rpartition("may be right: ")[2]
+    if statement == reason:
+        statement = reason.partition(": ")[2]
+    mentioned = [each for each in arguments if _begins_with_name(statement, each.name)]
+    for argument in mentioned:
+        if f"({argument.function}" in reason:
+            return argument.index
+    return mentioned[0].index if mentioned else None
+
+
+def _begins_with_name(text: str, name: str) -> bool:
+    following = text[len(name) : len(name) + 1]
+    is_whole_name = not (following.isalnum() or following in ("_", ".", "["))
+    return bool(name) and text.startswith(name) and is_whole_name
+
+
+def _noted_lines(render: LineRenderer, reasons: Sequence[str], cells: int) -> list[Line]:
+    lines = list(render(cells))
+    label = f"{NOTE_INDENT}{symbols().separator} "
+    for reason in reasons:
+        lines += paragraph_lines(label, reason, cells, style="golden", max_rows=SUSPICION_ROWS)
+    return lines

@@ -22,6 +22,7 @@ from fcreview.model.address import (
 )
 from fcreview.store.rows import ItemDetail, Suspicion
 from fcreview.tui.item_view.blocks import (
+    DIALOGUE_KEYS,
     INCIDENT_KEY,
     Block,
     DisplayOptions,
@@ -138,6 +139,14 @@ def _find_suspect_call_index(
     return None
 
 
+def find_suspect_argument_index(blocks: Sequence[Block], call_key: str) -> int | None:
+    """Return the index of the argument of a call that has a note with reasons."""
+    for index, block in enumerate(blocks):
+        if block.is_suspect and block.key.startswith(f"{call_key}/"):
+            return index
+    return None
+
+
 def find_decisive_step_index(blocks: Sequence[Block]) -> int | None:
     for index, block in enumerate(blocks):
         if block.is_decisive:
@@ -177,6 +186,17 @@ def _first_differing_child_index(blocks: Sequence[Block], index: int) -> int:
         child = blocks[child_index]
         if child.parent == head.key and child.differs:
             return child_index
+    return index
+
+
+def find_header_index(blocks: Sequence[Block], index: int) -> int:
+    """Return the index of the heading of the call to which the block belongs, else `index`."""
+    call = get_enclosing_call_address(blocks[index].key)
+    if call is None:
+        return index
+    for header_index in range(index, -1, -1):
+        if blocks[header_index].key == call:
+            return header_index
     return index
 
 
@@ -287,13 +307,24 @@ class Cursor:
         self._build_blocks("")
         self.index = find_start_index(self.blocks, suspicion)
 
-        if suspicion is not None and self.block.function and self.block.folded:
-            self._set_folds({self.block.key: False})
-            self.rebuild()
+        if suspicion is not None:
+            self._move_to_suspect_argument()
         address = self.nearest_call_address
         if self.options.docs_choice and address is not None:
             self.options = replace(self.options, docs_call=address)
             self.rebuild()
+
+    def _move_to_suspect_argument(self) -> None:
+        """Unfold the suspect call, and move to its argument that the reasons mention first."""
+        if not self.block.function:
+            return
+        call_key = self.block.key
+        self._set_folds({call_key: False, f"{call_key}/equal": False})
+        self.rebuild()
+        index = find_suspect_argument_index(self.blocks, call_key)
+        if index is not None:
+            self.index = index
+            self.in_arguments = True
 
     def refresh(self, detail: ItemDetail) -> None:
         self.detail = detail
@@ -436,7 +467,24 @@ class Cursor:
         return True
 
     def toggle_dialogue(self) -> None:
-        self.options = replace(self.options, full_dialogue=not self.options.full_dialogue)
+        """Show the full dialogue, unfolded, or the short dialogue as in an item that was just
+        opened.
+        """
+        folds = {}
+        for key, is_folded in self.options.folds.items():
+            if not key.startswith(DIALOGUE_KEYS):
+                folds[key] = is_folded
+        is_full = not self.options.full_dialogue
+        self.options = replace(self.options, full_dialogue=is_full, folds=folds)
+        self.rebuild()
+
+    def fold_all(self, *, is_folded: bool) -> None:
+        """Fold or unfold every block that unfolds in place."""
+        folds = {}
+        for block in self._build_unfolded():
+            if block.foldable and not block.opens_pager:
+                folds[block.key] = is_folded
+        self._set_folds(folds)
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:

@@ -244,7 +244,7 @@ def _pair_lines(
     pair: CallPair, golden: Call | None, predicted: Call | None, item: Item
 ) -> list[Line]:
     if predicted is None:
-        return [make_line(f"- {sanitize(pair.name)} not called", "diff")]
+        return [make_line(f"{symbols().missing} {sanitize(pair.name)} not called", "diff")]
 
     lines = _call_name_lines(predicted, pair.state, item)
     for row in build_argument_rows(golden, predicted, pair.diff):
@@ -253,18 +253,19 @@ def _pair_lines(
             continue
         indent = "  " * row.depth
         value = "omitted" if row.predicted is None else row.predicted
-        text = f"  {row.state} {sanitize(f'{indent}{row.path}: {value}')}"
+        sign = symbols().state_symbol(row.state)
+        text = f"  {sign} {sanitize(f'{indent}{row.path}: {value}')}"
         lines.append(make_line(text, "" if row.state in "=~" else "diff"))
     return lines
 
 
-def _call_name_lines(call: Call, state_symbol: str, item: Item) -> list[Line]:
+def _call_name_lines(call: Call, state: str, item: Item) -> list[Line]:
     """Return the line with the name of a call and, if the call was not decoded, the error."""
-    text = f"{state_symbol} {sanitize(call.name)}"
+    text = f"{symbols().state_symbol(state)} {sanitize(call.name)}"
     has_several_turns = any(each.turn > 0 for each in item.golden + item.predicted)
     if has_several_turns:
         text += f"  turn {call.turn + 1}"
-    lines = [make_line(text, "strong" if state_symbol in " =~" else "diff")]
+    lines = [make_line(text, "strong" if state in " =~" else "diff")]
     if call.arguments is None:
         problem = call.decode_error or call.raw or "cannot be read"
         lines.append(make_line(f"    {sanitize(problem)}", "dim"))

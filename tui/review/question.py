@@ -413,8 +413,7 @@ def _equal_call_lines(indexed: IndexedItem, pairs: Sequence[CallPair], cells: in
 
 
 def _equal_line(state: DiffState, text: str) -> Line:
-    sign = {"=": symbols().equal, "~": symbols().equivalent}.get(state, " ")
-    return ((f"{sign} ", STATE_STYLES[state]), (text, "dim"))
+    return ((f"{symbols().state_symbol(state)} ", STATE_STYLES[state]), (text, "dim"))
 
 
 def _unpaired_call_lines(item: Item, pairs: Iterable[CallPair], cells: int) -> list[Line]:
@@ -480,7 +479,8 @@ def _turn_prefix(indexed: IndexedItem, pair: CallPair) -> str:
 
 
 def _one_sided_lines(pair: CallPair, call: Call | None, turn_prefix: str, cells: int) -> list[Line]:
-    label = f"{pair.state} {turn_prefix}{ONE_SIDED_LABELS[pair.state]}: "
+    sign = symbols().state_symbol(pair.state)
+    label = f"{sign} {turn_prefix}{ONE_SIDED_LABELS[pair.state]}: "
     text = sanitize(pair.name) if call is None else format_call(call)
     rows = wrap_sanitized(text, max(cells - display_width(label), 20), MAX_CALL_ROWS)
     lines: list[Line] = []

@@ -64,7 +64,7 @@ def list_symbol_rows() -> list[HelpRow]:
         HelpRow("i", style="warn", text="the import reported a problem with the item"),
     ]
     return rows + [
-        HelpRow(state, style=STATE_STYLES[state], text=meaning)
+        HelpRow(sign.state_symbol(state), style=STATE_STYLES[state], text=meaning)
         for state, meaning in STATE_MEANINGS.items()
     ]
 

@@ -162,6 +162,25 @@ class DocumentLayout:
         top_that_shows_last = self.move_position(last, 1 - self.height)
         self.scroll_to(min(top_that_shows_last, first))
 
+    def reveal_in_context(self, index: int, header_index: int) -> None:
+        """Scroll so that block `index` begins a third down the window. If the block `header_index`
+        above it is then not visible, scroll so that it is, unless both do not fit.
+        """
+        target = RowPosition(index, 0)
+        top = self.move_position(target, -(self.height // 3))
+        header = RowPosition(min(header_index, index), 0)
+        if header < top and target <= self.move_position(header, self.height - 2):
+            top = header
+        self.scroll_to(top)
+
+    def contains(self, first_index: int, last_index: int) -> bool:
+        """Whether all rows of these blocks are visible."""
+        visible = self.visible_rows()
+        last_row = max(len(self.block_lines(last_index)) - 1, 0)
+        return RowPosition(first_index, 0) in visible and (
+            RowPosition(last_index, last_row) in visible
+        )
+
     @property
     def scroll_position(self) -> str:
         """Position of the window: `top`, the percentage of blocks above its bottom (`40 %`), or

@@ -248,6 +248,9 @@ class Symbols:
     equal: str = "="
     equivalent: str = "~"
     differs: str = "≠"
+    missing: str = "∅"
+    """Sign of a call or argument that the prediction lacks. `none` is the sign of no verdict."""
+    extra: str = "+"
     cursor_mark: str = "▌"
     filled: str = "━"
     track: str = "─"
@@ -263,6 +266,17 @@ class Symbols:
     bottom_right: str = "╯"
     larger_score: str = "+"
     """Symbol of a score that has more than one digit."""
+
+    def state_symbol(self, state: str) -> str:
+        """Return the symbol of the state of a call or argument, see `STATE_STYLES`."""
+        symbol_by_state = {
+            "=": self.equal,
+            "~": self.equivalent,
+            "!": self.differs,
+            "-": self.missing,
+            "+": self.extra,
+        }
+        return symbol_by_state.get(state, state)
 
     def annotator_symbol(self, value: Any, n_reviewed_parts: int) -> str:
         """Return the symbol of an annotator's verdict: `partial` if the annotator reviewed only
@@ -285,7 +299,7 @@ class Symbols:
 ASCII_SYMBOLS = Symbols(
     passed="P",
     failed="F",
-    none="-",
+    none=".",
     disputed="X",
     partial="o",
     stale="*",
@@ -301,6 +315,7 @@ ASCII_SYMBOLS = Symbols(
     plus_minus="+/-",
     visible_space="_",
     differs="!",
+    missing="-",
     cursor_mark=">",
     filled="=",
     track="-",

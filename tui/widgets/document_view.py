@@ -120,6 +120,23 @@ class _RevealedRow:
     row: int
     entire_block: bool
 
+    def reveal_in(self, layout: DocumentLayout) -> None:
+        layout.reveal(self.block_index, self.row, entire_block=self.entire_block)
+
+
+@dataclass(frozen=True, slots=True)
+class _RevealedContext:
+    """Block that the view shows below its header, see `DocumentLayout.reveal_in_context`."""
+
+    block_index: int
+    header_index: int
+    only_if_hidden: bool
+
+    def reveal_in(self, layout: DocumentLayout) -> None:
+        is_visible = layout.contains(self.header_index, self.block_index)
+        if not (self.only_if_hidden and is_visible):
+            layout.reveal_in_context(self.block_index, self.header_index)
+
 
 class DocumentView(StaticFocusWidget, can_focus=True):
     """Widget that shows a document through a `DocumentLayout` and redraws only the rows that
@@ -147,7 +164,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         self._gutter = gutter
         self._strips: list[Strip] = []
         self._drawn_size = Size(0, 0)
-        self._revealed: list[_RevealedRow] = []
+        self._revealed: list[_RevealedRow | _RevealedContext] = []
         """Rows of the last calls of `reveal`, which is repeated when the size changes.
 
         All calls while the view has no size, later at most two.
@@ -197,6 +214,20 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             self.document_layout.reveal(index, row, entire_block=entire_block)
             self.redraw()
 
+    def reveal_in_context(
+        self, index: int, header_index: int, *, only_if_hidden: bool = False
+    ) -> None:
+        """Show block `index` a third down, with the block `header_index` above it. Repeat this when
+        the size changes.
+
+        With `only_if_hidden`, do nothing while both blocks are visible.
+        """
+        context = _RevealedContext(index, header_index, only_if_hidden)
+        self._revealed = [context]
+        if self.size and self.document_layout is not None:
+            context.reveal_in(self.document_layout)
+            self.redraw()
+
     def redraw(self) -> None:
         """Draw the rows that differ from the screen."""
         if not self.size:
@@ -221,9 +252,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         if self.document_layout is not None:
             self.document_layout.resize(self.cells, max(self.size.height, 1))
             for revealed in self._revealed:
-                self.document_layout.reveal(
-                    revealed.block_index, revealed.row, entire_block=revealed.entire_block
-                )
+                revealed.reveal_in(self.document_layout)
             self._revealed = self._revealed[-2:]
         self._strips = self._render_strips()
 

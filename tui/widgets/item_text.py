@@ -28,7 +28,12 @@ from fcreview.tui.item_view.function_docs import (
     functions_at_block,
 )
 from fcreview.tui.keymap import find_action_key_names, make_bindings
-from fcreview.tui.review.cursor import Cursor, first_difference_index_inside, last_index_of_target
+from fcreview.tui.review.cursor import (
+    Cursor,
+    find_header_index,
+    first_difference_index_inside,
+    last_index_of_target,
+)
 from fcreview.tui.review.other_runs import other_runs_panel_lines
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
@@ -98,11 +103,15 @@ class ItemText(DocumentView):
         self.document_cursor = document_cursor
         self.show(BlockSource(document_cursor.blocks), cursor=document_cursor.index)
         self._show_cursor()
-        difference = first_difference_index_inside(document_cursor.blocks, document_cursor.index)
-        self.reveal(difference)
-        if document_cursor.options.suspicion is not None:
-            self.reveal(0, entire_block=False)  # The first line shows the strongest reason.
+        blocks = document_cursor.blocks
+        difference = first_difference_index_inside(blocks, document_cursor.index)
+        if document_cursor.options.suspicion is not None and not blocks[difference].is_suspect:
+            # No argument has the reasons, so the first line with the strongest reason is shown.
+            self.reveal(0, entire_block=False)
             self.reveal(difference, entire_block=False, keep_previous=True)
+            return
+        header = find_header_index(blocks, difference)
+        self.reveal_in_context(difference, header, only_if_hidden=True)
 
     @property
     def is_start_visible(self) -> bool:
@@ -321,8 +330,11 @@ class ItemText(DocumentView):
         self.scroll_to_edge(side)
 
     def action_next_difference(self) -> None:
-        if self.required_cursor.move_to_decisive_or_difference():
+        cursor = self.required_cursor
+        if cursor.move_to_decisive_or_difference():
             self._show_cursor()
+            header = find_header_index(cursor.blocks, cursor.index)
+            self.reveal_in_context(cursor.index, header)
         else:
             self._warn("no difference between golden and predicted calls")
 
@@ -352,6 +364,12 @@ class ItemText(DocumentView):
         is_full = self.required_cursor.options.full_dialogue
         message = f"full dialogue; press {key} for the short dialogue" if is_full else ""
         self._show_blocks(top, StatusMessage(message))
+
+    def action_fold_all(self, is_folded: bool) -> None:
+        """Fold or unfold all turns, calls, sections and texts."""
+        top = self._row_at_top()
+        self.required_cursor.fold_all(is_folded=is_folded)
+        self._show_blocks(top, StatusMessage("all folded" if is_folded else "all unfolded"))
 
     def action_next_docs(self) -> None:
         """Show the next set of function docs: of the golden call, of the predicted call, all or

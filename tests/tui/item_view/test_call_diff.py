@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
+from fcreview.matching.align import align_calls
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.item import AcceptedValues, Call
@@ -70,3 +73,29 @@ def test_lookalike_character_is_named() -> None:
         plain_text(line) for line in argument_lines(rows[0], compute_argument_columns(rows, 80))
     ]
     assert "CYRILLIC SMALL LETTER A instead of U+0061" in " ".join(" ".join(shown).split())
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "marked"),
+    [
+        ("false", "true", "true"),
+        ("5.0", "5", "5"),
+        ("[1, 2.0]", "[1, 2]", "2"),
+        ("0.0001", "0.0002", "0.0002"),
+        ('"New York"', '"New Work"', "W"),
+    ],
+)
+def test_marks_divide_no_number_and_no_word_outside_strings(
+    reference: str, text: str, marked: str
+) -> None:
+    spans = find_changed_spans(reference, text)
+    assert [text[start:end] for start, end in spans] == [marked]
+
+
+def test_equal_numbers_of_other_form_take_one_line() -> None:
+    golden = Call("golden", "f", arguments={"a": AcceptedValues([5.0])})
+    predicted = Call("predicted", "f", arguments={"a": 5})
+    (pair,) = align_calls([golden], [predicted])
+    rows = build_argument_rows(golden, predicted, pair.diff)
+    (line,) = argument_lines(rows[0], compute_argument_columns(rows, 70))
+    assert plain_text(line).split() == ["≠", "a", "5.0", "5", "integer,", "golden", "float"]

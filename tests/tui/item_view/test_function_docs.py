@@ -59,7 +59,7 @@ def test_all_functions_are_listed_with_parameters_and_users() -> None:
     assert lines[0].startswith("── 3 available functions · name(required, [optional])")
     assert lines[1:] == [
         "+ maps.find(query)  predicted",
-        "- get_weather(day, [city])  golden",
+        "∅ get_weather(day, [city])  golden",
         "  ls()",
     ]
     assert (

@@ -36,7 +36,7 @@ def test_document_at_80_columns() -> None:
         "── turn 1 · call 1 of 1 · get_weather ─────────────────────────────────────────",
         "  argument  golden                            predicted",
         '= unit      "celsius"                         "celsius"',
-        '! location  "Hangzhou, China" or "Hangzhou"   "Hangzhou, CN"',
+        '≠ location  "Hangzhou, China" or "Hangzhou"   "Hangzhou, CN"',
         "            none of 2 accepted values",
         "+ days      (none)                            3",
         "── Why it fails ───────────────────────────────────────────────────────────────",
@@ -55,7 +55,7 @@ def test_columns_stay_close_at_160_columns() -> None:
         lines[3]
         == "  argument  golden" + " " * (GOLDEN_COLUMN_CELLS + 2 - len("golden")) + "predicted"
     )
-    assert lines[5].startswith('! location  "Hangzhou, China" or "Hangzhou"')
+    assert lines[5].startswith('≠ location  "Hangzhou, China" or "Hangzhou"')
     assert lines[5].index('"Hangzhou, CN"') == lines[3].index("predicted")
 
 
@@ -69,12 +69,12 @@ def test_five_states_differ_without_colour() -> None:
     shown = {
         line[2:6]: line
         for line in document_lines(make_detail(item))
-        if line[:2] in ("= ", "~ ", "! ", "- ", "+ ")
+        if line[:2] in ("= ", "~ ", "≠ ", "∅ ", "+ ")
     }
     assert {key: line[0] for key, line in shown.items()} == {
         "same": "=",
         "far ": "~",
-        "gone": "-",
+        "gone": "∅",
         "left": "=",
         "more": "+",
     }
@@ -86,7 +86,7 @@ def test_five_states_differ_without_colour() -> None:
 def test_accepted_omission_and_answer_without_call_are_no_errors() -> None:
     missing = make_item([golden_call("f", gone=2, left=AcceptedValues([5], optional=True))], [])
     lines = document_lines(make_detail(missing))
-    assert any(line.startswith("- gone") for line in lines)
+    assert any(line.startswith("∅ gone") for line in lines)
     assert any(line.startswith("= left") and line.endswith("(optional, omitted)") for line in lines)
     lines = document_lines(make_detail(make_item([], [PROSE])))
     assert "  no call: prose, not calls" in lines
@@ -119,7 +119,7 @@ def test_columns_are_aligned_with_wide_characters() -> None:
         [golden_call("f", 城市="杭州市", a="x")], [predicted_call("f", 城市="杭州", a="y")]
     )
     lines = document_lines(make_detail(item))
-    marks = {"  argument": "predicted", "! 城市": '"杭州"', "! a": '"y"'}
+    marks = {"  argument": "predicted", "≠ 城市": '"杭州"', "≠ a": '"y"'}
     rows = [
         (line, mark) for start, mark in marks.items() for line in lines if line.startswith(start)
     ]
@@ -134,7 +134,7 @@ def test_long_values_are_stacked_around_their_first_difference() -> None:
         [predicted_call("query", sql=long + "c WHERE b")],
     )
     lines = document_lines(make_detail(item))
-    at = lines.index("! sql   first difference at character 708")
+    at = lines.index("≠ sql   first difference at character 708")
     assert lines[at + 1].startswith("    golden     …")
     side = next(n for n in range(at + 2, at + 5) if lines[n].startswith("    predicted  …"))
     assert "FROM a WHERE" in " ".join(lines[at + 1 : side])
@@ -145,8 +145,8 @@ def test_missing_and_extra_calls_are_marked() -> None:
     item = make_item([golden_call("a", x=1), golden_call("b", 1, y=2)], [predicted_call("a", x=1)])
     lines = document_lines(make_detail(item))
     assert lines[2] == "= turn 1 · call 1 of 2 · a(x=1)"
-    assert "b · - missing ─" in lines[3]
-    assert lines[5].split() == ["-", "y", "2", "(missing)"]
+    assert "b · ∅ missing ─" in lines[3]
+    assert lines[5].split() == ["∅", "y", "2", "(missing)"]
     extra = document_lines(make_detail(make_item([], [predicted_call("c", z=1)])))
     assert any("c · + extra ─" in line for line in extra)
 
@@ -157,7 +157,7 @@ def test_long_function_name_is_cut_before_the_facts_of_its_call(cells: int) -> N
     [pair] = make_detail(make_item([golden_call(name, a=1)], [])).item.pairs
     shown = plain_text(pair_heading(pair, "call 1 of 1", cells))
     assert display_width(shown) == cells
-    assert ("· - missing ─" in shown) == (cells > 30)
+    assert ("· ∅ missing ─" in shown) == (cells > 30)
     assert "within" in shown or cells < 80
     also = plain_text(pair_heading(pair, "call 1 of 1", cells, ["already called in step 2"]))
     assert display_width(also) == cells and ("· already called in step 2 ─" in also) == (
@@ -275,7 +275,7 @@ def test_final_answer_is_shown_below_accepted_answers(hidden: bool) -> None:
 def test_arguments_of_undecodable_call_are_not_called_missing() -> None:
     broken = Call("predicted", "f", arguments=None, raw='[{"f": "{a: 1"', decode_error="not JSON")
     lines = document_lines(make_detail(make_item([golden_call("f", a=1)], [broken])))
-    assert any(line.startswith("- a ") and line.endswith("(not decoded)") for line in lines)
+    assert any(line.startswith("∅ a ") and line.endswith("(not decoded)") for line in lines)
     assert "(missing)" not in "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.review.cursor import find_start_index
 from fcreview.tui.text.lines import plain_text
+from fcreview.tui.text.styles import symbols
 from tests.tui.item_view.document_text import (
     document_lines,
     golden_call,
@@ -83,7 +84,7 @@ def test_earlier_calls_precede_the_judged_call() -> None:
         < earlier
         < find_line(lines, 'result  {"status": "ok"}')
         < judged
-        < find_line(lines, "! query")
+        < find_line(lines, "≠ query")
     )
 
 
@@ -144,7 +145,7 @@ def test_calls_are_in_order_and_missing_calls_follow_their_predecessor() -> None
         "= golden call 1 of 2",
         "result  3 flights",
     ]
-    order += ["- golden call 2 of 2 · missing: book", "── response"]
+    order += ["∅ golden call 2 of 2 · missing: book", "── response"]
     places = [find_line(lines, start) for start in order]
     assert places == sorted(places)
     assert sum("3 flights" in line for line in lines) == 1
@@ -155,7 +156,7 @@ def test_repeated_calls_are_one_line() -> None:
     assert '+ calls 3-22 · 20x diff(file_name1="a", file_name2="b")' in lines
     assert 'all     {"lines": "-a +b"}' in lines
     assert sum("diff(" in line for line in lines) == 2, "the equal call and the repeated calls"
-    assert any(line.startswith("- call 2 of 22 · missing: post_tweet") for line in lines)
+    assert any(line.startswith("∅ call 2 of 22 · missing: post_tweet") for line in lines)
     unfolded = document_lines(
         make_detail(make_repeated_calls(21)), 120, folds={"turn:1/calls:3-22": False}
     )
@@ -216,7 +217,7 @@ def test_state_differences_without_a_turn_are_at_the_end() -> None:
     }
     lines = document_lines(make_detail(item))
     at = find_line(lines, "── final state")
-    assert lines[at + 2].split() == ["!", "Food.users.Eve.balance", "412.0", "500.0"]
+    assert lines[at + 2].split() == ["≠", "Food.users.Eve.balance", "412.0", "500.0"]
     assert lines[at + 3].startswith("+ Food.orders")
     assert at > find_line(lines, "= call 1")
     assert not any(
@@ -232,8 +233,8 @@ def test_multi_turn_items_have_a_map_of_turns() -> None:
         item.messages.append(Message(turn, 0, role="tool", content="ok"))
         item.pairs += align_calls(item.golden[-1:], item.predicted[-1:])
     item.extra.failing_turn = 1
-    assert "turns  1 =  2 ! fails here  3 =" in document_lines(make_detail(item))
-    assert "turns  1 =  2 !  3 =" in document_lines(make_detail(item), hide_verdicts=True)
+    assert "turns  1 =  2 ≠ fails here  3 =" in document_lines(make_detail(item))
+    assert "turns  1 =  2 ≠  3 =" in document_lines(make_detail(item), hide_verdicts=True)
     assert not any(
         line.startswith("turns") for line in document_lines(make_detail(make_judged_call()))
     )
@@ -281,7 +282,8 @@ def test_judge_labels_are_beside_golden_labels(ours: list[str], passes: bool, st
         )
     ]
     lines = document_lines(make_detail(item))
-    row = lines[find_line(lines, f"{state} labels")]
-    assert row.split() == [state, "labels", "inform", ours[0]]
+    sign = symbols().state_symbol(state)
+    row = lines[find_line(lines, f"{sign} labels")]
+    assert row.split() == [sign, "labels", "inform", ours[0]]
     assert not any(line.startswith("── judge") for line in lines), "the labels are shown already"
     assert not any("ask" in line for line in document_lines(make_detail(item), hide_verdicts=True))

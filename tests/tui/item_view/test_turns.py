@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.model.item import Item, Message, StateDifference
+from fcreview.model.item import Extra, Item, Message, StateDifference
+from fcreview.model.sanitize import display_width
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.review.cursor import (
@@ -14,6 +15,7 @@ from fcreview.tui.review.cursor import (
     first_difference_index,
     verdict_target_at,
 )
+from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import (
     document_lines,
     golden_call,
@@ -30,7 +32,7 @@ def test_only_the_failing_turn_is_open() -> None:
     assert [" · folded" in line for line in headings] == [True, False, True]
     assert ["FAILS HERE" in line for line in headings] == [False, True, False]
     assert lines.count("user    Move the file, please. (0)") == 1
-    assert '! to        "b"                               "c"' in lines
+    assert '≠ to        "b"                               "c"' in lines
     assert lines.count('result  {"moved": true}') == 1, "the result is below its call"
     assert not any(line.startswith("step 1") for line in lines), "the call is not repeated"
     assert "        … 4.4 KB, enter to open" in lines
@@ -71,7 +73,7 @@ def test_state_difference_is_in_the_failing_turn() -> None:
         n for n, line in enumerate(lines) if line.startswith("── turn 2 · state after the turn")
     )
     assert lines[at + 1].split() == ["field", "golden", "predicted"]
-    assert lines[at + 2].split("  ")[0] == "! root"
+    assert lines[at + 2].split("  ")[0] == "≠ root"
     assert lines[at + 2].index("<Directory: b>") == lines[at + 1].index("golden")
     assert lines[at + 2].index("<Directory: c>") == lines[at + 1].index("predicted")
     assert not any("state_differences" in line for line in lines)
@@ -135,3 +137,18 @@ def test_known_question_or_instruction_suffices(messages: list[Message]) -> None
     )
     shown = "\n".join(document_lines(make_detail(item)))
     assert "question unknown" not in shown and "Rome" in shown
+
+
+@pytest.mark.parametrize("failing_turn", [0, 150, 299])
+@pytest.mark.parametrize("cells", [59, 79, 159])
+def test_strip_of_many_turns_shows_the_failing_turn(failing_turn: int, cells: int) -> None:
+    item = Item("m", "multi", n_turns=300, extra=Extra(failing_turn=failing_turn))
+    for turn in range(300):
+        item.messages.append(Message(turn, 0, role="tool", content="ok"))
+    blocks = build_document(make_detail(item), "alice", DisplayOptions())
+    strip = next(block for block in blocks if block.key == "turns")
+    lines = [plain_text(line) for line in strip.lines(cells)]
+    assert len(lines) <= 3 and all(display_width(line) <= cells for line in lines)
+    assert f" {failing_turn + 1} – fails here" in "\n".join(lines)
+    assert lines[0].startswith("turns  …") == (failing_turn > 0)
+    assert lines[-1].endswith("…") == (failing_turn < 299)

@@ -16,6 +16,7 @@ from fcreview.tui.item_view.document import build_document
 from fcreview.tui.item_view.verdicts import find_judge_label_verdict
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
+from fcreview.tui.text.styles import symbols
 from tests.tui.item_view.document_text import (
     WEATHER,
     document_lines,
@@ -66,7 +67,7 @@ def find_line(lines: list[str], start: str) -> int:
 def test_refused_call_is_beside_the_compared_golden_call() -> None:
     lines = document_lines(make_detail(make_refused_call()), 120)
     at = find_line(lines, "── turn 1 · call 2 of 2 · taxi · + extra · vs golden call 1")
-    assert lines[at + 2].split("  ")[0] == "! query"
+    assert lines[at + 2].split("  ")[0] == "≠ query"
     assert '"Tokyo Narita"' in lines[at + 2] and '"Narita, Tokyo"' in lines[at + 2]
     assert lines[at + 3] == "  judge gpt-4o ✗ equivalent: value_error: the values differ"
     assert sum("the values differ" in line for line in lines) == 1
@@ -213,7 +214,7 @@ def test_short_judge_verdicts_share_one_line(reply: str, other: str, line: str) 
     lines = document_lines(make_detail(item))
     judges = [line for line in lines if "judge" in line]
     assert [line.rstrip("─ ") for line in judges] == [line]
-    assert find_line(lines, "! a") < lines.index(judges[0])
+    assert find_line(lines, "≠ a") < lines.index(judges[0])
 
 
 @pytest.mark.parametrize("state", ["~", "!"])
@@ -224,7 +225,7 @@ def test_equality_by_rules_is_not_marked_as_difference(state: str) -> None:
         style
         for block in build_document(make_detail(item), "alice", DisplayOptions())
         for line in block.lines(79)
-        if plain_text(line).startswith(state)
+        if plain_text(line).startswith(symbols().state_symbol(state))
         for _, style in line
     }
     assert ("diff" in styles) == (state == "!")
@@ -297,7 +298,9 @@ def test_cursor_starts_at_suspect_call() -> None:
     assert Cursor(detail, "alice").block.function == "a", "the first difference"
     text = "undocumented argument: y is not in the function docs (b)"
     options = DisplayOptions(suspicion=Suspicion(0.6, True, text, (text,)))
-    assert Cursor(detail, "alice", options=options).block.function == "b"
+    cursor = Cursor(detail, "alice", options=options)
+    assert cursor.block.key == "turn:1/call:2/arg:y", "the argument that the reason mentions"
+    assert text in " ".join(" ".join(plain_text(line) for line in cursor.block.lines(79)).split())
     lines = document_lines(detail, suspicion=options.suspicion, **PANELS)
     assert any("Why the golden answer is suspect · score 0.60, strong" in line for line in lines)
     assert any(

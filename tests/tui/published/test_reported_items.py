@@ -24,7 +24,7 @@ FIRST_SCREEN = {
         "golden  HRCompany",
         "result  ",
         "── turn 1 · call 1 of 1",
-        "! function",
+        "≠ function",
     ],
     ("confetti", "conversationsclean_6"): [
         "── earlier dialogue",
@@ -32,12 +32,12 @@ FIRST_SCREEN = {
         "golden  BookFlight_search_flights",
         "step 4",
         "── turn 2 · call 1 of 1 · RAG_query · step 5",
-        "! query",
+        "≠ query",
     ],
     ("confetti", "dialogacts_10"): [
         "── response · step 1 · judged",
         "golden",
-        "! labels",
+        "≠ labels",
         "reply   ",
     ],
     ("confetti", "conversationsclean_137"): [
@@ -48,7 +48,7 @@ FIRST_SCREEN = {
         "user    I am Frank",
         "= call 1 of 2",
         "── turn 1 · call 2 of 2",
-        "! user_id",
+        "≠ user_id",
     ],
     ("acebench", "agent_multi_turn_21"): [
         "step 1  Before I proceed",
@@ -73,8 +73,8 @@ FIRST_SCREEN = {
         "Sorry, no tool is suitable",
         "── 5 available functions",
     ],
-    ("hammerbench", "mQmA_7_2"): ["! departure", "── Why it fails", "── judge"],
-    ("complexfuncbench", "Cross-0"): ["+ extra · vs golden call 6", "! query"],
+    ("hammerbench", "mQmA_7_2"): ["≠ departure", "── Why it fails", "── judge"],
+    ("complexfuncbench", "Cross-0"): ["+ extra · vs golden call 6", "≠ query"],
 }
 """Parts of rows."""
 DOCUMENT = {
@@ -83,7 +83,7 @@ DOCUMENT = {
         "decisive step",
         "call 4 of 4 · login_food_platform · + extra",
         "── final state",
-        "! FoodPlatform.users.Jack.balance",
+        "≠ FoodPlatform.users.Jack.balance",
         "milestones        1 of 3 met: turn_on_wifi",
     ],
     ("complexfuncbench", "Cross-0"): [

@@ -93,7 +93,7 @@ def test_every_sample_item_can_be_copied_in_every_form(details: list[ItemDetail]
 def test_diff_has_the_lines_of_the_screen(details: list[ItemDetail]) -> None:
     lines = format_call_diff(find_detail(details, "simple_python_4"), "zoe").split("\n")
     assert any(
-        re.match(r"! days +\[\"Monday\", \"Wednesday\", \"Friday\"\] or", line) for line in lines
+        re.match(r"≠ days +\[\"Monday\", \"Wednesday\", \"Friday\"\] or", line) for line in lines
     )
     assert not any("available function" in line or "value_error" in line for line in lines)
 

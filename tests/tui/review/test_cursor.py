@@ -149,11 +149,24 @@ def test_full_dialogue_is_kept_for_next_item_but_folds_are_not() -> None:
     before = len(cursor.blocks)
     cursor.toggle_dialogue()
     assert len(cursor.blocks) > before
+    assert not any(block.folded for block in cursor.blocks if not block.opens_pager)
     cursor.move_by_turn(-1)
     cursor.toggle_fold()
+    assert cursor.block.folded, "the reader can fold a turn of the full dialogue"
     cursor.show_item(make_detail())
     assert cursor.options.full_dialogue and not cursor.options.folds
     assert cursor.block.key == "turn:2"
+
+
+def test_all_blocks_are_folded_and_unfolded() -> None:
+    cursor = Cursor(make_detail(), "alice")
+    cursor.fold_all(is_folded=True)
+    foldable = [block for block in cursor.blocks if block.foldable and not block.opens_pager]
+    assert foldable and all(block.folded for block in foldable)
+    n_folded = len(cursor.blocks)
+    cursor.fold_all(is_folded=False)
+    assert not any(block.folded for block in cursor.blocks if not block.opens_pager)
+    assert len(cursor.blocks) > n_folded
 
 
 def test_blind_hides_failing_turn_until_review() -> None:

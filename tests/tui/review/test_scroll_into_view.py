@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.item import Message, Verdict
+from fcreview.matching.align import align_calls
+from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -18,6 +19,7 @@ from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
+from fcreview.tui.widgets.item_text import ItemText
 from tests.store.factory import WEATHER, make_item, write_run
 
 
@@ -79,3 +81,41 @@ async def test_strongest_reason_is_visible_when_a_suspect_opens(
             assert status in lines[-2] and any(
                 line.startswith("▸╭─ get_weather") for line in lines
             ), lines
+
+
+def make_long_call_item(n_arguments: int) -> Item:
+    """Return an item whose call has a difference in its last argument, below a long question."""
+    question = Message(0, -1, role="user", content="\n".join(f"line {at}" for at in range(60)))
+    names = [f"name_{number:02}" for number in range(n_arguments)]
+    golden = Call("golden", "f", arguments={name: AcceptedValues([1]) for name in names})
+    predicted = Call("predicted", "f", arguments=dict.fromkeys(names, 2))
+    item = make_item(0, messages=[question])
+    item.golden, item.predicted = [golden], [predicted]
+    item.pairs = align_calls(item.golden, item.predicted)
+    return item
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 32), (160, 45)])
+async def test_jump_shows_the_difference_a_third_down_below_its_call(
+    tmp_path: Path, wait_for_screen: Any, size: tuple[int, int]
+) -> None:
+    item = make_long_call_item(80)
+    workspace = find_workspace(tmp_path)
+    import_runs(workspace, [write_run(tmp_path / "run", [{}])], lambda _: iter([item]), n_workers=1)
+    with Store.open(workspace, "alice") as store:
+        session = Session(workspace, "alice", store, Reviewer(store, Journal(workspace, "alice")))
+        app = FcreviewApp(session, View(queue="dataset"), "simple_0")
+        async with app.run_test(size=size) as pilot:
+            await wait_for_screen(pilot)
+            await pilot.press("home")
+            await wait_for_screen(pilot)
+            await pilot.press("full_stop")
+            await wait_for_screen(pilot)
+            text = app.screen.query_one(ItemText)
+            rows = [text.render_line(y).text for y in range(text.size.height)]
+            difference = next(y for y, row in enumerate(rows) if "name_00" in row)
+            assert rows[difference].startswith("▸")
+            # On a high screen, fewer rows than a third of it precede the difference.
+            assert difference == text.size.height // 3 or text.is_start_visible
+            assert not text.is_start_visible or size[1] > 24
+            assert any("╭─ f" in row for row in rows[:difference])

@@ -251,7 +251,7 @@ async def test_narrow_flip_stacks_the_three_answers(workspace: Workspace) -> Non
         lines = await person.press("enter")
         places = [find_line(lines, head) for head in ("── golden", "── A pass", "── B fail")]
         assert places == sorted(places) and len(set(places)) == 3
-        assert "! city" in "".join(lines[places[2] :])
+        assert "≠ city" in "".join(lines[places[2] :])
 
 
 async def test_mark_can_be_removed_and_all_runs_cannot_be_marked(workspace: Workspace) -> None:

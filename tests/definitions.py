@@ -128,17 +128,20 @@ class _Body:
         self.function = function
         self.names = _module_names(function.module) | _list_imports(function.node)
         self.types: dict[str, Definition] = {}
-        node = function.node
-        assert isinstance(node, Function)
-        for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
-            self._add_type(argument.arg, _find_class(argument.annotation, self.names))
         if function.owner:
             self._add_type("self", find_definition(function.owner))
-        for child in ast.walk(node):
+        for child in ast.walk(function.node):
             self._add_types_of_statement(child)
 
+    def _add_types_of_parameters(self, function: Function) -> None:
+        parameters = function.args
+        for each in [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]:
+            self._add_type(each.arg, _find_class(each.annotation, self.names))
+
     def _add_types_of_statement(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        if isinstance(node, Function):
+            self._add_types_of_parameters(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             self._add_type(node.targets[0].id, self.find_type(node.value))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             self._add_type(node.target.id, _find_class(node.annotation, self.names))

@@ -30,6 +30,7 @@ WAY_OF_A_KEY = (
     "fcreview.store.reviews.journal.Journal",
 )
 """Classes between a verdict key and the disk, in the order in which a reader meets them."""
+APPEND = "fcreview.store.reviews.journal.Journal.append"
 SQL_OF_FILTERS = "fcreview.store.filters.search_sql"
 ESTIMATES_SCREEN = "fcreview.tui.screens.estimates.EstimatesScreen"
 
@@ -53,7 +54,10 @@ def test_report_leads_to_metrics_of_each_benchmark(importer: Importer) -> None:
 def test_key_of_fail_leads_to_the_disk() -> None:
     binding = next(each for each in ItemPane.BINDINGS if each.id == KEY_OF_FAIL)
     method = find_method(ItemPane, binding.action)
-    path = find_path(f"{method.__module__}.{method.__qualname__}", "os.fsync")
+    way_to_journal = find_path(f"{method.__module__}.{method.__qualname__}", APPEND)
+    way_to_disk = find_path(APPEND, "os.fsync")
+    path = [*way_to_journal, *way_to_disk]
+    assert way_to_disk
 
     classes = [name.rpartition(".")[0] for name in path]
     classes_of_way = [name for name in dict.fromkeys(classes) if name in WAY_OF_A_KEY]

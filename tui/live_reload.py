@@ -33,10 +33,10 @@ from fcreview.store.rows import (
 from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, read_page
 from fcreview.tui.queue.state import CursorPosition, QueueSettings
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, describe_item_changes
-from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
 from fcreview.tui.widgets.document_view import LineBar, TopLine
 
 if TYPE_CHECKING:
@@ -414,7 +414,7 @@ class LiveReload:
             known_sizes = sizes
             # the next change starts another attempt
             with suppress(FcreviewError, NoMatches):
-                if await self._session.query(lambda store: store.has_new_reviews()):
+                if await self._session.read(lambda store: store.has_new_reviews()):
                     await self._show_received_reviews()
 
     def _show_team_note(self, note: str) -> None:
@@ -427,7 +427,7 @@ class LiveReload:
     async def _show_received_reviews(self) -> None:
         """Read the received reviews, and show them in the list and in the items on screen."""
         # The query writes, so it must not be interrupted.
-        await self._session.query(lambda store: store.refresh_reviews())
+        await self._session.read(lambda store: store.refresh_reviews())
         for screen in self._app.screen_stack:
             if isinstance(screen, AdjudicationScreen):
                 screen.adjudicator.refresh_cases()
@@ -435,7 +435,7 @@ class LiveReload:
             return
         view = self._queue_screen.state.view
         # Counting orders the view, which takes long.
-        await self._session.query_at_low_priority(lambda store: store.count_items(view))
+        await self._session.read_in_background(lambda store: store.count_items(view))
         async with self._reload_lock:
             result = ReloadResult(ImportChanges(), self._queue_screen.state.scope)
             while not await self._try_to_replace_store(result, None):
@@ -498,7 +498,7 @@ class LiveReload:
             pane_views=pane_views,
             runs=self._find_new_runs(result),
         )
-        shows = await self._session.query(partial(open_screens.prepare_reload, new_store=store))
+        shows = await self._session.read(partial(open_screens.prepare_reload, new_store=store))
         if self._take_screen_snapshot() != snapshot:
             return False
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.drafts import DraftFile
 from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
+from fcreview.tui.action_queue import ActionQueue
 from fcreview.tui.queue.state import QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
@@ -81,77 +81,6 @@ class GoldenSupport:
 T = TypeVar("T")
 INTERRUPT_INTERVAL = 0.05
 """Seconds between two attempts to interrupt a running query."""
-
-
-ActionSucceeded = bool
-"""Result of a queued action. False if the action failed and has shown its error."""
-QueuedAction = Callable[[], Awaitable[ActionSucceeded]]
-"""Action that a key press starts."""
-
-
-class ActionQueue:
-    """Queue that runs actions in the order of their keys.
-
-    When an action fails, the queue drops the waiting actions, because the user expected the failed
-    action to succeed.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: deque[QueuedAction] = deque()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._failed = False
-        self.added_count = 0
-        """Number of actions added so far."""
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no action is running or waiting."""
-        return self._idle.is_set()
-
-    def add_and_check_idle(self, action: QueuedAction) -> bool:
-        """Add an action.
-
-        Return True if the queue was idle: the caller must then call `run_and_count_dropped`.
-        """
-        self._waiting.append(action)
-        self.added_count += 1
-        was_idle = self.is_idle
-        self._idle.clear()
-        return was_idle
-
-    async def run_and_count_dropped(self) -> int:
-        """Run actions until none is waiting.
-
-        Return the number of actions dropped because an earlier action failed.
-        """
-        n_dropped = 0
-        try:
-            while self._waiting:
-                action = self._waiting.popleft()
-                has_succeeded = await action()
-                if not has_succeeded:
-                    self._failed = True
-                    n_dropped += self.drop_waiting()
-        finally:
-            self.drop_waiting()
-            self._idle.set()
-        return n_dropped
-
-    def drop_waiting(self) -> int:
-        """Drop the waiting actions, and return their number."""
-        n_dropped = len(self._waiting)
-        self._waiting.clear()
-        return n_dropped
-
-    async def wait_until_idle(self) -> bool:
-        """Wait until no action is running or waiting.
-
-        Return False if an action failed in the meantime.
-        """
-        self._failed = False
-        await self._idle.wait()
-        return not self._failed
 
 
 def _is_caller_cancelled() -> bool:
@@ -244,12 +173,6 @@ class Session(SessionSettings):
         """Number of bulk reviews and undos so far. When it changes, lists read their rows again."""
         self.queue_file: str | None = None
         """Name of the open queue file, which each review records. None if no queue file is open."""
-        self.is_leaving = False
-        """Whether the app is quitting.
-
-        The session then refuses queries, but still writes reviews.
-        """
-
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._is_store_borrowed = store is not None
@@ -274,10 +197,8 @@ class Session(SessionSettings):
 
         It is never a review, so reviews are not interrupted.
         """
-        self._low_priority: dict[Future[Any], Callable[[Store], Any]] = {}
-        """Waiting or running queries of `query_at_low_priority` that no other query has
-        interrupted.
-        """
+        self._background_queries: dict[Future[Any], Callable[[Store], Any]] = {}
+        """Waiting or running queries of `read_in_background` that no other call has interrupted."""
         self._interrupts: set[asyncio.Task[None]] = set()
         """Tasks that interrupt a query. The set keeps asyncio from discarding them."""
 
@@ -288,6 +209,14 @@ class Session(SessionSettings):
         None disables reports and exports that need benchmark files.
         """
         return self._build_services() if self._build_services is not None else None
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the app is quitting.
+
+        The session then refuses to read, but still writes reviews.
+        """
+        return self.actions.is_quitting
 
     @property
     def workspace(self) -> Workspace | None:
@@ -343,7 +272,7 @@ class Session(SessionSettings):
         """
         from fcreview.store.reviews.journal import Journal
 
-        return await self.query(lambda store: Journal(store.workspace, name).annotator)
+        return await self.read(lambda store: Journal(store.workspace, name).annotator)
 
     @property
     def reviewed_count(self) -> int:
@@ -353,12 +282,14 @@ class Session(SessionSettings):
     def start_opening_store(self) -> None:
         """Start to open the store in its thread.
 
-        If this fails, the first `query` raises the error.
+        If this fails, the first `read` raises the error.
         """
         self._thread.submit(self._get_store)
 
-    async def query(self, read: Callable[[Store], T], *, interruptible: bool = False) -> T:
-        """Call `read` with the store, in the store's thread, and return its result.
+    # -- the three kinds of calls in the store's thread
+
+    async def read(self, query: Callable[[Store], T], *, interruptible: bool = False) -> T:
+        """Call a query with the store, in the store's thread, and return its result.
 
         Args:
             interruptible: Interrupt the query when the caller is cancelled. Such a query must not
@@ -370,56 +301,72 @@ class Session(SessionSettings):
         """
         if self.is_leaving:
             raise asyncio.CancelledError
-        self._interrupt_low_priority()
-        future = self._thread.submit(self._run_query, read)
+        self._interrupt_background_queries()
+        future = self._thread.submit(self._run_query, query)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if interruptible:
-                self._start_interrupt(future, read)
+                self._start_interrupt(future, query)
             raise
         except Exception:
             if self.is_leaving:
                 raise asyncio.CancelledError from None
             raise
 
-    async def query_at_low_priority(self, read: Callable[[Store], T]) -> T:
-        """Call `read` as `query` does. Any other query interrupts it, and it then starts again.
-        `read` must not write.
+    async def read_in_background(self, query: Callable[[Store], T]) -> T:
+        """Call a query as `read` does, but let every other call interrupt it. It then starts again.
+        The query must not write.
 
-        Raises the exceptions of `query`.
+        Raises the exceptions of `read`.
         """
         while not self.is_leaving:
-            future = self._thread.submit(self._run_query, read)
-            self._low_priority[future] = read
+            future = self._thread.submit(self._run_query, query)
+            self._background_queries[future] = query
             try:
                 return await asyncio.wrap_future(future)
             except asyncio.CancelledError:
                 # If the caller is not cancelled, another query cancelled this one while it waited.
                 if _is_caller_cancelled():
-                    self._start_interrupt(future, read)
+                    self._start_interrupt(future, query)
                     raise
             except Exception:
                 if self.is_leaving:
                     raise asyncio.CancelledError from None
                 # A query that another one interrupted is no longer registered.
-                if future in self._low_priority:
+                if future in self._background_queries:
                     raise
             finally:
-                self._low_priority.pop(future, None)
+                self._background_queries.pop(future, None)
         raise asyncio.CancelledError
 
-    def _interrupt_low_priority(self) -> None:
-        """Interrupt the queries of `query_at_low_priority`, which then start again."""
-        for future, read in self._low_priority.items():
-            if not future.done():
-                self._start_interrupt(future, read)
-        self._low_priority.clear()
+    async def write(self, change: Callable[[Reviewer], T]) -> T:
+        """Call a function that writes reviews, in the store's thread, and return its result. It
+        runs to its end even if the caller is cancelled or the app quits.
 
-    def _start_interrupt(self, future: Future[Any], read: Callable[[Store], Any]) -> None:
+        Raises SessionError if the journal cannot be opened, and the exceptions of `Reviewer`.
+        """
+        self._interrupt_background_queries()
+        future = self._thread.submit(self._run_change, change, self.queue_file)
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    def _run_change(self, change: Callable[[Reviewer], T], queue_file: str | None) -> T:
+        """Call a function that writes reviews in the queue file that was open at the key press."""
+        reviewer = self._get_reviewer()
+        reviewer.queue = queue_file
+        return change(reviewer)
+
+    def _interrupt_background_queries(self) -> None:
+        """Interrupt the queries of `read_in_background`, which then start again."""
+        for future, query in self._background_queries.items():
+            if not future.done():
+                self._start_interrupt(future, query)
+        self._background_queries.clear()
+
+    def _start_interrupt(self, future: Future[Any], query: Callable[[Store], Any]) -> None:
         """Cancel a waiting query, or start a task that interrupts it if it is running."""
         if not future.cancel() and not self.is_leaving:
-            interrupt = asyncio.ensure_future(self._interrupt_until_done(future, read))
+            interrupt = asyncio.ensure_future(self._interrupt_until_done(future, query))
             self._interrupts.add(interrupt)
             interrupt.add_done_callback(self._interrupts.discard)
 
@@ -450,9 +397,11 @@ class Session(SessionSettings):
     def uses_store(self, store: Store) -> bool:
         return self._store is store
 
+    # -- reviews
+
     async def open_journal(self) -> None:
         """Open the annotator's journal. Raises: SessionError if it cannot be opened."""
-        await self._run_uninterrupted(self._get_reviewer)
+        await self.write(lambda _: None)
 
     async def record_review(
         self, item: int, annotation: Annotation, detail: ItemDetail | None = None
@@ -464,16 +413,13 @@ class Session(SessionSettings):
 
         Raises the exceptions of `Reviewer.review`.
         """
-        queue = self.queue_file
 
-        def write() -> Event:
-            reviewer = self._get_reviewer()
-            reviewer.queue = queue
+        def write_review(reviewer: Reviewer) -> Event:
             event = reviewer.review(item, annotation, detail)
             self._reviewed[event.event] = event.key
             return event
 
-        return await self._run_uninterrupted(write)
+        return await self.write(write_review)
 
     async def find_golden_status(self) -> GoldenStatus:
         """Return the status of a golden fix that this annotator records now.
@@ -482,7 +428,7 @@ class Session(SessionSettings):
         """
         if self.team is not None:
             return PROPOSED
-        has_others = await self.query(lambda store: store.has_other_annotators(self.annotator))
+        has_others = await self.read(lambda store: store.has_other_annotators(self.annotator))
         return PROPOSED if has_others else ACCEPTED
 
     async def record_bulk_review(self, items: Sequence[int], annotation: Annotation) -> list[Event]:
@@ -490,29 +436,26 @@ class Session(SessionSettings):
 
         See `Reviewer.review_in_bulk`.
         """
-        queue = self.queue_file
 
-        def write() -> list[Event]:
-            reviewer = self._get_reviewer()
-            reviewer.queue = queue
+        def write_reviews(reviewer: Reviewer) -> list[Event]:
             events = reviewer.review_in_bulk(items, annotation)
             self._reviewed.update({event.event: event.key for event in events})
             self.n_bulk_changes += 1
             return events
 
-        return await self._run_uninterrupted(write)
+        return await self.write(write_reviews)
 
     async def undo_latest_review(self) -> list[Event]:
         """Retract this annotator's latest review or bulk review. See `Reviewer.undo`."""
 
-        def write() -> list[Event]:
-            events = self._get_reviewer().undo()
+        def undo(reviewer: Reviewer) -> list[Event]:
+            events = reviewer.undo()
             for event in events:
                 self._reviewed.pop(event.event, None)
             self.n_bulk_changes += 1
             return events
 
-        return await self._run_uninterrupted(write)
+        return await self.write(undo)
 
     async def prepare_to_quit(self) -> bool:
         """Refuse queries, interrupt the running query and wait for the queued actions.
@@ -520,20 +463,20 @@ class Session(SessionSettings):
         Return False if an action failed. The session then accepts queries again, so that the user
         can see the error.
         """
-        self.is_leaving = True
+        self.actions.is_quitting = True
         waiting = asyncio.ensure_future(self.actions.wait_until_idle())
         while not waiting.done():
             self._interrupt_running_query()
             await asyncio.wait([waiting], timeout=INTERRUPT_INTERVAL)
         all_succeeded = waiting.result()
-        self.is_leaving = all_succeeded
+        self.actions.is_quitting = all_succeeded
         return all_succeeded
 
     def close(self) -> None:
         """Write the remaining reviews, interrupt queries and close the store, unless the caller
         passed it in.
         """
-        self.is_leaving = True
+        self.actions.is_quitting = True
         # Calls run in order, so this one is done when all earlier reviews are written.
         last_call = self._thread.submit(lambda: None)
         while not last_call.done():
@@ -544,19 +487,14 @@ class Session(SessionSettings):
             self._store.close()
             self._store = None
 
-    async def _run_uninterrupted(self, work: Callable[[], T]) -> T:
-        """Call `work` in the store's thread. It runs to its end even if the caller is cancelled."""
-        self._interrupt_low_priority()
-        return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
-
     async def _interrupt_until_done(
-        self, future: Future[Any], read: Callable[[Store], Any]
+        self, future: Future[Any], query: Callable[[Store], Any]
     ) -> None:
         """Interrupt a query repeatedly, because an interrupt between two SQL statements has no
         effect.
         """
         while not future.done() and not self.is_leaving:
-            self._interrupt_running_query(read)
+            self._interrupt_running_query(query)
             await asyncio.sleep(INTERRUPT_INTERVAL)
 
     def _interrupt_running_query(self, only_query: Callable[[Store], Any] | None = None) -> None:
@@ -569,13 +507,13 @@ class Session(SessionSettings):
             if is_running and self._store is not None:
                 self._store.interrupt()
 
-    def _run_query(self, read: Callable[[Store], T]) -> T:
+    def _run_query(self, query: Callable[[Store], T]) -> T:
         with self._lock:
             if self.is_leaving:
                 raise SessionError("the session is closed")
-            self._running = read
+            self._running = query
         try:
-            return read(self._get_store())
+            return query(self._get_store())
         finally:
             with self._lock:
                 self._running = None

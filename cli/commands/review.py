@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Coroutine, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from fcreview.cli.commands.open import OpenOptions, show_queue
 from fcreview.cli.commands.show import format_item_heading
@@ -31,7 +32,13 @@ from fcreview.model.wording import format_count
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.queue.loader import QueueNavigator
-from fcreview.tui.review.recorder import ReviewOutcome, ReviewRecorder, ReviewSubject
+from fcreview.tui.review.recorder import (
+    NewReview,
+    Refusal,
+    ReviewNotSavedError,
+    ReviewRecorder,
+    ReviewSubject,
+)
 from fcreview.tui.review.verdict_keys import VERDICT_KEYS
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
@@ -183,17 +190,17 @@ class ReviewLoop:
         subject = self._current_subject
         match answer.letter:
             case "n" if answer.text:
-                self._save_and_print(self._recorder.record_note(subject, answer.text))
+                self._save_and_print(self._recorder.compose_note(subject, answer.text))
             case "w" if answer.text:
                 self._record_fault(subject, answer.text)
             case "0" | "1" | "2" if not answer.text:
                 score = int(answer.letter)
-                self._record_and_continue(self._recorder.record_score(subject, score))
+                self._record_and_continue(self._recorder.compose_score(subject, score))
             case letter if letter in VERDICT_NAME_BY_LETTER and not answer.text:
                 verdict_key = VERDICT_NAME_BY_LETTER[letter]
-                self._record_and_continue(self._recorder.record_verdict(subject, verdict_key))
+                self._record_and_continue(self._recorder.compose_verdict(subject, verdict_key))
             case "z":
-                self._save_and_print(self._recorder.undo())
+                self._undo_and_print()
             case "t":
                 self._show_item(subject.item, full=True)
             case "s":
@@ -221,34 +228,51 @@ class ReviewLoop:
         """Record the first fault whose name begins with a text, or print the choices."""
         for fault in FAULTS:
             if fault.startswith(fault_prefix):
-                self._save_and_print(self._recorder.record_fault(subject, fault))
+                self._save_and_print(self._recorder.compose_fault(subject, fault))
                 return
         emit(f"Choose a fault: {', '.join(FAULTS)}")
 
-    def _save_and_print(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> ReviewOutcome:
-        """Run a step of the recorder, print its outcome, and count a saved review.
+    def _save_and_print(self, review: NewReview | Refusal) -> None:
+        """Write a review, count it, and print what was saved.
 
         Raises CommandError if the review could not be saved.
         """
-        outcome = asyncio.run(recording)
-        emit(outcome.message)
-        if outcome.style == "bad":
+        if isinstance(review, Refusal):
+            emit(review.text)
+            return
+        with self._report_failed_write():
+            saved = asyncio.run(self._recorder.save(review))
+        emit(saved.message)
+        self.n_saved += 1
+
+    def _undo_and_print(self) -> None:
+        """Undo the latest review, and print which one it was.
+
+        Raises CommandError if the undo could not be saved.
+        """
+        with self._report_failed_write():
+            undone = asyncio.run(self._recorder.undo())
+        emit("nothing to undo" if undone is None else undone.message)
+
+    @contextmanager
+    def _report_failed_write(self) -> Iterator[None]:
+        """Print why a review could not be written, and end the command."""
+        try:
+            yield
+        except ReviewNotSavedError as error:
+            emit(str(error))
             raise CommandError(
                 "fcreview could not save the review and has stopped. Solve the problem and start"
                 " again."
-            )
-        is_review = outcome.undone is None
-        if outcome.succeeded and is_review:
-            self.n_saved += 1
-        return outcome
+            ) from None
 
-    def _record_and_continue(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> None:
+    def _record_and_continue(self, review: NewReview | Refusal) -> None:
         """Record an answer.
 
         If the answer completes the item, show the next item, or finish at the end of the queue.
         """
-        outcome = self._save_and_print(recording)
-        if not outcome.completes_item:
+        self._save_and_print(review)
+        if isinstance(review, Refusal) or not review.completes_item:
             return
         next_item = self._current_navigator.find_next_unreviewed(self._store)
         if next_item is not None:

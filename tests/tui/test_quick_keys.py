@@ -264,7 +264,7 @@ async def test_keys_before_the_item_is_loaded_are_ignored(workspace: Workspace) 
         release = threading.Event()
         await slow.press("q")
         await slow.finish()
-        query = asyncio.create_task(slow.app.session.query(lambda store: release.wait(20)))
+        query = asyncio.create_task(slow.app.session.read(lambda store: release.wait(20)))
         await slow.press("enter", "f", "n")
         assert isinstance(slow.app.screen, ItemScreen)
         assert not slow.app.screen.item_reviewer.has_item

@@ -49,7 +49,7 @@ async def test_queries_run_in_order_in_one_thread(session: Session) -> None:
     def current_thread(store: Store) -> tuple[int, float]:
         return threading.get_ident(), time.monotonic()
 
-    answers = await asyncio.gather(*(session.query(current_thread) for _ in range(5)))
+    answers = await asyncio.gather(*(session.read(current_thread) for _ in range(5)))
     assert {thread for thread, _ in answers} - {threading.get_ident()} == {answers[0][0]}
     assert [moment for _, moment in answers] == sorted(moment for _, moment in answers)
 
@@ -57,7 +57,7 @@ async def test_queries_run_in_order_in_one_thread(session: Session) -> None:
 async def test_review_is_written_and_counted_until_undone(
     session: Session, workspace: Workspace
 ) -> None:
-    item = await session.query(first_item)
+    item = await session.read(first_item)
     for verdict in (False, True):
         await session.record_review(item, Annotation(verdict=verdict))
         assert (
@@ -74,9 +74,9 @@ async def test_review_is_written_and_counted_until_undone(
 async def test_review_is_written_even_if_its_caller_is_cancelled(
     session: Session, workspace: Workspace
 ) -> None:
-    item = await session.query(first_item)
+    item = await session.read(first_item)
     release = threading.Event()
-    query = asyncio.create_task(session.query(lambda store: release.wait(10)))
+    query = asyncio.create_task(session.read(lambda store: release.wait(10)))
     review = asyncio.create_task(session.record_review(item, Annotation(verdict=True)))
     await asyncio.sleep(0)
     review.cancel()
@@ -84,16 +84,16 @@ async def test_review_is_written_even_if_its_caller_is_cancelled(
     assert review.cancelled()
     release.set()
     await query
-    await session.query(lambda store: None)
+    await session.read(lambda store: None)
     assert len((workspace.reviews / "alice.jsonl").read_text().splitlines()) == 1
 
 
 async def test_closing_interrupts_queries_and_writes_reviews(workspace: Workspace) -> None:
     session, started = Session(workspace, "alice"), threading.Event()
-    item = await session.query(first_item)
-    query = asyncio.create_task(session.query(make_endless_query(started)))
+    item = await session.read(first_item)
+    query = asyncio.create_task(session.read(make_endless_query(started)))
     review = asyncio.create_task(session.record_review(item, Annotation(verdict=True)))
-    later = asyncio.create_task(session.query(make_endless_query(threading.Event())))
+    later = asyncio.create_task(session.read(make_endless_query(threading.Event())))
     await asyncio.to_thread(started.wait, 10)
     start = time.monotonic()
     await asyncio.to_thread(session.close)
@@ -110,7 +110,7 @@ async def test_query_reports_that_the_store_cannot_be_opened(tmp_path: Path) -> 
     session = Session(find_workspace(tmp_path), "alice")
     session.start_opening_store()
     with pytest.raises(SessionError, match="no runs have been imported at"):
-        await session.query(lambda store: store.fetch_runs())
+        await session.read(lambda store: store.fetch_runs())
     session.close()
 
 
@@ -132,21 +132,21 @@ async def test_background_query_is_restarted_after_other_queries(session: Sessio
             store.connection.execute(ENDLESS).fetchall()
         return "done"
 
-    slow_query = asyncio.create_task(session.query_at_low_priority(slow))
+    slow_query = asyncio.create_task(session.read_in_background(slow))
     while not started.is_set():
         await asyncio.sleep(0.001)
-    assert await session.query(first_item)
+    assert await session.read(first_item)
     assert await slow_query == "done" and len(starts) == 2
 
 
 async def test_cancelled_background_query_is_interrupted(session: Session) -> None:
     started = threading.Event()
-    slow_query = asyncio.create_task(session.query_at_low_priority(make_endless_query(started)))
+    slow_query = asyncio.create_task(session.read_in_background(make_endless_query(started)))
     while not started.is_set():
         await asyncio.sleep(0.001)
     slow_query.cancel()
     await asyncio.wait([slow_query])
-    assert slow_query.cancelled() and await session.query(first_item)
+    assert slow_query.cancelled() and await session.read(first_item)
 
 
 async def test_interrupted_background_query_can_be_cancelled(session: Session) -> None:
@@ -157,10 +157,10 @@ async def test_interrupted_background_query_can_be_cancelled(session: Session) -
         started.set()
         release.wait(10)
 
-    slow_query = asyncio.create_task(session.query_at_low_priority(slow))
+    slow_query = asyncio.create_task(session.read_in_background(slow))
     while not started.is_set():
         await asyncio.sleep(0.001)
-    other = asyncio.create_task(session.query(first_item))
+    other = asyncio.create_task(session.read(first_item))
     await asyncio.sleep(0.01)  # the other query has interrupted the slow one and waits for it
     slow_query.cancel()
     await asyncio.sleep(0.01)

@@ -82,7 +82,7 @@ async def load_own_scores(session: Session, runs: Sequence[RunRow]) -> OwnScores
     compute = services.compute_own_scores if services is not None else None
     if compute is None or session.blind or not runs:
         return {}
-    return await session.query_at_low_priority(lambda store: compute(store, runs))
+    return await session.read_in_background(lambda store: compute(store, runs))
 
 
 class QueueLoader:
@@ -103,8 +103,8 @@ class QueueLoader:
         Raises FilterError, or SessionError if the store cannot be opened.
         """
         if request.refresh:
-            await self._session.query(lambda store: store.refresh_reviews())
-        return await self._session.query(partial(read_page, request), interruptible=True)
+            await self._session.read(lambda store: store.refresh_reviews())
+        return await self._session.read(partial(read_page, request), interruptible=True)
 
     def clear_caches(self) -> None:
         """Clear the caches. Call this after the session has replaced its store."""
@@ -113,22 +113,22 @@ class QueueLoader:
         self._estimate = None
 
     async def load_window(self, view: View, window_index: int) -> Sequence[QueueRow]:
-        return await self._session.query(partial(fetch_rows, view, window_index * WINDOW, WINDOW))
+        return await self._session.read(partial(fetch_rows, view, window_index * WINDOW, WINDOW))
 
     async def load_row(self, view: View, row_index: int) -> QueueRow | None:
-        rows = await self._session.query(partial(fetch_rows, view, row_index, 1))
+        rows = await self._session.read(partial(fetch_rows, view, row_index, 1))
         return rows[0] if rows else None
 
     async def load_runs(self) -> list[RunRow]:
-        return await self._session.query(lambda store: store.fetch_runs())
+        return await self._session.read(lambda store: store.fetch_runs())
 
     async def load_progress(self, view: View) -> ReviewProgress:
-        return await self._session.query(partial(read_review_progress, view))
+        return await self._session.read(partial(read_review_progress, view))
 
     async def load_facets(self, view: View) -> Facets:
         """Load the filter values of the view's runs, regardless of the current filter."""
         if view.runs not in self._facets:
-            facets = await self._session.query(
+            facets = await self._session.read(
                 lambda store: store.fetch_facets(View(runs=view.runs))
             )
             self._facets = {view.runs: facets}
@@ -145,8 +145,11 @@ class QueueLoader:
             return None
         key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
         if key != self._estimate_key:
-            query = self._session.query_at_low_priority if is_low_priority else self._session.query
-            self._estimate = await query(partial(_estimate_pass_rate, run.run))
+            estimate_pass_rate = partial(_estimate_pass_rate, run.run)
+            if is_low_priority:
+                self._estimate = await self._session.read_in_background(estimate_pass_rate)
+            else:
+                self._estimate = await self._session.read(estimate_pass_rate)
             self._estimate_key = key
         return self._estimate
 
@@ -156,14 +159,14 @@ class QueueLoader:
         """
         if not isinstance(item_or_id, str):
             return item_or_id
-        found = await self._session.query(lambda store: store.find_items(item_or_id, run_number))
+        found = await self._session.read(lambda store: store.find_items(item_or_id, run_number))
         return found[0] if found else None
 
     async def load_store_warnings(self) -> str:
         """Return the first warning about the store and the number of further warnings. Empty if
         there are none.
         """
-        warnings = await self._session.query(_list_visible_warnings)
+        warnings = await self._session.read(_list_visible_warnings)
         if not warnings:
             return ""
         first, *others = warnings

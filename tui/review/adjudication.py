@@ -6,7 +6,7 @@ message is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,20 +26,25 @@ from fcreview.model.verdict import Scale, find_scale
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import is_fault_disagreement
 from fcreview.store.rows import ItemDetail, View
-from fcreview.tui.review.item_reviewer import ActionRunner
+from fcreview.tui.action_queue import ActionScreen, QueuedAction
 from fcreview.tui.review.prefetch import find_item_number
-from fcreview.tui.review.recorder import KeyLookup, describe_bulk, describe_event
-from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
+from fcreview.tui.review.recorder import (
+    KeyLookup,
+    ReviewNotSavedError,
+    describe_bulk,
+    describe_event,
+)
 from fcreview.tui.review.verdict_keys import (
     GOLDEN_WRONG_KEY,
     VERDICT_KEY_BY_NAME,
     VerdictKey,
 )
 from fcreview.tui.text.lines import truncate_middle
+from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
-    from fcreview.tui.session import ActionSucceeded, Session
+    from fcreview.tui.session import Session
 
 
 CaseKey = tuple[int, str, str]
@@ -212,14 +217,8 @@ SHUFFLED = StatusMessage(
 RECEIVED = StatusMessage("reviews of other annotators have arrived", "dim")
 
 
-class AdjudicationView(Protocol):
+class AdjudicationView(ActionScreen, Protocol):
     """Methods of the adjudication screen that `Adjudicator` calls."""
-
-    def show_message(self, message: StatusMessage) -> None: ...
-
-    def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine that is cancelled when the screen is removed."""
-        ...
 
     def show_case(self, message: StatusMessage) -> None:
         """Show the current case of the `Adjudicator`. If there are no cases, show a message."""
@@ -241,10 +240,9 @@ class Adjudicator:
         self.is_loaded = False
         """Whether the cases and the item of the first case have been read from the store."""
         self._session, self._view, self._screen, self._key = session, view, screen, key
-        self._runner = ActionRunner(session, screen.show_message, screen.run_coroutine)
 
     def load_cases(self) -> None:
-        self._runner.queue_action(self._load_cases, SEARCHING)
+        self._session.actions.add(self._load_cases, self._screen, slow_message=SEARCHING)
 
     def load_cases_of(self, view: View) -> None:
         """Load the disagreements of other items than before."""
@@ -257,7 +255,7 @@ class Adjudicator:
 
         The same case stays on screen.
         """
-        self._runner.queue_action(self._reread_cases)
+        self._add_action(self._reread_cases)
 
     def accept_answer(self, number: int) -> None:
         """Accept the answer with this number, from 1, as the resolution of the case."""
@@ -267,7 +265,7 @@ class Adjudicator:
         answer = case.disagreement.answers[number - 1]
         has_open_fix = bool(answer.golden_fix and answer.golden_status)
         if not is_definite(answer.verdict) and not has_open_fix:
-            self._runner.show_message(
+            self._show_message(
                 f"answer {format_answer_letter(number - 1)} is unsure and cannot be accepted",
                 "warn",
             )
@@ -329,9 +327,7 @@ class Adjudicator:
             value = self._answer_scale(case).parse_typed_answer(typed_value.strip())
         except ValueError as error:
             criterion = sanitize(case.disagreement.criterion)
-            self._runner.show_message(
-                f"{criterion} must be {error}; got {sanitize(typed_value)}", "warn"
-            )
+            self._show_message(f"{criterion} must be {error}; got {sanitize(typed_value)}", "warn")
             return
         self._queue_review(verdict=value)
 
@@ -346,17 +342,23 @@ class Adjudicator:
 
     def undo(self) -> None:
         """Undo the adjudicator's latest review and show its case."""
-        self._runner.queue_action(self._undo_latest_review)
+        self._add_action(self._undo_latest_review)
 
     def step(self, direction: int) -> None:
-        self._runner.queue_action(partial(self._step, direction))
+        self._add_action(partial(self._step, direction))
+
+    def _add_action(self, action: QueuedAction) -> None:
+        """Run an action after the actions of all earlier keys."""
+        self._session.actions.add(action, self._screen)
+
+    def _show_message(self, text: str, style: str = "good") -> None:
+        self._screen.show_message(StatusMessage(text, style))
 
     def call_after_queued_actions(self, callback: Callable[[], Any]) -> None:
-        async def call() -> ActionSucceeded:
+        async def call() -> None:
             callback()
-            return True
 
-        self._runner.queue_action(call)
+        self._add_action(call)
 
     @property
     def own_review(self) -> Opinion | None:
@@ -411,11 +413,11 @@ class Adjudicator:
             criterion=case.disagreement.criterion,
             **fields,
         )
-        self._runner.queue_action(partial(self._save, case, annotation))
+        self._add_action(partial(self._save, case, annotation))
 
-    async def _load_cases(self) -> ActionSucceeded:
+    async def _load_cases(self) -> None:
         await self._session.open_journal()
-        disagreements = await self._session.query(
+        disagreements = await self._session.read(
             lambda store: store.analysis.fetch_disagreements(self._view)
         )
         self.cases = CaseList.from_disagreements(
@@ -424,12 +426,11 @@ class Adjudicator:
         await self._read_item()
         self.is_loaded = True
         self._screen.show_case(SHUFFLED if self.cases.cases else NO_MESSAGE)
-        return True
 
-    async def _reread_cases(self) -> ActionSucceeded:
+    async def _reread_cases(self) -> None:
         if not self.is_loaded:
-            return True
-        disagreements = await self._session.query(
+            return
+        disagreements = await self._session.read(
             lambda store: store.analysis.fetch_disagreements(self._view)
         )
         by_item: dict[int, list[Disagreement]] = {case.item: [] for case in self.cases.cases}
@@ -445,11 +446,12 @@ class Adjudicator:
             await self._show_case(RECEIVED)
         else:
             await self._refresh_case(RECEIVED)
-        return True
 
-    async def _save(self, case: AdjudicationCase, annotation: Annotation) -> ActionSucceeded:
+    async def _save(self, case: AdjudicationCase, annotation: Annotation) -> None:
         """Write the review of a case, then show the next unresolved case if the review has a
         verdict.
+
+        Raises ReviewNotSavedError.
         """
         description = _describe_annotation(annotation)
         try:
@@ -457,8 +459,7 @@ class Adjudicator:
         except Exception as error:
             # Whatever the reason, the adjudicator must see that the review was not saved.
             reason = sanitize(str(error) or type(error).__name__)
-            self._runner.show_message(f"NOT SAVED ({description}): {reason}", "bad")
-            return False
+            raise ReviewNotSavedError(f"NOT SAVED ({description}): {reason}") from error
 
         was_resolved = case.resolved
         await self._update_cases(case.item)
@@ -468,7 +469,6 @@ class Adjudicator:
         is_newly_resolved = case.resolved and not was_resolved
         saved = _format_saved_message(event, description, is_newly_resolved=is_newly_resolved)
         await self._show_saved_case(case, annotation, saved, is_newly_resolved=is_newly_resolved)
-        return True
 
     async def _show_saved_case(
         self, case: AdjudicationCase, annotation: Annotation, saved: str, *, is_newly_resolved: bool
@@ -493,49 +493,45 @@ class Adjudicator:
         else:
             await self._refresh_case(message)
 
-    async def _undo_latest_review(self) -> ActionSucceeded:
+    async def _undo_latest_review(self) -> None:
         events = await self._session.undo_latest_review()
         if not events:
-            self._runner.show_message("nothing to undo", "warn")
-            return True
+            self._show_message("nothing to undo", "warn")
+            return
         event = events[-1]
         if event.bulk:
             await self._show_undone_bulk_review(events)
-            return True
+            return
 
         text = f"undone: {describe_event(event)} · {sanitize(event.key.id)}"
-        item = await self._session.query(lambda store: find_item_number(store, event.key))
+        item = await self._session.read(lambda store: find_item_number(store, event.key))
         if item is None or not any(case.item == item for case in self.cases.cases):
             text += " (this disagreement is not in this list)"
             await self._refresh_case(StatusMessage(text, "warn"))
-            return True
+            return
         await self._update_cases(item)
         if event.golden_status is not None:
             await self._update_all_cases()
         self.cases.move_to((item, event.target, event.criterion))
         await self._show_case(StatusMessage(text))
-        return True
 
     async def _show_undone_bulk_review(self, events: Sequence[Event]) -> None:
         await self._update_all_cases()
         text = f"undone: {describe_event(events[-1])} · {describe_bulk(events)}"
         await self._refresh_case(StatusMessage(text))
 
-    async def _step(self, by: int) -> ActionSucceeded:
+    async def _step(self, by: int) -> None:
         if self.cases.step(by):
             await self._show_case(NO_MESSAGE)
         else:
-            self._runner.show_message(
-                f"this is the {'last' if by > 0 else 'first'} disagreement", "warn"
-            )
-        return True
+            self._show_message(f"this is the {'last' if by > 0 else 'first'} disagreement", "warn")
 
     async def _update_all_cases(self) -> None:
         for item in {case.item for case in self.cases.cases}:
             await self._update_cases(item)
 
     async def _update_cases(self, item: int) -> None:
-        unresolved = await self._session.query(
+        unresolved = await self._session.read(
             lambda store: store.analysis.fetch_item_disagreements(item)
         )
         self.cases.update_item_cases(item, unresolved)
@@ -553,7 +549,7 @@ class Adjudicator:
         if case is None:
             self.detail = None
         else:
-            self.detail = await self._session.query(lambda store: store.read_detail(case.item))
+            self.detail = await self._session.read(lambda store: store.read_detail(case.item))
 
 
 def _format_saved_message(event: Event, description: str, *, is_newly_resolved: bool) -> str:

@@ -147,11 +147,11 @@ async def measure_effects(
     """
     item = strip_duplicate_mark(detail.row.item)
     rescores = golden.rescores(detail.run)
-    answers = await session.query(lambda store: fetch_run_answers(store, item))
+    answers = await session.read(lambda store: fetch_run_answers(store, item))
     effects: list[RunEffect] = []
     for answer in answers:
         measure = partial(_measure_effect, answer, golden, golden_fix)
-        effects.append(await session.query(measure))
+        effects.append(await session.read(measure))
         n_left = len(answers) - len(effects)
         yield GoldenFixEffects(tuple(effects), rescores=rescores, n_left=n_left)
 

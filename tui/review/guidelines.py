@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fcreview.safe_files import WorkspaceFiles
-from fcreview.tui.review.status import StatusMessage
+from fcreview.tui.text.messages import StatusMessage
 
 GUIDELINES_FILE_NAME = "guidelines.md"
 MAX_GUIDELINES_BYTES = 1_000_000

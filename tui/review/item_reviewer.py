@@ -8,56 +8,55 @@ soon as no queued action applies to the reviewed item.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import TargetCriterion
-from fcreview.store.rows import ItemDetail, View
+from fcreview.store.rows import View
+from fcreview.tui.action_queue import ActionScreen, QueuedAction
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
     KeyLookup,
+    NewReview,
     PendingQuestion,
-    ReviewOutcome,
+    Refusal,
     ReviewRecorder,
     ReviewSubject,
+    SavedReview,
     describe_automatic_answer,
     find_score_criteria,
 )
 from fcreview.tui.review.status import (
-    NO_MESSAGE,
     Override,
     OverrideReasons,
     Pace,
-    StatusMessage,
     score_prompt_message,
     summarize_queue,
 )
-from fcreview.tui.session import ActionSucceeded, QueuedAction, Session
+from fcreview.tui.session import Session
+from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
 
 if TYPE_CHECKING:
     from textual.app import App
     from textual.screen import Screen
 
-    from fcreview.model.review import ItemKey
+    from fcreview.model.review import Fault, ItemKey
+    from fcreview.store.drafts import DraftSlot
     from fcreview.tui.queue.loader import RemainingItems
+    from fcreview.tui.review.golden_effect import GoldenCorrection
     from fcreview.tui.widgets.item_text import ItemText
 
 
-SLOW_ACTION_DELAY = 0.4
-"""Seconds after which a running action counts as slow."""
 SCORE_VALUES = (0, 1, 2)
 
-RecordAction = Callable[[ReviewSubject], Awaitable[ReviewOutcome]]
-"""Writes a review of the subject, whose detail is up to date."""
 
-
-class ItemView(Protocol):
+class ItemView(ActionScreen, Protocol):
     """Pane that shows an item. `ItemReviewer` and the dialogs use this interface."""
 
     item_reviewer: ItemReviewer
@@ -80,8 +79,6 @@ class ItemView(Protocol):
         """Show the same item with its current reviews."""
         ...
 
-    def show_message(self, message: StatusMessage) -> None: ...
-
     def show_summary(self, lines: Sequence[str]) -> None:
         """Show the summary of a complete queue below the item until another item or review is
         shown.
@@ -99,10 +96,6 @@ class ItemView(Protocol):
         """
         ...
 
-    def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine that is cancelled when the pane is removed."""
-        ...
-
     def make_screen(self, view: View, item: int) -> Screen[int]:
         """Return a new screen that shows an item of a view.
 
@@ -111,82 +104,23 @@ class ItemView(Protocol):
         ...
 
 
-class ActionRunner:
-    """Runs the actions of a review screen in the session's action queue, and shows errors."""
-
-    def __init__(
-        self,
-        session: Session,
-        show_message: Callable[[StatusMessage], None],
-        run_coroutine: Callable[[Coroutine[Any, Any, None]], None],
-    ) -> None:
-        self._session, self._show_message, self._run_coroutine = (
-            session,
-            show_message,
-            run_coroutine,
-        )
-        self._last_message = NO_MESSAGE
-
-    def queue_action(
-        self, action: QueuedAction, slow_message: str = "waiting for the disk"
-    ) -> None:
-        """Add an action to the queue. `slow_message`: message while the action takes longer than
-        `SLOW_ACTION_DELAY`.
-        """
-        if self._session.actions.add_and_check_idle(
-            lambda: self._run_and_report_errors(action, slow_message)
-        ):
-            self._run_coroutine(self._run_queued_actions())
-
-    def show_message(self, text: str, style: str = "good") -> None:
-        self._last_message = StatusMessage(text, style)
-        self._show_message(self._last_message)
-
-    async def _run_queued_actions(self) -> None:
-        dropped = await self._session.actions.run_and_count_dropped()
-        if dropped:
-            ignored = (
-                "1 more key press was ignored"
-                if dropped == 1
-                else f"{dropped} more key presses were ignored"
-            )
-            self.show_message(f"{self._last_message.text} · {ignored}", "bad")
-
-    async def _run_and_report_errors(
-        self, action: QueuedAction, slow_message: str
-    ) -> ActionSucceeded:
-        slow = asyncio.get_running_loop().call_later(
-            SLOW_ACTION_DELAY, self.show_message, slow_message, "warn"
-        )
-        try:
-            return await action()
-        except asyncio.CancelledError:
-            if not self._session.is_leaving:
-                raise
-            # while quitting, queued reviews are written although the next item is no longer shown
-            return True
-        except Exception as error:  # an item that cannot be read must not end the app
-            self.show_message(sanitize(str(error) or type(error).__name__), "bad")
-            return False
-        finally:
-            slow.cancel()
-
-
 Params = ParamSpec("Params")
 
 
 def queued_action(
-    method: Callable[Concatenate[ItemReviewer, Params], Awaitable[ActionSucceeded]],
+    method: Callable[Concatenate[ItemReviewer, Params], Awaitable[None]],
 ) -> Callable[Concatenate[ItemReviewer, Params], None]:
-    """Decorate a method so that a call adds it to the session's action queue and returns at
-    once.
+    """Decorate a method so that a call adds it to the session's action queue and returns at once.
+
+    The method runs after the actions of all earlier keys. If it raises an exception, the view shows
+    the error.
     """
 
-    def queue(self: ItemReviewer, /, *args: Params.args, **kwargs: Params.kwargs) -> None:
-        self._runner.queue_action(lambda: method(self, *args, **kwargs))
+    def add_to_queue(self: ItemReviewer, /, *args: Params.args, **kwargs: Params.kwargs) -> None:
+        self.add_action(partial(method, self, *args, **kwargs))
 
-    update_wrapper(queue, method)
-    return queue
+    update_wrapper(add_to_queue, method)
+    return add_to_queue
 
 
 class ItemReviewer:
@@ -209,7 +143,6 @@ class ItemReviewer:
         """Keys of the items that received their first verdict by the annotator since this pane
         was opened.
         """
-        self._runner = ActionRunner(session, view.show_message, view.run_coroutine)
         self._displayed: DisplayedItem | None = None
         self._is_detail_stale = False
         """Whether a review of the displayed item was written since the item was read."""
@@ -281,48 +214,123 @@ class ItemReviewer:
         self.override_reasons = other.override_reasons
         self._prefetcher.set_view(other._prefetcher.view)
 
-    # -- reviews
+    # -- reviews: what each key does in its turn
+    #
+    # A subject is the item that was on screen when the key was pressed. Earlier keys may have
+    # changed its reviews, so each action composes its review from the latest detail.
 
-    def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> None:
+    def add_action(self, action: QueuedAction) -> None:
+        """Run an action after the actions of all earlier keys."""
+        self._session.actions.add(action, self._view)
+
+    @queued_action
+    async def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> None:
         """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
-        self.record_review(
-            subject, lambda latest: self.recorder.record_verdict(latest, verdict_key)
-        )
+        latest = await self._read_latest(subject)
+        await self._save_and_show(self.recorder.compose_verdict(latest, verdict_key))
 
-    def record_review(self, subject: ReviewSubject, action: RecordAction) -> None:
-        self._runner.queue_action(lambda: self._record(subject, action))
+    @queued_action
+    async def record_fault(self, subject: ReviewSubject, fault: Fault) -> None:
+        latest = await self._read_latest(subject)
+        await self._save_and_show(self.recorder.compose_fault(latest, fault))
 
-    async def _record(self, subject: ReviewSubject, action: RecordAction) -> ActionSucceeded:
-        """Record a review and show the outcome. This is what every review key does, in its turn.
+    @queued_action
+    async def record_tags(self, subject: ReviewSubject, tags: list[str]) -> None:
+        latest = await self._read_latest(subject)
+        await self._save_and_show(self.recorder.compose_tags(latest, tags))
 
-        `action` writes the review to the journal and waits for the disk. It gets the item's latest
-        detail, which an earlier queued review may have changed.
+    @queued_action
+    async def record_note(self, subject: ReviewSubject, note: str, draft: DraftSlot) -> None:
+        """Record a note. Its draft is removed as soon as the note is on disk."""
+        latest = await self._read_latest(subject)
+        await self._save_and_show(self.recorder.compose_note(latest, note), draft)
+
+    @queued_action
+    async def record_golden_fix(
+        self, subject: ReviewSubject, correction: GoldenCorrection, draft: DraftSlot
+    ) -> None:
+        """Record a golden fix. Its draft is removed as soon as the fix is on disk."""
+        latest = await self._read_latest(subject)
+        await self._save_and_show(self.recorder.compose_golden_fix(latest, correction), draft)
+
+    @queued_action
+    async def record_labels(
+        self, subject: ReviewSubject, criterion: str, labels: list[str]
+    ) -> None:
+        """Record the labels of the response, such as dialog acts."""
+        latest = await self._read_latest(subject)
+        await self._save_and_show(self.recorder.compose_labels(latest, criterion, labels))
+
+    @queued_action
+    async def toggle_incident(self, subject: ReviewSubject) -> None:
+        """Set or clear the mark that the item has no answer for a reason outside the question."""
+        latest = await self._read_latest(subject)
+        await self._save_and_show(self.recorder.compose_incident(latest))
+
+    def mark_decisive_step(self, subject: ReviewSubject, message_number: int) -> None:
+        """Record a message as the decisive step. Messages count from 1."""
+        if self._is_displayed(subject):
+            self._record_decisive_step(subject, message_number)
+        else:
+            self._show_message("decisive step not saved: another item was opened", "bad")
+
+    @queued_action
+    async def _record_decisive_step(self, subject: ReviewSubject, message_number: int) -> None:
+        latest = await self._read_latest(subject)
+        await self._save_and_show(self.recorder.compose_decisive_step(latest, message_number))
+
+    async def _read_latest(self, subject: ReviewSubject) -> ReviewSubject:
+        """Return the subject with the reviews of all earlier keys."""
+        if self._is_displayed(subject) and not self._is_detail_stale:
+            return replace(subject, detail=self.displayed.detail)
+        try:
+            return replace(subject, detail=await self._prefetcher.read_detail(subject.item))
+        except asyncio.CancelledError:
+            if not self._session.is_leaving:
+                raise
+            # While quitting, the review is written although the store is no longer read.
+            return subject
+
+    async def _save_and_show(
+        self, review: NewReview | Refusal, draft: DraftSlot | None = None
+    ) -> None:
+        """Write a review to the journal and wait for the disk. Then count it and show the outcome.
+
+        Raises ReviewNotSavedError.
         """
-        is_displayed = subject.item == self.displayed.navigator.item
-        subject = replace(subject, detail=await self._read_latest_detail(subject))
-        outcome = await action(subject)
-        self.override_reasons.remember_override(subject, outcome.event)
-        if not outcome.succeeded:
-            self._runner.show_message(outcome.text, outcome.style)
-            return outcome.style != "bad"
+        if isinstance(review, Refusal):
+            self._show_message(review.text, "warn")
+            return
 
-        self._notify_review_saved(subject.item, outcome)
-        if outcome.completes_item:
-            self._count_completed_item(subject)
-        if is_displayed:
-            await self._show_outcome(outcome)
+        saved = await self.recorder.save(review)
+        if draft is not None:
+            draft.remove()
+        self.override_reasons.remember_override(review.subject, saved.event)
+        self._notify_review_saved(
+            review.subject.item, changes_other_items=review.changes_other_items
+        )
+        if review.completes_item:
+            self._count_completed_item(review.subject)
+        if self._is_displayed(review.subject):
+            await self._show_saved_review(saved)
         else:
             # Another item was opened before the review was written.
             self._prefetcher.discard_prefetched()
-            self._runner.show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
-        return True
+            item_name = sanitize(review.subject.detail.row.id)
+            self._show_message(f"{saved.text} · {item_name}")
 
-    def _notify_review_saved(self, item: int, outcome: ReviewOutcome) -> None:
+    def _is_displayed(self, subject: ReviewSubject) -> bool:
+        return subject.item == self.displayed.navigator.item
+
+    def _show_message(self, text: str, style: str = "good") -> None:
+        self._view.show_message(StatusMessage(text, style))
+
+    def _notify_review_saved(self, item: int, *, changes_other_items: bool) -> None:
         """Let lists read the row of the item again, or all rows if other items changed too."""
-        if outcome.changes_other_items:
+        if changes_other_items:
             self._prefetcher.discard_prefetched()
             self.pace.request_count()
-        self._view.notify_review_saved(None if outcome.changes_other_items else item)
+        self._view.notify_review_saved(None if changes_other_items else item)
 
     def _count_completed_item(self, subject: ReviewSubject) -> None:
         self.last_completed_item = subject.item
@@ -332,58 +340,47 @@ class ItemReviewer:
         if is_first_verdict:
             self.newly_reviewed.add(subject.detail.key)
 
-    async def _show_outcome(self, outcome: ReviewOutcome) -> None:
-        """Show the outcome of a review of the displayed item: the next item, or the same item
-        with the review.
-        """
-        if outcome.completes_item:
-            await self._queue_next_item(outcome)
+    async def _show_saved_review(self, saved: SavedReview) -> None:
+        """Show the next item, or the same item with the review that was just saved."""
+        if saved.review.completes_item:
+            await self._queue_next_item(saved)
         elif self._pending_item is not None:
             # The next item is shown soon, so that the displayed item need not be read again.
             next_item, _ = self._pending_item
             self._is_detail_stale = True
-            self._pending_item = (next_item, StatusMessage(outcome.message))
+            self._pending_item = (next_item, StatusMessage(saved.message))
         else:
-            await self._refresh_item(outcome.message)
+            await self._refresh_item(saved.message)
 
-    async def _read_latest_detail(self, subject: ReviewSubject) -> ItemDetail:
-        is_displayed = subject.item == self.displayed.navigator.item
-        if is_displayed and not self._is_detail_stale:
-            return self.displayed.detail
-        try:
-            return await self._prefetcher.read_detail(subject.item)
-        except asyncio.CancelledError:
-            if not self._session.is_leaving:
-                raise
-            # While quitting, the review is written although the store is no longer read.
-            return subject.detail
-
-    async def _queue_next_item(self, outcome: ReviewOutcome) -> None:
+    async def _queue_next_item(self, saved: SavedReview) -> None:
         """Queue the display of the next unreviewed item or, if there is none, show that the
         queue has ended.
         """
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
-            await self._show_end_of_queue(outcome)
+            await self._show_end_of_queue(saved)
             return
-        self._pending_item = (next_item, StatusMessage(outcome.message))
+        self._pending_item = (next_item, StatusMessage(saved.message))
         if not self._view.is_in_front:
-            self._runner.show_message(outcome.message)
+            self._show_message(saved.message)
         # The item is shown after the actions that were queued in the meantime.
-        self._runner.queue_action(self._show_pending_item)
+        self.show_pending_item()
 
-    async def _show_end_of_queue(self, outcome: ReviewOutcome) -> None:
+    async def _show_end_of_queue(self, saved: SavedReview) -> None:
         remaining = await self._prefetcher.count_remaining_items(self.displayed)
-        await self._refresh_item(f"{outcome.text} · {self._format_end_message(remaining)}")
+        summary: Sequence[str] = ()
         if not remaining.count:
-            await self._show_summary()
+            summary = await self._summarize_queue()
+        await self._refresh_item(f"{saved.text} · {self._format_end_message(remaining)}")
+        self._view.show_summary(summary)
 
-    async def _show_summary(self) -> None:
+    async def _summarize_queue(self) -> list[str]:
+        """Return the lines below the last item of a complete queue."""
         session = self._session
         view = self.displayed.navigator.view
         pace = self.pace.summary
-        lines = await session.query(
+        lines = await session.read(
             lambda store: summarize_queue(
                 store, view, self._reviewed_ids, pace, session.annotator, blind=session.blind
             )
@@ -391,7 +388,7 @@ class ItemReviewer:
         hints = self._list_next_step_hints()
         if hints:
             lines.append(f"Next: {'; '.join(hints)}")
-        self._view.show_summary(["Queue complete", *lines])
+        return ["Queue complete", *lines]
 
     def _list_next_step_hints(self) -> list[str]:
         """Return what the user can do after the queue, with the keys."""
@@ -417,19 +414,6 @@ class ItemReviewer:
         key = self._key("item.next")
         return f"{text}; press {key} for the first" if key else text
 
-    def mark_decisive_step(self, subject: ReviewSubject, message_number: int) -> None:
-        """Record a message as the decisive step. Messages count from 1."""
-        if subject.item != self.displayed.navigator.item:
-            self._runner.show_message("decisive step not saved: another item was opened", "bad")
-        else:
-            self.record_review(
-                subject, lambda latest: self.recorder.record_decisive_step(latest, message_number)
-            )
-
-    def toggle_incident(self, subject: ReviewSubject) -> None:
-        """Set or clear the mark that the item has no answer for a reason outside the question."""
-        self.record_review(subject, self.recorder.toggle_incident)
-
     def record_score_or_move_cursor(self, subject: ReviewSubject, value: int) -> None:
         """Record a score on the next criterion or, if the cursor is not at the block of this
         criterion, move it there. On an item without scores, record the override reason with the
@@ -439,23 +423,26 @@ class ItemReviewer:
         if question is not None:
             target, criterion = question
             if subject.item != self.displayed.navigator.item:
-                self._runner.show_message("score not saved: another item was opened", "bad")
+                self._show_message("score not saved: another item was opened", "bad")
                 return
             must_move = needs_cursor_move(target, self._view.cursor)
             if must_move and self._view.text.move_to_target(target):
                 self._view.show_message(score_prompt_message(target, criterion))
                 return
-        self._runner.queue_action(lambda: self._record_score(subject, value))
+        self._record_score(subject, value)
 
-    async def _record_score(self, subject: ReviewSubject, value: int) -> ActionSucceeded:
+    @queued_action
+    async def _record_score(self, subject: ReviewSubject, value: int) -> None:
         has_scores = bool(find_score_criteria(subject.detail))
         if has_scores and value not in SCORE_VALUES:
-            self._runner.show_message("scores are 0, 1 and 2", "warn")
-            return True
+            self._show_message("scores are 0, 1 and 2", "warn")
+            return
         # On an item without scores, the digits from 1 select an override reason.
         if not has_scores and value > 0 and self.override_reasons.override is not None:
-            return await self._record_override_reason(value)
-        return await self._record(subject, lambda latest: self.recorder.record_score(latest, value))
+            await self._save_override_reason(value)
+            return
+        latest = await self._read_latest(subject)
+        await self._save_and_show(self.recorder.compose_score(latest, value))
 
     def pending_question(self, subject: ReviewSubject) -> PendingQuestion:
         """Return the question for the status line: the targets of the verdict keys and of the
@@ -503,79 +490,71 @@ class ItemReviewer:
         return [(key, label) for key, label in hints if key]
 
     @queued_action
-    async def prompt_about_last_override(
-        self, open_prompt: Callable[[Override], None]
-    ) -> ActionSucceeded:
+    async def prompt_about_last_override(self, open_prompt: Callable[[Override], None]) -> None:
         """Call `open_prompt` with the last override, after all queued verdicts are on disk."""
         if self.override_reasons.override is None:
-            self._runner.show_message(self.override_reasons.unavailable_message, "warn")
+            self._show_message(self.override_reasons.unavailable_message, "warn")
         else:
             open_prompt(self.override_reasons.override)
-        return True
 
-    def record_override_reason(self, number: int) -> None:
+    @queued_action
+    async def record_override_reason(self, number: int) -> None:
         """Record the reason with this number, from 1, for the last override."""
-        self._runner.queue_action(lambda: self._record_override_reason(number))
+        await self._save_override_reason(number)
 
-    async def _record_override_reason(self, number: int) -> ActionSucceeded:
+    async def _save_override_reason(self, number: int) -> None:
         override = self.override_reasons.override
         reason = self.override_reasons.find_reason(number)
         if override is None or not reason:
-            self._runner.show_message(self.override_reasons.unavailable_message, "warn")
-            return True
+            self._show_message(self.override_reasons.unavailable_message, "warn")
+            return
+        latest = await self._read_latest(override.subject)
         annotation = override.make_annotation(reason)
-        return await self._record(
-            override.subject,
-            lambda latest: self.recorder.record_override_reason(latest, annotation, reason),
-        )
+        await self._save_and_show(self.recorder.compose_override_reason(latest, annotation, reason))
 
     @queued_action
-    async def prompt_about_last_item(
-        self, open_prompt: Callable[[ReviewSubject], None]
-    ) -> ActionSucceeded:
+    async def prompt_about_last_item(self, open_prompt: Callable[[ReviewSubject], None]) -> None:
         """Call `open_prompt` with the last completed item, after all queued verdicts are on
         disk.
         """
         item = self.last_completed_item
         if item is None:
-            self._runner.show_message("no item was reviewed yet", "warn")
+            self._show_message("no item was reviewed yet", "warn")
         else:
             open_prompt(ReviewSubject(item, await self._prefetcher.read_detail(item)))
-        return True
 
     @queued_action
-    async def undo(self) -> ActionSucceeded:
+    async def undo(self) -> None:
         """Undo the annotator's latest review and show its item."""
         self.override_reasons.override = None
-        outcome = await self.recorder.undo()
-        if outcome.undone is None:
-            self._runner.show_message(outcome.text, outcome.style)
-            return outcome.style != "bad"
+        undone = await self.recorder.undo()
+        if undone is None:
+            self._show_message("nothing to undo", "warn")
+            return
 
         self._prefetcher.discard_prefetched()
-        if outcome.is_bulk:
-            self.pace.request_count()
-            self._view.notify_review_saved(None)
-            await self._refresh_item(outcome.message)
-            return True
-
-        item = await self._prefetcher.find_item(outcome.undone, is_duplicate=outcome.is_duplicate)
         self.pace.request_count()
+        if undone.is_bulk:
+            self._view.notify_review_saved(None)
+            await self._refresh_item(undone.message)
+            return
+
+        key = undone.event.key
+        item = await self._prefetcher.find_item(key, is_duplicate=undone.is_duplicate)
         if item is None:
-            self.pace.remove_item(outcome.undone)
-            await self._refresh_item(f"{outcome.message} (this item is not in the workspace)")
-            return True
-        self._notify_review_saved(item, outcome)
+            self.pace.remove_item(key)
+            await self._refresh_item(f"{undone.message} (this item is not in the workspace)")
+            return
+        self._notify_review_saved(item, changes_other_items=undone.changes_other_items)
         detail = await self._prefetcher.read_detail(item)
         if detail.row.you is None:
-            self.newly_reviewed.discard(outcome.undone)
-            self.pace.remove_item(outcome.undone)
+            self.newly_reviewed.discard(key)
+            self.pace.remove_item(key)
         if item == self.displayed.navigator.item:
             self._pending_item = None
-            await self._refresh_item(outcome.message)
+            await self._refresh_item(undone.message)
         else:
-            await self._show_item(item, StatusMessage(outcome.message))
-        return True
+            await self._show_item(item, StatusMessage(undone.message))
 
     @queued_action
     async def reread_item(self) -> ActionSucceeded:
@@ -601,32 +580,30 @@ class ItemReviewer:
     # -- moving to another item
 
     @queued_action
-    async def open_item(self, item: int) -> ActionSucceeded:
+    async def open_item(self, item: int) -> None:
         """Show `item`, the first item of a new view."""
         await self._session.open_journal()
         self._display(await self._prefetcher.read_item(item), NO_MESSAGE)
         self.pace.restart_clock(monotonic())
-        return True
 
     @queued_action
-    async def start_measuring_pace(self) -> ActionSucceeded:
+    async def start_measuring_pace(self) -> None:
         """Start to measure the time per item when the user moves from the list to the item."""
         await self._session.open_journal()
         self.pace.restart_clock(monotonic())
-        return True
 
     def request_item(self, requested_item: RequestedItem) -> None:
         """Remember the item that `show_requested_item` displays."""
         self._requested = requested_item
 
     @queued_action
-    async def show_requested_item(self) -> ActionSucceeded:
+    async def show_requested_item(self) -> None:
         """Display the last requested item. If this item is already displayed, its cursor and
         folds stay.
         """
         requested = self._requested
         if requested is None:
-            return True
+            return
         if requested.is_reread or requested.view != self._prefetcher.view:
             self._prefetcher.set_view(requested.view)
             self.pace.request_count()
@@ -636,7 +613,7 @@ class ItemReviewer:
         displayed = await self._prefetcher.read_item(requested.item)
         if self._requested is not requested:
             # Another item was requested in the meantime.
-            return True
+            return
         self._requested = None
         last_position = 0 if previous is None else previous.navigator.last_position
         moves_back = displayed.navigator.last_position < last_position
@@ -647,7 +624,6 @@ class ItemReviewer:
             self._view.refresh_item(displayed, NO_MESSAGE)
         else:
             self._display(displayed, NO_MESSAGE)
-        return True
 
     def _set_displayed(self, displayed: DisplayedItem) -> None:
         """Remember an item that was just read as the displayed item."""
@@ -656,7 +632,7 @@ class ItemReviewer:
         self._pending_item = None
 
     @queued_action
-    async def step_item(self, direction: int) -> ActionSucceeded:
+    async def step_item(self, direction: int) -> None:
         """Show the next (1) or previous (-1) item of the queue. After the last item, show the
         first unreviewed item.
         """
@@ -665,7 +641,7 @@ class ItemReviewer:
         item = await self._prefetcher.find_neighbour_item(self.displayed, direction)
         if item is not None:
             await self._show_item(item, NO_MESSAGE)
-            return True
+            return
 
         is_reviewed = self._is_detail_stale or self.displayed.detail.row.you is not None
         if direction > 0 and is_reviewed:
@@ -673,29 +649,27 @@ class ItemReviewer:
             if remaining.first is not None:
                 message = StatusMessage("end of queue · continuing at the first unreviewed item")
                 await self._show_item(remaining.first, message)
-                return True
+                return
         place = "last" if direction > 0 else "first"
-        self._runner.show_message(f"this is the {place} item", "warn")
-        return True
+        self._show_message(f"this is the {place} item", "warn")
 
     @queued_action
-    async def step_in_group(self, direction: int) -> ActionSucceeded:
+    async def step_in_group(self, direction: int) -> None:
         """Show the next (1) or previous (-1) item of the same conversation, in the queue or not."""
         group = [sibling.item for sibling in self.displayed.detail.siblings]
         if len(group) < 2:
-            self._runner.show_message("this item belongs to no group", "warn")
-            return True
+            self._show_message("this item belongs to no group", "warn")
+            return
         index = group.index(self.displayed.navigator.item) + direction
         if not 0 <= index < len(group):
             place = "last" if direction > 0 else "first"
-            self._runner.show_message(f"this is the {place} item of its group", "warn")
-            return True
+            self._show_message(f"this is the {place} item of its group", "warn")
+            return
         self._pending_item = None
         await self._show_item(group[index], NO_MESSAGE)
-        return True
 
     @queued_action
-    async def close_view(self) -> ActionSucceeded:
+    async def close_view(self) -> None:
         """Close the view after all earlier actions have run. Later actions are dropped."""
         self._session.actions.drop_waiting()
         last_item = self.displayed.navigator.item
@@ -703,17 +677,17 @@ class ItemReviewer:
             last_item, _ = self._pending_item
             self._pending_item = None
         self._view.close(last_item)
-        return True
 
     def show_pending_item(self) -> None:
-        """Show the next item, after a screen that covered the view has closed."""
+        """Show the next item after the actions of all earlier keys."""
         if self._pending_item is not None:
-            self._runner.queue_action(self._show_pending_item)
+            self._show_pending_item()
 
-    async def _show_pending_item(self) -> ActionSucceeded:
+    @queued_action
+    async def _show_pending_item(self) -> None:
+        # If another screen covers the view, the item is shown after that screen has closed.
         if self._pending_item is not None and self._view.is_in_front:
             await self._show_item(*self._pending_item)
-        return True
 
     async def _show_item(self, item: int, message: StatusMessage) -> None:
         """Show an item. If another screen covers the view, show the item after that screen has

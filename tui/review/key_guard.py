@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from fcreview.tui.review.recorder import ReviewSubject
-from fcreview.tui.review.status import StatusMessage
+from fcreview.tui.text.messages import StatusMessage
 
 if TYPE_CHECKING:
     from textual.app import App

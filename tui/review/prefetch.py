@@ -111,7 +111,7 @@ class ItemPrefetcher:
         """
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
-            displayed = await self._session.query(
+            displayed = await self._session.read(
                 lambda store: _read_displayed_item(store, view, item, previous)
             )
         self._numbers[displayed.detail.key, is_hidden_duplicate(item)] = item
@@ -130,7 +130,7 @@ class ItemPrefetcher:
     async def read_detail(self, item: int) -> ItemDetail:
         """Read the current detail of an item, because a prefetched detail may be out of date."""
         self._prefetched.pop(item, None)
-        return await self._session.query(lambda store: store.read_detail(item))
+        return await self._session.read(lambda store: store.read_detail(item))
 
     async def prefetch(self, displayed: DisplayedItem, direction: int) -> None:
         """Read the items that are likely to be displayed next. Errors are ignored. `direction`:
@@ -141,7 +141,7 @@ class ItemPrefetcher:
 
     async def _prefetch_neighbours(self, displayed: DisplayedItem, direction: int) -> None:
         generation = self._generation
-        neighbours = await self._session.query(
+        neighbours = await self._session.read(
             lambda store: _find_neighbours(store, displayed.navigator, direction)
         )
         if generation != self._generation:
@@ -174,7 +174,7 @@ class ItemPrefetcher:
                 return displayed
             return replace(displayed, other_runs=store.fetch_rows_in_other_runs(item))
 
-        future = asyncio.ensure_future(self._session.query(read))
+        future = asyncio.ensure_future(self._session.read(read))
         future.add_done_callback(_ignore_exception)
         return future
 
@@ -197,7 +197,7 @@ class ItemPrefetcher:
     async def find_next_unreviewed(self, displayed: DisplayedItem) -> int | None:
         if self._neighbours is not None and self._neighbours.item == displayed.navigator.item:
             return self._neighbours.next_unreviewed
-        return await self._session.query(
+        return await self._session.read(
             lambda store: displayed.navigator.find_next_unreviewed(store)
         )
 
@@ -212,7 +212,7 @@ class ItemPrefetcher:
             step,
         ):
             return neighbours.neighbour
-        return await self._session.query(
+        return await self._session.read(
             lambda store: displayed.navigator.find_neighbour_item(store, step)
         )
 
@@ -220,17 +220,17 @@ class ItemPrefetcher:
         """Count the items without a verdict by the annotator, except the displayed item, and
         find the first of them.
         """
-        return await self._session.query(
+        return await self._session.read(
             lambda store: displayed.navigator.count_remaining_items(store)
         )
 
     async def count_unreviewed(self) -> int:
         """Count the items of the view without a verdict by the annotator."""
-        progress = await self._session.query(partial(read_review_progress, self.view))
+        progress = await self._session.read(partial(read_review_progress, self.view))
         return progress.n_items - progress.n_reviewed
 
     async def read_used_tags(self) -> list[str]:
-        return await self._session.query(lambda store: store.fetch_used_tags())
+        return await self._session.read(lambda store: store.fetch_used_tags())
 
     async def read_other_runs(self, displayed: DisplayedItem) -> Sequence[QueueRow]:
         """Return the rows of the same item in other runs, without a query if they were
@@ -238,7 +238,7 @@ class ItemPrefetcher:
         """
         item = displayed.navigator.item
         if displayed.other_runs is None:
-            return await self._session.query(lambda store: store.fetch_rows_in_other_runs(item))
+            return await self._session.read(lambda store: store.fetch_rows_in_other_runs(item))
         return displayed.other_runs
 
     async def find_item(self, key: ItemKey, *, is_duplicate: bool = False) -> int | None:
@@ -247,7 +247,7 @@ class ItemPrefetcher:
         """
         number = self._numbers.get((key, is_duplicate))
         if number is None:
-            number = await self._session.query(lambda store: find_item_number(store, key))
+            number = await self._session.read(lambda store: find_item_number(store, key))
         return None if number is None else to_item_number(number, is_duplicate=is_duplicate)
 
 

@@ -1,5 +1,5 @@
-"""Record reviews (verdicts, scores, faults, error tags, notes, golden fixes, override reasons), and
-undo them.
+"""Compose and save reviews (verdicts, scores, faults, error tags, notes, golden fixes, override
+reasons), and undo them.
 
 The meaning of pass and fail depends on the automatic verdict on the target. If a judge decided
 whether a call is equivalent to the golden call, pass and fail mean equivalent and not equivalent.
@@ -10,9 +10,10 @@ cases, pass and fail mean correct and incorrect. A review is on disk before its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from fcreview.errors import FcreviewError
 from fcreview.model.address import ITEM, RESPONSE, describe_address
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.incident import INCIDENT
@@ -38,7 +39,6 @@ from fcreview.tui.review.verdict_keys import (
 )
 
 if TYPE_CHECKING:
-    from fcreview.model.review import ItemKey
     from fcreview.tui.review.golden_effect import GoldenCorrection
     from fcreview.tui.session import Session
 
@@ -234,37 +234,87 @@ class ReviewSubject:
         return self.part_name or sanitize(self.detail.row.id)
 
 
+class ReviewNotSavedError(FcreviewError):
+    """Raised if a review or an undo could not be written. The message says which one, and why."""
+
+
 @dataclass(frozen=True, slots=True)
-class ReviewOutcome:
-    """Result of a review action."""
+class Refusal:
+    """Reason why a key records nothing for an item, such as a score for an item without scores."""
 
     text: str
-    subject_name: str = ""
-    style: str = "good"
-    """Style of the message: `good`, `bad` if the action failed, or `warn` if nothing was
-    recorded.
-    """
+
+
+@dataclass(frozen=True, slots=True)
+class NewReview:
+    """Review that a key gives, before it is written."""
+
+    subject: ReviewSubject
+    annotation: Annotation
+    _: KW_ONLY
+    text: str
+    """What the review says: `fail, fault: checker`."""
+    named_part: str = ""
+    """Part of the item that the message names. Empty for the name of the subject."""
     completes_item: bool = False
-    """Whether the item is now completely reviewed, so that the next item can be shown."""
-    event: Event | None = None
-    undone: ItemKey | None = None
-    is_duplicate: bool = False
-    """Whether the undone review was on a hidden duplicate."""
-    is_bulk: bool = False
+    """Whether the item is then completely reviewed, so that the next item can be shown."""
     changes_other_items: bool = False
-    """Whether verdicts of other items changed too, by a golden fix."""
+    """Whether verdicts of other items change too, by a golden fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedReview:
+    """Review that is on disk."""
+
+    review: NewReview
+    event: Event
 
     @property
-    def succeeded(self) -> bool:
-        return self.style == "good"
+    def text(self) -> str:
+        return f"saved: {self.review.text}{_overridden_source_text(self.event)}"
 
     @property
     def message(self) -> str:
-        return f"{self.text} · {self.subject_name}" if self.subject_name else self.text
+        named_part = self.review.named_part or self.review.subject.name
+        return f"{self.text} · {named_part}"
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneReview:
+    """Review, or bulk review, that the annotator has undone."""
+
+    events: Sequence[Event]
+
+    @property
+    def event(self) -> Event:
+        """The last undone event."""
+        return self.events[-1]
+
+    @property
+    def is_bulk(self) -> bool:
+        return bool(self.event.bulk)
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the undone review was on a hidden duplicate."""
+        return self.event.presentation is not None
+
+    @property
+    def changes_other_items(self) -> bool:
+        return self.event.golden_status is not None
+
+    @property
+    def message(self) -> str:
+        name = describe_bulk(self.events) if self.is_bulk else sanitize(self.event.key.id)
+        return f"undone: {describe_event(self.event)} · {name}"
 
 
 class ReviewRecorder:
-    """Recorder that writes the annotator's reviews to the journal."""
+    """Composes the annotator's reviews, and writes them to the journal.
+
+    A key composes a review from the item on screen (`compose_verdict`), which changes nothing, and
+    then saves it.
+    """
 
     def __init__(self, session: Session, key: KeyLookup, *, is_judged_queue: bool = False) -> None:
         self._session = session
@@ -289,8 +339,45 @@ class ReviewRecorder:
                 return opinion
         return None
 
-    async def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> ReviewOutcome:
-        """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
+    # -- writing
+
+    async def save(self, review: NewReview) -> SavedReview:
+        """Write a review to the journal. It is on disk when this returns.
+
+        Raises ReviewNotSavedError.
+        """
+        subject = review.subject
+        annotation = review.annotation
+        try:
+            event = await self._session.record_review(subject.item, annotation, subject.detail)
+        except Exception as error:
+            # Whatever the reason, the annotator must see that the review is not saved.
+            reason = _error_text(error)
+            raise ReviewNotSavedError(f"NOT SAVED ({review.text}): {reason}") from error
+
+        # The type excludes pass and fail, which are integers too.
+        is_number = type(annotation.verdict) is int
+        question = (annotation.target, annotation.criterion)
+        if is_number and question in find_score_criteria(subject.detail):
+            self._last_score = subject.item, annotation.criterion
+        return SavedReview(review, event)
+
+    async def undo(self) -> UndoneReview | None:
+        """Undo the annotator's latest review. Return None if there is none.
+
+        Raises ReviewNotSavedError.
+        """
+        try:
+            events = await self._session.undo_latest_review()
+        except Exception as error:
+            # Whatever the reason, the annotator must see that nothing was undone.
+            raise ReviewNotSavedError(f"UNDO FAILED: {_error_text(error)}") from error
+        return UndoneReview(events) if events else None
+
+    # -- verdicts
+
+    def compose_verdict(self, subject: ReviewSubject, verdict_key: str) -> NewReview | Refusal:
+        """Compose a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
         key = VERDICT_KEY_BY_NAME[verdict_key]
         question = subject.question
         value = question.value_to_store(key.value)
@@ -306,19 +393,18 @@ class ReviewRecorder:
         annotation = Annotation(
             target=subject.target, criterion=question.criterion, verdict=value, fault=fault
         )
-        outcome = await self._save(subject, annotation, lambda: text)
-        if not outcome.succeeded:
-            return outcome
         is_item_verdict = (subject.target, question.criterion) == ITEM_CORRECT
-        completes = self._is_item_complete(subject, question.criterion, is_item_verdict)
-        return replace(outcome, completes_item=completes)
+        completes_item = self._is_item_complete(
+            subject, annotation, completes_in_other_queues=is_item_verdict
+        )
+        return NewReview(subject, annotation, text=text, completes_item=completes_item)
 
-    def _ask_for_labels(self) -> ReviewOutcome:
+    def _ask_for_labels(self) -> Refusal:
         text = "select the correct labels"
         keys = " ".join(self._key_names("item.labels"))
         if keys:
             text = f"press {keys} to {text}"
-        return ReviewOutcome(text, style="warn")
+        return Refusal(text)
 
     def _find_fault_to_keep(self, subject: ReviewSubject) -> Fault | None:
         """Return the fault that the annotator recorded before the verdict, which a verdict
@@ -329,8 +415,8 @@ class ReviewRecorder:
             return None
         return own.fault
 
-    async def record_score(self, subject: ReviewSubject, value: int) -> ReviewOutcome:
-        """Record a score from 0 to 2 on the criterion that `find_next_score` returns."""
+    def compose_score(self, subject: ReviewSubject, value: int) -> NewReview | Refusal:
+        """Compose a score from 0 to 2 on the criterion that `find_next_score` returns."""
         question = self.find_next_score(subject)
         if question is None:
             return self._reject_score()
@@ -338,25 +424,27 @@ class ReviewRecorder:
         target, criterion = question
         text = format_verdict_with_criterion(value, criterion)
         annotation = Annotation(target=target, criterion=criterion, verdict=value)
-        outcome = await self._save(subject, annotation, lambda: text)
-        if not outcome.succeeded:
-            return outcome
-
-        self._last_score = subject.item, criterion
         next_question = self._find_score_after(subject, question)
         if next_question is not None:
             _, next_criterion = next_question
-            return replace(outcome, subject_name=f"next: {sanitize(next_criterion)}")
-        completes = self._is_item_complete(replace(subject, target=target), criterion, True)
-        item_name = sanitize(subject.detail.row.id)
-        return replace(outcome, subject_name=item_name, completes_item=completes)
+            next_name = f"next: {sanitize(next_criterion)}"
+            return NewReview(subject, annotation, text=text, named_part=next_name)
+        return NewReview(
+            subject,
+            annotation,
+            text=text,
+            named_part=sanitize(subject.detail.row.id),
+            completes_item=self._is_item_complete(
+                subject, annotation, completes_in_other_queues=True
+            ),
+        )
 
-    def _reject_score(self) -> ReviewOutcome:
+    def _reject_score(self) -> Refusal:
         text = "this benchmark has no scores"
         keys = " or ".join(self._key_names("item.pass", "item.fail"))
         if keys:
             text += f"; press {keys}"
-        return ReviewOutcome(text, style="warn")
+        return Refusal(text)
 
     def _find_score_after(
         self, subject: ReviewSubject, question: TargetCriterion
@@ -392,69 +480,79 @@ class ReviewRecorder:
         next_index = names.index(last_criterion) + 1
         return criteria[next_index % len(criteria)]
 
-    async def record_override_reason(
-        self, subject: ReviewSubject, annotation: Annotation, reason: str
-    ) -> ReviewOutcome:
-        return await self._save(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
-
-    async def record_decisive_step(
-        self, subject: ReviewSubject, message_number: int
-    ) -> ReviewOutcome:
-        """Record the message, counted from 1, after which success was no longer possible."""
+    def compose_decisive_step(self, subject: ReviewSubject, message_number: int) -> NewReview:
+        """Compose a review with the message, counted from 1, after which success was no longer
+        possible.
+        """
         text = format_verdict_with_criterion(message_number, DECISIVE_STEP)
         annotation = Annotation(criterion=DECISIVE_STEP, verdict=message_number)
-        return await self._save(replace(subject, target=ITEM), annotation, lambda: text)
+        return self._compose_for_item(subject, annotation, text)
 
-    async def toggle_incident(self, subject: ReviewSubject) -> ReviewOutcome:
-        """Record that an item is an incident, or that it is none if it has the mark. The item
-        gets no verdict.
+    def compose_incident(self, subject: ReviewSubject) -> NewReview:
+        """Compose the mark of an incident, or its removal if the item has the mark. The item gets
+        no verdict.
         """
         is_incident = not subject.detail.row.is_incident
         text = "marked as incident" if is_incident else "no incident"
         annotation = Annotation(criterion=INCIDENT, verdict=is_incident)
-        return await self._save(replace(subject, target=ITEM), annotation, lambda: text)
+        return self._compose_for_item(subject, annotation, text)
 
-    async def record_labels(
+    def _compose_for_item(
+        self, subject: ReviewSubject, annotation: Annotation, text: str
+    ) -> NewReview:
+        """Compose a review of the whole item, wherever the cursor is."""
+        item_name = sanitize(subject.detail.row.id)
+        return NewReview(subject, annotation, text=text, named_part=item_name)
+
+    def compose_labels(
         self, subject: ReviewSubject, criterion: str, labels: list[str]
-    ) -> ReviewOutcome:
-        """Record the labels that the annotator chose, such as dialog acts, as a verdict on the
-        response.
+    ) -> NewReview:
+        """Compose a verdict on the response: the labels that the annotator chose, such as dialog
+        acts.
         """
-        response = replace(subject, target=RESPONSE)
         text = format_verdict_with_criterion(labels, criterion)
         annotation = Annotation(target=RESPONSE, criterion=criterion, verdict=labels)
-        outcome = await self._save(response, annotation, lambda: text)
-        completes = outcome.succeeded and self._is_item_complete(response, criterion, True)
-        return replace(outcome, completes_item=completes)
-
-    def _is_item_complete(
-        self, subject: ReviewSubject, criterion: str, completes_in_other_queues: bool
-    ) -> bool:
-        if not self.is_judged_queue:
-            return completes_in_other_queues
-        answers = [(subject.target, criterion)]
-        return not find_unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
-
-    async def record_fault(self, subject: ReviewSubject, fault: Fault) -> ReviewOutcome:
-        annotation = subject.make_annotation(fault=fault)
-        return await self._save(
-            subject, annotation, lambda: f"fault: {fault}{self._missing_verdict_hint(subject)}"
+        return NewReview(
+            subject,
+            annotation,
+            text=text,
+            named_part=replace(subject, target=RESPONSE).name,
+            completes_item=self._is_item_complete(
+                subject, annotation, completes_in_other_queues=True
+            ),
         )
 
-    async def record_tags(self, subject: ReviewSubject, tags: list[str]) -> ReviewOutcome:
-        """Record error tags. An empty list clears them."""
+    def _is_item_complete(
+        self, subject: ReviewSubject, annotation: Annotation, *, completes_in_other_queues: bool
+    ) -> bool:
+        """Whether the item is completely reviewed with the annotation."""
+        if not self.is_judged_queue:
+            return completes_in_other_queues
+        answers = [(annotation.target, annotation.criterion)]
+        return not find_unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
+
+    # -- reviews without a verdict, and golden fixes
+
+    def compose_override_reason(
+        self, subject: ReviewSubject, annotation: Annotation, reason: str
+    ) -> NewReview:
+        return NewReview(subject, annotation, text=f"override reason: {sanitize(reason)}")
+
+    def compose_fault(self, subject: ReviewSubject, fault: Fault) -> NewReview:
+        text = f"fault: {fault}{self._missing_verdict_hint(subject)}"
+        return NewReview(subject, subject.make_annotation(fault=fault), text=text)
+
+    def compose_tags(self, subject: ReviewSubject, tags: list[str]) -> NewReview:
+        """Compose error tags. An empty list clears them."""
         text = f"tags {sanitize(', '.join(tags))}" if tags else "tags removed"
-        return await self._save(subject, subject.make_annotation(tags=tags), lambda: text)
+        return NewReview(subject, subject.make_annotation(tags=tags), text=text)
 
-    async def record_note(self, subject: ReviewSubject, note: str) -> ReviewOutcome:
-        """Record a note. An empty note clears it."""
-        return await self._save(subject, subject.make_annotation(note=note), lambda: "note")
+    def compose_note(self, subject: ReviewSubject, note: str) -> NewReview:
+        """Compose a note. An empty note clears it."""
+        return NewReview(subject, subject.make_annotation(note=note), text="note")
 
-    async def record_golden_fix(
-        self, subject: ReviewSubject, correction: GoldenCorrection
-    ) -> ReviewOutcome:
-        """Record a corrected golden answer with a verdict on the prediction of this run."""
-        item = replace(subject, target=ITEM, criterion="")
+    def compose_golden_fix(self, subject: ReviewSubject, correction: GoldenCorrection) -> NewReview:
+        """Compose a corrected golden answer with a verdict on the prediction of this run."""
         key = VERDICT_KEY_BY_NAME[correction.verdict_key]
         annotation = Annotation(
             verdict=key.value,
@@ -467,11 +565,16 @@ class ReviewRecorder:
         parts = [f"{GOLDEN_ANSWER_PREFIX}{correction.status}", format_verdict(key.value, CORRECT)]
         if correction.summary:
             parts.append(correction.summary)
-        outcome = await self._save(item, annotation, lambda: " · ".join(parts))
-        if not outcome.succeeded:
-            return outcome
-        completes = self._is_item_complete(item, CORRECT, True)
-        return replace(outcome, completes_item=completes, changes_other_items=True)
+        return NewReview(
+            subject,
+            annotation,
+            text=" · ".join(parts),
+            named_part=sanitize(subject.detail.row.id),
+            completes_item=self._is_item_complete(
+                subject, annotation, completes_in_other_queues=True
+            ),
+            changes_other_items=True,
+        )
 
     def _missing_verdict_hint(self, subject: ReviewSubject) -> str:
         """Return ` (no verdict yet: p f u)`. Empty if the annotator has a verdict on the target."""
@@ -480,40 +583,6 @@ class ReviewRecorder:
             return ""
         keys = " ".join(self._key_names("item.pass", "item.fail", "item.unsure"))
         return f" (no verdict yet: {keys})" if keys else " (no verdict yet)"
-
-    async def undo(self) -> ReviewOutcome:
-        try:
-            events = await self._session.undo_latest_review()
-        except Exception as error:
-            # Whatever the reason, the annotator must see that nothing was undone.
-            return ReviewOutcome(f"UNDO FAILED: {_error_text(error)}", style="bad")
-        if not events:
-            return ReviewOutcome("nothing to undo", style="warn")
-
-        event = events[-1]
-        return ReviewOutcome(
-            f"undone: {describe_event(event)}",
-            describe_bulk(events) if event.bulk else sanitize(event.key.id),
-            undone=event.key,
-            is_duplicate=event.presentation is not None,
-            is_bulk=bool(event.bulk),
-            changes_other_items=event.golden_status is not None,
-        )
-
-    async def _save(
-        self, subject: ReviewSubject, annotation: Annotation, describe_saved: Callable[[], str]
-    ) -> ReviewOutcome:
-        """Write the annotation to the journal. `describe_saved` returns the text for the
-        message, after the write.
-        """
-        try:
-            event = await self._session.record_review(subject.item, annotation, subject.detail)
-        except Exception as error:
-            # Whatever the reason, the annotator must see that the review is not saved.
-            text = f"NOT SAVED ({describe_saved()}): {_error_text(error)}"
-            return ReviewOutcome(text, style="bad")
-        text = f"saved: {describe_saved()}{_overridden_source_text(event)}"
-        return ReviewOutcome(text, subject.name, event=event)
 
     def _lacks_verdict(self, subject: ReviewSubject, target: str, criterion: str) -> bool:
         own = self.find_own_opinion(replace(subject, target=target), criterion)

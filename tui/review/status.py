@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.effective_verdict import is_definite
@@ -37,6 +37,7 @@ from fcreview.tui.text.lines import (
     truncate,
     truncate_middle,
 )
+from fcreview.tui.text.messages import StatusMessage
 from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
@@ -132,12 +133,6 @@ class Pace:
         return " · ".join(parts)
 
 
-class StatusMessage(NamedTuple):
-    text: str
-    style: str = "good"
-
-
-NO_MESSAGE = StatusMessage("", "")
 SCORE_ACTIONS = ("item.score", "item.score_1", "item.score_2")
 
 

@@ -46,13 +46,14 @@ from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.guidelines import NO_GUIDELINES, read_guidelines
 from fcreview.tui.review.key_guard import KeyGuard, make_ignored_key_message
 from fcreview.tui.review.recorder import ReviewSubject
-from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_key_hints
+from fcreview.tui.review.status import format_key_hints
 from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records, show_guidelines
 from fcreview.tui.screens.prompts import AskScreen, make_search_prompt
 from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import watch_flush
 from fcreview.tui.text.lines import BLANK_LINE, Line, justify_line, line_width, make_line, rule_line
+from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, run_while_open

@@ -95,7 +95,7 @@ def open_annotator_list(app: App[Any], session: Session) -> None:
     screen = app.screen
 
     async def load_and_show() -> None:
-        known = await session.query(read_other_annotators)
+        known = await session.read(read_other_annotators)
         names = [each.name for each in known]
 
         def switch_or_ask_name(name: str | None) -> None:

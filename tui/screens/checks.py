@@ -45,10 +45,10 @@ class CheckScreen(PanelPickerScreen[CheckedItems], inherit_bindings=False):
 
     async def _check_runs(self) -> ChoiceTable[CheckedItems]:
         numbers = self._checked_runs
-        runs = await self._session.query(lambda store: store.fetch_runs())
+        runs = await self._session.read(lambda store: store.fetch_runs())
         selected = [run for run in runs if not numbers or run.run in numbers]
         self._rows = list_check_rows(
-            await self._session.query(lambda store: store.check_runs(selected))
+            await self._session.read(lambda store: store.check_runs(selected))
         )
         return build_check_table(self._rows)
 

@@ -39,7 +39,11 @@ from fcreview.tui.queue.columns import difference_line, shorten_difference_line
 from fcreview.tui.queue.loader import count_clusters
 from fcreview.tui.queue.scope import FigureScope
 from fcreview.tui.queue.state import ClusterListState
-from fcreview.tui.review.recorder import ReviewRecorder, describe_bulk
+from fcreview.tui.review.recorder import (
+    ReviewNotSavedError,
+    ReviewRecorder,
+    describe_bulk,
+)
 from fcreview.tui.review.verdict_keys import (
     GOLDEN_WRONG_KEY,
     VERDICT_KEY_BY_NAME,
@@ -118,11 +122,11 @@ class BulkReview:
 
 async def read_bulk_review(session: Session, view: View) -> BulkReview:
     """Read the items of a cluster that the annotator has not reviewed."""
-    items = await session.query(
+    items = await session.read(
         lambda store: store.analysis.find_unreviewed_items(view), interruptible=True
     )
-    rows = await session.query(lambda store: store.fetch_rows(items[:MAX_SHOWN_ITEMS]))
-    known_runs = await session.query(lambda store: store.fetch_runs())
+    rows = await session.read(lambda store: store.fetch_rows(items[:MAX_SHOWN_ITEMS]))
+    known_runs = await session.read(lambda store: store.fetch_runs())
     runs = {row.run for row in rows}
     tags = [tag for run in known_runs if run.run in runs for tag in run.info.tags]
     return BulkReview(items, rows=rows, known_tags=list(dict.fromkeys(tags)))
@@ -274,7 +278,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         )
 
         async def load_used_tags() -> list[str]:
-            return await self._session.query(lambda store: store.fetch_used_tags())
+            return await self._session.read(lambda store: store.fetch_used_tags())
 
         def set_tags(chosen: list[str] | None) -> None:
             review.tags = review.tags if chosen is None else chosen
@@ -384,7 +388,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
     async def _count_and_build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
         grouping = get_computed_grouping(self._state.grouping)
         view = self.scope.view
-        counts = await self._session.query(
+        counts = await self._session.read(
             partial(count_clusters, view, grouping), interruptible=True
         )
         if view != self.scope.view:
@@ -509,11 +513,15 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     @work(group="bulk", exclusive=True)
     async def action_undo(self) -> None:
-        outcome = await ReviewRecorder(self._session, lambda _: "").undo()
-        if outcome.succeeded:
-            self._show_and_recount(outcome.message)
+        try:
+            undone = await ReviewRecorder(self._session, lambda _: "").undo()
+        except ReviewNotSavedError as error:
+            self.show_message(str(error))
+            return
+        if undone is None:
+            self.show_message("nothing to undo")
         else:
-            self.show_message(outcome.text)
+            self._show_and_recount(undone.message)
 
     def _show_and_recount(self, message: str | None) -> None:
         """Show the message of a saved review or an undo, and recount the clusters.

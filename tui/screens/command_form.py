@@ -269,7 +269,7 @@ async def _read_form_fields(
     """Return the fields of a command with initial values: `values`, else those of the form."""
     defaults = {**form.defaults, **values}
     if form.command == "queue create":
-        others = await session.query(read_other_annotators)
+        others = await session.read(read_other_annotators)
         defaults["annotators"] = format_sample_annotators(others, session.annotator)
 
     fields = []
@@ -280,6 +280,6 @@ async def _read_form_fields(
             fields.append(replace(field, default=defaults.get(field.name, field.default)))
 
     if any(field.name == "run" for field in fields):
-        runs = await session.query(lambda store: store.fetch_runs())
+        runs = await session.read(lambda store: store.fetch_runs())
         fields = add_run_name_choices(fields, format_run_names(runs))
     return fields

@@ -222,7 +222,7 @@ class FlipScreen(GuardedScreen[None]):
     @work(exclusive=True, group="flip")
     async def _load_items(self) -> None:
         flip = self._flips[self._index]
-        self._items = await self._session.query(
+        self._items = await self._session.read(
             lambda store: (store.read_detail(flip.a.item).item, store.read_detail(flip.b.item).item)
         )
         self._draw()
@@ -340,7 +340,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     @work(exclusive=True, group="compare")
     async def _compare_runs(self) -> None:
         self.waiting.start()
-        outcomes_a, outcomes_b = await self._session.query(
+        outcomes_a, outcomes_b = await self._session.read(
             partial(read_outcomes, self._runs, self._sources), interruptible=True
         )
         comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
@@ -348,7 +348,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._comparison = comparison
 
         failing_items = [find_failing_item(flip) for flip in self._comparison.flips]
-        rows = await self._session.query(
+        rows = await self._session.read(
             lambda store: store.fetch_rows(failing_items), interruptible=True
         )
         self._rows = {row.item: row for row in rows}

@@ -170,15 +170,15 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @work(exclusive=True, group="estimates")
     async def _load_runs(self) -> None:
-        await self._session.query(lambda store: store.refresh_reviews())
-        all_runs = await self._session.query(lambda store: store.fetch_runs())
+        await self._session.read(lambda store: store.refresh_reviews())
+        all_runs = await self._session.read(lambda store: store.fetch_runs())
         scope = self._view.runs
         runs = [row for row in all_runs if not scope or row.run in scope]
         overview = Overview(runs, self._session.annotator)
-        progress = await self._session.query(partial(add_queue_progress, overview, self._view))
-        others = await self._session.query(read_other_annotators)
+        progress = await self._session.read(partial(add_queue_progress, overview, self._view))
+        others = await self._session.read(read_other_annotators)
         self._default_annotators = format_sample_annotators(others, self._session.annotator)
-        self._queue_names = list(await self._session.query(read_own_assignments))
+        self._queue_names = list(await self._session.read(read_own_assignments))
 
         self._set_runs(runs, progress.sampled_runs)
         self._is_loaded = True
@@ -229,7 +229,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             if row.run not in self._unread_runs:
                 continue
             try:
-                sample = await self._session.query_at_low_priority(partial(read_run_sample, row))
+                sample = await self._session.read_in_background(partial(read_run_sample, row))
             except FcreviewError as error:
                 self._message = make_line(sanitize(str(error)), "bad")
                 sample = RunSample(row.run)
@@ -464,7 +464,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self, commands: CommandService, arguments: Sequence[str], field: Widget | None
     ) -> None:
         result = await commands.run(self._command, arguments)
-        drawn = await self._session.query(partial(describe_new_queues, self._queue_names))
+        drawn = await self._session.read(partial(describe_new_queues, self._queue_names))
         self._is_running = False
         if not result.is_successful:
             self._message, self._held_keys = find_error_line(result), ()

@@ -48,8 +48,7 @@ from fcreview.tui.review.golden_effect import (
 )
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.other_runs import find_most_given_answer
-from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
-from fcreview.tui.review.status import StatusMessage
+from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.screens.review_dialogs import (
     NoteScreen,
     SafeTextArea,
@@ -66,6 +65,7 @@ from fcreview.tui.text.lines import (
     make_line,
     rule_line,
 )
+from fcreview.tui.text.messages import StatusMessage
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.widgets.base import GuardedModalScreen, work
 from fcreview.tui.widgets.document_view import Divider, DocumentView, LineBar
@@ -573,11 +573,11 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self._show_message("answers of other runs are hidden until you submit", "warn")
             return
         own = strip_duplicate_mark(self._item)
-        item = await self._session.query(lambda store: find_most_given_answer(store, own))
+        item = await self._session.read(lambda store: find_most_given_answer(store, own))
         if item is None:
             self._show_message("no run called a function", "warn")
             return
-        detail = await self._session.query(lambda store: store.read_detail(item))
+        detail = await self._session.read(lambda store: store.read_detail(item))
         self._take_answer(detail.run, detail.item, "the answer that most runs gave")
 
     def _take_answer(self, run: Run, item: Item, name: str) -> None:
@@ -656,17 +656,8 @@ def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject)
     draft = make_draft_slot(session, "golden answer", subject)
 
     def record_correction(correction: GoldenCorrection | None) -> None:
-        if correction is None:
-            return
-        recorder = view.item_reviewer.recorder
-
-        async def record_and_remove_draft(latest: ReviewSubject) -> ReviewOutcome:
-            outcome = await recorder.record_golden_fix(latest, correction)
-            if outcome.succeeded:
-                draft.remove()
-            return outcome
-
-        view.item_reviewer.record_review(subject, record_and_remove_draft)
+        if correction is not None:
+            view.item_reviewer.record_golden_fix(subject, correction, draft)
 
     editor = GoldenScreen(
         session,

@@ -53,8 +53,8 @@ class IssuesScreen(PickerScreen[str], inherit_bindings=False):
         yield LineBlock(id="means")
 
     async def _load_issues(self) -> ChoiceTable[str]:
-        issues = await self._session.query(lambda store: store.fetch_issues(runs=self._runs))
-        missing_verdict_counts = await self._session.query(
+        issues = await self._session.read(lambda store: store.fetch_issues(runs=self._runs))
+        missing_verdict_counts = await self._session.read(
             lambda store: store.count_missing_recomputed_by_reason(self._runs)
         )
         self._issues = list_import_issues(issues, missing_verdict_counts)

@@ -39,7 +39,7 @@ from fcreview.tui.review.recorder import (
     find_score_criteria,
     find_unanswered_judge_verdicts,
 )
-from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
+from fcreview.tui.review.status import status_line
 from fcreview.tui.screens import pager, review_dialogs
 from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.screens.prompts import make_search_prompt
@@ -55,6 +55,7 @@ from fcreview.tui.text.lines import (
     line_width,
     make_line,
 )
+from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, run_while_open, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText

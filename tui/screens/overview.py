@@ -256,7 +256,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         read = partial(add_suspect_counts, self._overview, self._view, on_progress=set_progress)
         self._suspects_timer.start()
         try:
-            counted = await self._session.query_at_low_priority(read)
+            counted = await self._session.read_in_background(read)
         except FcreviewError as error:
             self._show_message(sanitize(str(error)))
             return
@@ -304,7 +304,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """
         work = partial(reader, self._overview, self._view)
         try:
-            self._show_overview(await self._session.query(work, interruptible=True))
+            self._show_overview(await self._session.read(work, interruptible=True))
         except FcreviewError as error:
             self._message = sanitize(str(error))
             self._draw()

@@ -35,7 +35,6 @@ from fcreview.tui.review.clipboard import (
 )
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemView
-from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.prompts import make_search_prompt
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import (
@@ -55,6 +54,7 @@ from fcreview.tui.text.lines import (
     line_width,
     make_line,
 )
+from fcreview.tui.text.messages import StatusMessage
 from fcreview.tui.widgets.base import BottomDialog, GuardedScreen, work
 from fcreview.tui.widgets.document_view import DocumentView, KeyLine, LineBar
 
@@ -271,7 +271,7 @@ async def read_raw_records(session: Session, item_number: int, item: Item) -> li
 
 async def _read_or_describe_error(session: Session, read: Callable[..., str | None]) -> str | None:
     try:
-        return await session.query(read)
+        return await session.read(read)
     except Exception as error:  # the file may be gone, changed or unreadable
         return f"The record cannot be read: {error}"
 
@@ -338,7 +338,7 @@ async def query_if_item_stays(
     Return None if it fails or if another item was opened meanwhile.
     """
     try:
-        result = await session.query(read)
+        result = await session.read(read)
     except Exception as error:  # a query that fails must not end the app
         view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
         return None

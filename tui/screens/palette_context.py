@@ -31,10 +31,10 @@ from fcreview.tui.commands import (
 from fcreview.tui.keymap import list_available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators, read_own_assignments
 from fcreview.tui.queue.scope import make_scope_of_all_items
-from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane, find_queue_screen
+from fcreview.tui.text.messages import StatusMessage
 from fcreview.tui.text.run_names import format_run_name
 
 if TYPE_CHECKING:
@@ -81,10 +81,10 @@ class PaletteContext:
 
     async def load_from_store(self) -> None:
         """Read runs, queue files and annotators from the store."""
-        self.queue_files = await self.session.query(read_own_assignments)
+        self.queue_files = await self.session.read(read_own_assignments)
         if not self.session.fixed_annotator_reason:
-            self.annotators = await self.session.query(read_other_annotators)
-        runs, scope = await self.session.query(lambda store: store.fetch_runs()), self.state.scope
+            self.annotators = await self.session.read(read_other_annotators)
+        runs, scope = await self.session.read(lambda store: store.fetch_runs()), self.state.scope
         self.runs = [run for run in runs if not scope or run.run in scope]
 
     async def find_items(self, query: str) -> None:
@@ -95,7 +95,7 @@ class PaletteContext:
         scope, run = self.state.scope, self.state.run
         if self._item_pane is not None:
             run = self._item_pane.item_reviewer.displayed.detail.row.run
-        self.items = await self.session.query(
+        self.items = await self.session.read(
             lambda store: store.search_item_ids(query, scope, run, MAX_ITEMS), interruptible=True
         )
 
@@ -198,7 +198,7 @@ class PaletteContext:
             return PagerText("", "")
         format_report = services.format_report
         try:
-            text = await self.session.query(
+            text = await self.session.read(
                 lambda store: format_report(store, runs, is_closed.is_set)
             )
         except asyncio.CancelledError:
@@ -221,7 +221,7 @@ class PaletteContext:
             if self.session.in_browser:
                 summary = await self._download_export(request, services)
             else:
-                summary = await self.session.query(
+                summary = await self.session.read(
                     lambda store: export_and_summarize(store, request, services)
                 )
         except (FcreviewError, OSError) as error:
@@ -235,7 +235,7 @@ class PaletteContext:
         with TemporaryDirectory(prefix="fcreview-") as folder:
             path = Path(folder) / make_download_name(request.path)
             inside = replace(request, path=str(path))
-            summary = await self.session.query(
+            summary = await self.session.read(
                 lambda store: export_and_summarize(store, inside, services)
             )
             deliver_download(self.app, path)

@@ -272,7 +272,7 @@ class QueueScreen(GuardedScreen[None]):
     @work(group="share")
     async def _suggest_queue_file(self) -> None:
         """If a queue file assigns unreviewed items to the annotator, show which keys open it."""
-        share = await self._session.query_at_low_priority(find_unfinished_share)
+        share = await self._session.read_in_background(find_unfinished_share)
         keys = find_action_key_names(self.app)
         path = ", then ".join(filter(None, map(keys.get, ("queue.overview", "overview.queue"))))
         if share is not None and path and self.app.screen is self:

@@ -218,7 +218,7 @@ class QueueMenus:
 
     async def _load_suspect_reasons(self) -> ChoiceTable[Sequence[int]]:
         view = View(queue=SUSPECTS_QUEUE, runs=self._state.view.runs)
-        suspicions = await self._session.query(lambda store: store.fetch_suspicions(view))
+        suspicions = await self._session.read(lambda store: store.fetch_suspicions(view))
         return build_suspect_reason_choices(suspicions)
 
     def _make_runs_screen(self) -> ModalScreen[Any]:

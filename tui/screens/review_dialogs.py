@@ -34,15 +34,16 @@ from fcreview.tui.actions import (
 from fcreview.tui.keymap import find_action_key_names, list_key_hints, list_keys, make_bindings
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.prefetch import ItemPrefetcher
-from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
-from fcreview.tui.review.status import Override, StatusMessage
+from fcreview.tui.review.recorder import ReviewSubject
+from fcreview.tui.review.status import Override
 from fcreview.tui.screens.pager import query_if_item_stays
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import DOCUMENT_START
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line, truncate_middle
+from fcreview.tui.text.messages import StatusMessage
 from fcreview.tui.text.styles import symbols
-from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen, sanitize_strip, work
+from fcreview.tui.widgets.base import BottomDialog, sanitize_strip, work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
 
 
@@ -375,8 +376,13 @@ class TagsScreen(BottomDialog[list[str] | None]):
 
 def ask_fault(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
     """Ask for the fault. `item_name`: name to show if the item is not on screen."""
-    prompt = FaultScreen(item_name or _name_if_not_displayed(view, subject) or subject.part_name)
-    _ask_and_record(view, subject, prompt, view.item_reviewer.recorder.record_fault)
+    name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
+
+    def record(fault: Fault | None) -> None:
+        if fault is not None:
+            view.item_reviewer.record_fault(subject, fault)
+
+    view.app.push_screen(FaultScreen(name), record)
 
 
 def ask_tags(
@@ -393,12 +399,12 @@ def ask_tags(
     errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
     tags = list_tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
     item_name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
-    _ask_and_record(
-        view,
-        subject,
-        TagsScreen(tags, chosen, prefetcher.read_used_tags, item_name),
-        recorder.record_tags,
-    )
+
+    def record(selected: list[str] | None) -> None:
+        if selected is not None:
+            view.item_reviewer.record_tags(subject, selected)
+
+    view.app.push_screen(TagsScreen(tags, chosen, prefetcher.read_used_tags, item_name), record)
 
 
 def make_draft_slot(session: Session, kind: DraftKind, subject: ReviewSubject) -> DraftSlot:
@@ -418,14 +424,12 @@ def ask_note(view: ItemView, session: Session, subject: ReviewSubject, item_name
     )
     draft = make_draft_slot(session, "note", subject)
 
-    async def record_note(latest: ReviewSubject, note: str) -> ReviewOutcome:
-        outcome = await recorder.record_note(latest, note)
-        if outcome.succeeded:
-            draft.remove()
-        return outcome
+    def record(note: str | None) -> None:
+        if note is not None:
+            view.item_reviewer.record_note(subject, note, draft)
 
     note_screen = NoteScreen(item_name, (own.note if own else None) or "", draft)
-    _ask_and_record(view, subject, note_screen, record_note)
+    view.app.push_screen(note_screen, record)
 
 
 def _name_if_not_displayed(view: ItemView, subject: ReviewSubject) -> str:
@@ -436,20 +440,6 @@ def _name_if_not_displayed(view: ItemView, subject: ReviewSubject) -> str:
     if subject.item == view.item_reviewer.displayed.navigator.item:
         return ""
     return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
-
-
-def _ask_and_record(
-    view: ItemView,
-    subject: ReviewSubject,
-    prompt: GuardedModalScreen[Any],
-    record: Callable[[ReviewSubject, Any], Awaitable[ReviewOutcome]],
-) -> None:
-
-    def submit(answer: Any) -> None:
-        if answer is not None:
-            view.item_reviewer.record_review(subject, lambda latest: record(latest, answer))
-
-    view.app.push_screen(prompt, submit)
 
 
 async def ask_response_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
@@ -465,16 +455,15 @@ async def ask_response_labels(view: ItemView, session: Session, subject: ReviewS
         return
     criterion = criteria[0]
     choices = find_label_choices(subject.detail, session.annotator, criterion)
-    recorder = view.item_reviewer.recorder
     prompt = TagsScreen(
         choices.labels, choices.selected, name=RESPONSE, label=criterion.replace("_", " ")
     )
-    _ask_and_record(
-        view,
-        subject,
-        prompt,
-        lambda latest, labels: recorder.record_labels(latest, criterion, labels),
-    )
+
+    def record(labels: list[str] | None) -> None:
+        if labels is not None:
+            view.item_reviewer.record_labels(subject, criterion, labels)
+
+    view.app.push_screen(prompt, record)
 
 
 class LabelChoices(NamedTuple):

@@ -248,7 +248,7 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
 
     async def compute_statistics(self) -> None:
         view = self.scope.view
-        ratings = await self._session.query(
+        ratings = await self._session.read(
             lambda store: store.analysis.fetch_ratings(view), interruptible=True
         )
         self._statistics = {scope: [] for scope in AGREEMENT_SCOPES}
@@ -324,7 +324,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
 
     async def compute_statistics(self) -> None:
         view = self.scope.view
-        cases = await self._session.query(
+        cases = await self._session.read(
             lambda store: store.analysis.fetch_verdict_pairs(view), interruptible=True
         )
         self._random = any(case.is_random for case in cases)
@@ -414,7 +414,7 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
         services = self._session.report_services
         compare = services.compare_conventions if services is not None else None
         if compare is not None:
-            self._runs = await self._session.query(
+            self._runs = await self._session.read(
                 lambda store: compare(store, self.scope.view.runs), interruptible=True
             )
 

@@ -35,9 +35,9 @@ from fcreview.tui.review.cursor import (
     last_index_of_target,
 )
 from fcreview.tui.review.other_runs import other_runs_panel_lines
-from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
 from fcreview.tui.text.lines import BLANK_LINE, Line, docs_column_width
+from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
 from fcreview.tui.widgets.document_view import Divider, DocumentView
 
 ROWS_WITHOUT_STOP = 3

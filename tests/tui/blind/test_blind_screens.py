@@ -94,7 +94,7 @@ QUEUE_WALK: list[Step] = [
 @pytest.fixture(autouse=True)
 def hide_slow_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The screen shows how long a slow disk takes, which differs from run to run."""
-    monkeypatch.setattr("fcreview.tui.review.item_reviewer.SLOW_ACTION_DELAY", 60.0)
+    monkeypatch.setattr("fcreview.tui.action_queue.SLOW_ACTION_DELAY", 60.0)
 
 
 def palette_walk(*words: str) -> list[Step]:

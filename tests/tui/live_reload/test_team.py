@@ -125,7 +125,7 @@ async def test_own_review_in_a_browser_reloads_nothing(
     async with app.run_test(size=(120, 30)) as pilot:
         await wait_for_screen(pilot)
         refreshed = []
-        store = await app.session.query(lambda store: store)
+        store = await app.session.read(lambda store: store)
         monkeypatch.setattr(store, "refresh_reviews", lambda: refreshed.append(1))
         await pilot.press("enter", "p")
         await wait_for_lines(pilot, lambda lines: "1 of 4 reviewed" in "\n".join(lines))

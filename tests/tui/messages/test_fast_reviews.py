@@ -46,8 +46,8 @@ class SlowSession(Session):
 
     dice = random.Random(1)
 
-    async def query(self, read: Callable[[Store], T], *, interruptible: bool = False) -> T:
-        answer = await super().query(read, interruptible=interruptible)
+    async def read(self, query: Callable[[Store], T], *, interruptible: bool = False) -> T:
+        answer = await super().read(query, interruptible=interruptible)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.005, 0.02)))
         return answer
 

@@ -219,7 +219,7 @@ async def test_annotators_are_not_listed_after_the_user_has_left(
         await pilot.press("v")
         await wait_for_screen(pilot)
         may_continue = threading.Event()
-        slow_query = asyncio.ensure_future(app.session.query(lambda _: may_continue.wait(10)))
+        slow_query = asyncio.ensure_future(app.session.read(lambda _: may_continue.wait(10)))
         with ignore_threads():
             await pilot.pause()
             open_annotator_list(app, app.session)

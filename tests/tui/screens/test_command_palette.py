@@ -406,7 +406,7 @@ async def test_busy_store_delays_no_action_and_late_items_keep_the_cursor(
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         with idle.ignore_threads():
-            busy = asyncio.ensure_future(app.session.query(lambda store: free.wait()))
+            busy = asyncio.ensure_future(app.session.read(lambda store: free.wait()))
             try:
                 send_keys(app, "colon", *"se")
                 await wait_until(lambda: selected_row(app) == SEARCH)

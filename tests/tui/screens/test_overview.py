@@ -263,7 +263,7 @@ async def test_only_sampled_runs_have_an_estimate(make_app: Any, wait_for_screen
         scores = [line for line in lines if "%" in line and "[" in line]
         assert len(scores) == 1 and "maple-8b" in scores[0]
         assert app.screen._overview.sampled_runs == {maple}
-        n_seen_reviews = await app.session.query(
+        n_seen_reviews = await app.session.read(
             lambda store: store.analysis.count_seen_reviews(maple, ["pilot"])
         )
         assert n_seen_reviews == 2, "alice is not blind"

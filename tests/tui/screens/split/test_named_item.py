@@ -78,7 +78,7 @@ class PaneWatcher:
 
     def watch(self) -> None:
         pane = queue_screen(self.app).query_one(ItemPane)
-        record, begin = pane.item_reviewer.record_review, pane.show_item
+        record, begin = pane.item_reviewer.record_verdict, pane.show_item
         before = ""
 
         def show_item(shown: Any, remark: Any) -> None:
@@ -86,7 +86,7 @@ class PaneWatcher:
             before = header_item_id(self.app)
             begin(shown, remark)
 
-        def record_review(about: Any, judgement: Any) -> None:
+        def record_verdict(about: Any, judgement: Any) -> None:
             name = about.detail.row.id
             assert name in (header_item_id(self.app), before), (
                 "the item is named now, or was when the key was pressed"
@@ -97,7 +97,7 @@ class PaneWatcher:
             self.reviewed.append(name)
             record(about, judgement)
 
-        pane.item_reviewer.record_review, pane.show_item = record_review, show_item  # type: ignore[method-assign]
+        pane.item_reviewer.record_verdict, pane.show_item = record_verdict, show_item  # type: ignore[method-assign]
 
     async def wait(self) -> None:
         """Wait until all workers are done and no item is being opened."""

@@ -557,19 +557,17 @@ class ItemReviewer:
             await self._show_item(item, StatusMessage(undone.message))
 
     @queued_action
-    async def reread_item(self) -> ActionSucceeded:
+    async def reread_item(self) -> None:
         """Show the item with reviews that were recorded on another screen."""
         self._forget_read_items()
         await self._refresh_item("")
-        return True
 
     @queued_action
-    async def show_other_item(self, item: int) -> ActionSucceeded:
+    async def show_other_item(self, item: int) -> None:
         """Show the item to which another screen moved on, perhaps after reviews there."""
         self._forget_read_items()
         self._pending_item = None
         await self._show_item(item, NO_MESSAGE)
-        return True
 
     def _forget_read_items(self) -> None:
         """Let this view and the list read items again after reviews on another screen."""

@@ -496,7 +496,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         if not self._rows:
             return
         view = self._make_cluster_view(self._rows[self.list.cursor].filter_terms)
-        first_items = await self._session.query(
+        first_items = await self._session.read(
             lambda store: store.find_first_items_of_questions(view), interruptible=True
         )
         if not first_items:

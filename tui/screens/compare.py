@@ -363,7 +363,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         if self._sources != ("effective", "effective"):
             return None
         run_a, run_b = (row.run for row in self._runs)
-        sample_a, sample_b = await self._session.query(
+        sample_a, sample_b = await self._session.read(
             lambda store: store.analysis.fetch_joint_samples(run_a, run_b), interruptible=True
         )
         return await asyncio.to_thread(estimate_difference, comparison, sample_a, sample_b)

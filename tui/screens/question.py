@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
@@ -18,11 +19,11 @@ from fcreview.model.review import Annotation
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import View, strip_duplicate_mark
+from fcreview.tui.action_queue import QueuedAction
 from fcreview.tui.actions import QUESTION_ACTIONS
 from fcreview.tui.item_view.blocks import Block, BlockSource
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.review.guidelines import NO_GUIDELINES, read_guidelines
-from fcreview.tui.review.item_reviewer import ActionRunner
 from fcreview.tui.review.key_guard import KeyGuard, make_ignored_key_message
 from fcreview.tui.review.question import (
     AnswerGroup,
@@ -33,14 +34,19 @@ from fcreview.tui.review.question import (
     read_question,
     summarize_groups,
 )
-from fcreview.tui.review.recorder import ReviewOutcome, ReviewRecorder, ReviewSubject
-from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
+from fcreview.tui.review.recorder import (
+    Refusal,
+    ReviewNotSavedError,
+    ReviewRecorder,
+    ReviewSubject,
+)
 from fcreview.tui.review.verdict_keys import VERDICT_KEY_BY_NAME
 from fcreview.tui.screens.pager import show_guidelines
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import watch_flush
 from fcreview.tui.text.layout import DOCUMENT_START
 from fcreview.tui.text.lines import Line, fit_line, make_line
+from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import (
     GuardedScreen,
@@ -117,7 +123,6 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         """First item of each question of the view. None until it is read."""
         self._message = NO_MESSAGE
         self._recorder = ReviewRecorder(session, self._key_name)
-        self._runner = ActionRunner(session, self._show_message, self._run_coroutine)
         self._key_guard = KeyGuard(session.key_guard_time)
         self._has_changed_reviews = False
 
@@ -180,7 +185,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
     @work(exclusive=True, group="questions")
     async def _read_first_items(self) -> None:
         view = self._view
-        self._first_items = await self._session.query(
+        self._first_items = await self._session.read(
             lambda store: store.find_first_items_of_questions(view), interruptible=True
         )
         self._draw_top()
@@ -260,7 +265,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         line = make_line(f" {self._message.text}", self._message.style)
         self.query_one("#question-message", LineBar).show(fit_line(line, self.app.size.width))
 
-    def _show_message(self, message: StatusMessage) -> None:
+    def show_message(self, message: StatusMessage) -> None:
         """Show a message. Ring the bell if it is an error."""
         self._message = message
         if message.style == "bad":
@@ -268,10 +273,14 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         self._draw_message()
 
     def show_unavailable_key(self, key: str) -> None:
-        self._show_message(StatusMessage(format_unavailable_key_message(self.app, key), "warn"))
+        self.show_message(StatusMessage(format_unavailable_key_message(self.app, key), "warn"))
 
-    def _run_coroutine(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, None]) -> None:
         self.run_worker(run_while_open(self, coroutine), group="actions")
+
+    def _add_action(self, action: QueuedAction) -> None:
+        """Run an action after the actions of all earlier keys."""
+        self._session.actions.add(action, self)
 
     # -- movement
 
@@ -296,22 +305,21 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
     def action_step_question(self, by: int) -> None:
         # Until the other question is on screen, a verdict key may be meant for either of them.
         self._key_guard.record_new_item(is_from_list=False)
-        self._runner.queue_action(lambda: self._step_question(by))
+        self._add_action(partial(self._step_question, by))
 
-    async def _step_question(self, by: int) -> bool:
+    async def _step_question(self, by: int) -> None:
         """Show the next (1) or previous (-1) question of the view."""
         first_items = self._first_items or []
         position = self._position
         next_position = 0 if position is None else position + by
         if not 0 <= next_position < len(first_items):
             place = "last" if by > 0 else "first"
-            self._runner.show_message(f"this is the {place} question", "warn")
+            self.show_message(StatusMessage(f"this is the {place} question", "warn"))
             self.call_after_refresh(self._record_frame, self._question)
-            return True
+            return
         item = first_items[next_position]
-        self._show_question(await self._session.query(lambda store: read_question(store, item)))
+        self._show_question(await self._session.read(lambda store: read_question(store, item)))
         self._draw_top()
-        return True
 
     def action_open_item(self) -> None:
         """Open the item of the first run of the group, in a list with the items of all runs."""
@@ -325,25 +333,24 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
 
     def _reread_after_item(self, _: int | None) -> None:
         self._has_changed_reviews = True
-        self._runner.queue_action(lambda: self._reread(NO_MESSAGE))
+        self._add_action(partial(self._reread, NO_MESSAGE))
 
-    async def _reread(self, message: StatusMessage) -> bool:
+    async def _reread(self, message: StatusMessage) -> None:
         """Read the question again after a review. The cursor stays on its answer."""
         item = self._question.detail.row.item
         group = self._group
-        question = await self._session.query(lambda store: read_question(store, item))
+        question = await self._session.read(lambda store: read_question(store, item))
         self._question = question
         if group is not None:
             keys = [each.key for each in question.groups]
             self._cursor = keys.index(group.key) if group.key in keys else 0
         self._message = message
         self._draw()
-        return True
 
     def action_show_guidelines(self) -> None:
         text = read_guidelines(self._session.workspace_folder)
         if text is None:
-            self._show_message(NO_GUIDELINES)
+            self.show_message(NO_GUIDELINES)
         else:
             show_guidelines(self.app, self._session, text)
 
@@ -355,22 +362,22 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         """
         group = self._group
         if group is None:
-            self._show_message(StatusMessage(HIDDEN_ANSWERS, "warn"))
+            self.show_message(StatusMessage(HIDDEN_ANSWERS, "warn"))
             return
         subject = ReviewSubject(group.rows[0].item, group.detail)
         key_time = getattr(self.app, "last_key_time", None)
         reason = self._key_guard.find_reason_to_ignore(verdict_key, subject, key_time)
         if reason:
-            self._show_message(make_ignored_key_message(self.app, reason))
+            self.show_message(make_ignored_key_message(self.app, reason))
             return
 
         problem = self._find_problem(group)
         if problem:
-            self._show_message(StatusMessage(problem, "warn"))
+            self.show_message(StatusMessage(problem, "warn"))
         elif len(group.rows) == 1:
-            self._runner.queue_action(lambda: self._record_single(subject, verdict_key))
+            self._add_action(partial(self._record_single, subject, verdict_key))
         else:
-            self._runner.queue_action(lambda: self._record_group(group, verdict_key))
+            self._add_action(partial(self._record_group, group, verdict_key))
 
     def _find_problem(self, group: AnswerGroup) -> str:
         """Return why one verdict cannot be given for the group. Empty if it can be given."""
@@ -388,11 +395,15 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             return f"You have reviewed all runs of this answer. Press {open_key} to change one"
         return ""
 
-    async def _record_single(self, subject: ReviewSubject, verdict_key: str) -> bool:
-        outcome = await self._recorder.record_verdict(subject, verdict_key)
-        return await self._show_outcome(outcome)
+    async def _record_single(self, subject: ReviewSubject, verdict_key: str) -> None:
+        review = self._recorder.compose_verdict(subject, verdict_key)
+        if isinstance(review, Refusal):
+            self.show_message(StatusMessage(review.text, "warn"))
+            return
+        saved = await self._recorder.save(review)
+        await self._show_saved(saved.text)
 
-    async def _record_group(self, group: AnswerGroup, verdict_key: str) -> bool:
+    async def _record_group(self, group: AnswerGroup, verdict_key: str) -> None:
         key = VERDICT_KEY_BY_NAME[verdict_key]
         annotation = Annotation(verdict=key.value, fault=key.fault)
         text = format_verdict(key.value, "correct")
@@ -402,23 +413,17 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             events = await self._session.record_bulk_review(group.unreviewed_items, annotation)
         except Exception as error:  # the annotator must see that the reviews are not saved
             reason = sanitize(str(error) or type(error).__name__)
-            self._runner.show_message(f"NOT SAVED ({text}): {reason}", "bad")
-            return False
-        count = format_count(len(events), "run")
-        return await self._show_outcome(ReviewOutcome(f"saved: {text} for {count}"))
+            raise ReviewNotSavedError(f"NOT SAVED ({text}): {reason}") from error
+        await self._show_saved(f"saved: {text} for {format_count(len(events), 'run')}")
 
-    async def _show_outcome(self, outcome: ReviewOutcome) -> bool:
+    async def _show_saved(self, text: str) -> None:
         """Show what a review did, and go on to the next answer without a verdict."""
-        if not outcome.succeeded:
-            self._runner.show_message(outcome.text, outcome.style)
-            return outcome.style != "bad"
         self._has_changed_reviews = True
         undo = self._key_name("item.undo")
         await self._reread(NO_MESSAGE)
         self._move_to_next_unreviewed_group()
         hint = f" {symbols().separator} {undo} undo" if undo else ""
-        self._runner.show_message(outcome.text + hint)
-        return True
+        self.show_message(StatusMessage(text + hint))
 
     def _move_to_next_unreviewed_group(self) -> None:
         groups = self._question.groups
@@ -432,30 +437,28 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
                 return
 
     def action_undo(self) -> None:
-        self._runner.queue_action(self._undo)
+        self._add_action(self._undo)
 
-    async def _undo(self) -> bool:
-        outcome = await self._recorder.undo()
-        if outcome.undone is None:
-            self._runner.show_message(outcome.text, outcome.style)
-            return outcome.style != "bad"
+    async def _undo(self) -> None:
+        undone = await self._recorder.undo()
+        if undone is None:
+            self.show_message(StatusMessage("nothing to undo", "warn"))
+            return
         self._has_changed_reviews = True
         await self._reread(NO_MESSAGE)
-        self._runner.show_message(outcome.message)
-        return True
+        self.show_message(StatusMessage(undone.message))
 
     def action_close(self) -> None:
         """Close the screen after the queued actions have run."""
-        self._runner.queue_action(self._close)
+        self._add_action(self._close)
 
-    async def _close(self) -> bool:
+    async def _close(self) -> None:
         position = self._position
         is_first = self._question.items & self._first_question.items
         item = None
         if not is_first and position is not None and self._first_items is not None:
             item = self._first_items[position]
         self.dismiss(QuestionResult(item, has_changed_reviews=self._has_changed_reviews))
-        return True
 
 
 def _hidden_answers_lines(cells: int) -> list[Line]:
@@ -477,7 +480,7 @@ class QuestionOpener:
         `callback` receives the `QuestionResult`, or None.
         """
         screen = self.app.screen
-        question = await self.session.query(lambda store: read_question(store, item))
+        question = await self.session.read(lambda store: read_question(store, item))
         if self.app.screen is not screen:
             return ""
         if len(question.items) < MIN_RUNS:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fcreview.tui.review.recorder import PendingQuestion
-from fcreview.tui.review.status import BREAK_SECONDS, Pace, StatusMessage, status_line
+from fcreview.tui.review.status import BREAK_SECONDS, Pace, status_line
 from fcreview.tui.text.lines import line_width, plain_text
+from fcreview.tui.text.messages import StatusMessage
 
 
 def test_pace_has_items_done_items_left_and_usual_time() -> None:

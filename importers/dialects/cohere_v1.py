@@ -50,7 +50,7 @@ def _read_fields(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 def _read_result(result: dict[str, Any], *, path: str) -> Iterator[Reading]:
     """Yield a result, which repeats the whole call instead of an id."""
-    if "outputs" not in result:
+    if result.get("outputs") is None:
         yield MessageIssue("result without outputs", path=path, raw=result)
     yield from values.read_result(
         None,

@@ -151,7 +151,10 @@ def _read_part_key(kind: str, fields: dict[str, Any], *, path: str) -> Iterator[
 
 def _read_text(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
     text = part["text"]
-    if part.get("thought") is True and isinstance(text, str):
+    thought = part.get("thought")
+    if thought is not None and not isinstance(thought, bool):
+        yield MessageIssue("thought is not true or false", path=path, raw=thought)
+    if thought is True and isinstance(text, str):
         yield Reasoning(text)
         return
     yield from values.read_text(text, path=path)

@@ -30,6 +30,25 @@ ROLES: dict[str, Role] = {
 ROLES_WITH_FIELD: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 ERROR_BY_STATUS = {"success": False, "error": True}
 CONSTRUCTOR = "constructor"
+MESSAGE_FIELDS = {
+    "type",
+    "role",
+    "content",
+    "name",
+    "id",
+    "tool_calls",
+    "invalid_tool_calls",
+    "tool_call_chunks",
+    "tool_call_id",
+    "status",
+    "artifact",
+    "example",
+    "additional_kwargs",
+    "response_metadata",
+    "usage_metadata",
+    "chunk_position",
+}
+CALL_FIELDS = {"type", "id", "name", "args", "index", "error", "extras"}
 REPEATED_CALL_BLOCKS = ("tool_use", "input_json_delta", "tool_call")
 """Blocks of the content that `tool_calls` repeats."""
 
@@ -45,7 +64,9 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
     if role is None:
         kind = values.to_text(fields.get("type")) or "none"
         yield MessageIssue(f"message of unknown type {kind}", path=path, raw=message)
+        yield ParsedMessage("log", unknown_parts=[message], path=path)
         return
+    yield from values.report_unknown_fields(fields, MESSAGE_FIELDS, path=path)
     if "content" not in fields:
         yield MessageIssue("message without the field content", path=path, raw=message)
     if role == "tool":
@@ -84,20 +105,24 @@ def _read_spoken_message(fields: dict[str, Any], *, path: str, role: Role) -> It
     reasoning = additional.get("reasoning_content")
     if isinstance(reasoning, str):
         yield Reasoning(reasoning)
+    for name in ("tool_calls", "invalid_tool_calls"):
+        calls = fields.get(name)
+        if calls is not None and not isinstance(calls, list):
+            yield from values.read_unknown(f"form of {name}", calls, path=path)
     for index, call in enumerate(as_list(fields.get("tool_calls"))):
-        call_fields = as_object(call)
-        yield from values.read_call(
-            call_fields.get("id"),
-            call_fields.get("name"),
-            call_fields.get("args"),
-            path=f"{path}.tool_calls[{index}]",
-        )
+        yield from _read_call(call, path=f"{path}.tool_calls[{index}]")
     for index, call in enumerate(as_list(fields.get("invalid_tool_calls"))):
         yield from _read_invalid_call(call, path=f"{path}.invalid_tool_calls[{index}]")
 
     # The provider's own calls repeat the others. They count only if there are no others.
     if not has_calls:
         yield from openai_chat.read_calls(additional, path=f"{path}.additional_kwargs")
+
+
+def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
+    fields = as_object(call)
+    yield from values.report_unknown_fields(fields, CALL_FIELDS, path=path)
+    yield from values.read_call(fields.get("id"), fields.get("name"), fields.get("args"), path=path)
 
 
 def _read_invalid_call(call: Any, *, path: str) -> Iterator[Reading]:

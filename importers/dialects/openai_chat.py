@@ -300,7 +300,7 @@ def _read_tool_message(message: dict[str, Any], *, path: str) -> Iterator[Readin
     fragments = yield from collect_fragments(
         read_content(message.get("content"), path=f"{path}.content", role="tool")
     )
-    if "content" not in message:
+    if message.get("content") is None:
         yield MessageIssue("result without content", path=path, raw=message)
     call_id = message.get("tool_call_id")
     yield from values.read_result(

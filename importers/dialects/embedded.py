@@ -9,17 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from fcreview.importers.common.records import list_objects
-from fcreview.importers.dialects import openai_chat
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedMessage
 from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT, detect_dialects
-from fcreview.importers.dialects.read import READERS
+from fcreview.importers.dialects.openai_chat import REASONING_FIELDS
+from fcreview.importers.dialects.readers import get_reader
 from fcreview.importers.dialects.values import get_type
 
-_PATH_START = re.compile(r"^\w+\[(\d+)\]")
+RESPONSES = "openai_responses"
+CHAT_RESULT_ROLES = ("tool", "function")
+_PATH_START = re.compile(r"^(\w+)\[(\d+)\]")
 """Beginning of the path of an issue: the list of messages, and the position in it."""
 
 
@@ -57,17 +60,16 @@ def read_embedded(
     `path` and `first` name the list that contains them, and the position of the first one.
     """
     dialect = detect_dialects(messages)[0]
-    read_messages = READERS.get(dialect, openai_chat.read_messages)
-    for reading in read_messages(messages):
-        yield replace(reading, path=_locate(reading.path, path, first))
+    for reading in get_reader(dialect)(messages):
+        yield replace(reading, path=_locate(reading.path, first, path))
 
 
-def _locate(path_in_part: str, path: str, first: int) -> str:
-    """Return a path in the whole list of messages."""
+def _locate(path_in_part: str, first: int, path: str | None = None) -> str:
+    """Return a path in the whole list of messages, whose name `path` may change."""
     start = _PATH_START.match(path_in_part)
     if start is None:
         return path_in_part
-    return f"{path}[{first + int(start[1])}]{path_in_part[start.end() :]}"
+    return f"{path or start[1]}[{first + int(start[2])}]{path_in_part[start.end() :]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +91,29 @@ def split_by_form(
     for is_foreign_form, pairs in by_form:
         positions, block = zip(*pairs, strict=True)
         yield MessageBlock(positions[0], list(block), is_foreign=is_foreign_form)
+
+
+def read_with_foreign_messages(
+    messages: Sequence[Any], dialect: str
+) -> Iterator[ParsedMessage | MessageIssue]:
+    """Read the messages of a format that has a dialect. Those in another one are read in that."""
+    for block in split_by_form(messages, partial(_is_foreign_to, dialect)):
+        if block.is_foreign:
+            yield from read_embedded(block.messages, path="messages", first=block.first)
+            continue
+        for reading in get_reader(dialect)(block.messages):
+            if block.first:
+                yield replace(reading, path=_locate(reading.path, block.first))
+            else:
+                yield reading
+
+
+def _is_foreign_to(dialect: str, message: dict[str, Any]) -> bool:
+    """Whether a message has a sign of another dialect. OpenAI's two forms share plain messages."""
+    if dialect == RESPONSES:
+        is_result = message.get("role") in CHAT_RESULT_ROLES
+        has_reasoning = any(message.get(field) for field in REASONING_FIELDS)
+        if is_result or has_reasoning or has_openai_calls(message):
+            return True
+    detected = detect_dialects([message])[0]
+    return detected != dialect and detected not in READ_LIKE_OPENAI_CHAT

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
-from fcreview.importers.dialects import (
-    anthropic,
-    bedrock,
-    cohere_v1,
-    gemini,
-    langchain,
-    mistral_entries,
-    openai_chat,
-    openai_responses,
-    otel_genai,
-)
+from fcreview.importers.dialects import anthropic, bedrock, gemini, openai_responses
 from fcreview.importers.dialects.conversation import (
     MessageIssue,
     ParsedConversation,
@@ -25,29 +15,14 @@ from fcreview.importers.dialects.conversation import (
     Text,
     assemble_message,
 )
-from fcreview.importers.dialects.detection import (
-    READ_LIKE_OPENAI_CHAT,
-    detect_dialects,
-    is_message_list,
-    is_mixture,
-)
+from fcreview.importers.dialects.detection import detect_dialects, is_message_list, is_mixture
+from fcreview.importers.dialects.embedded import read_with_foreign_messages
 from fcreview.importers.dialects.pairing import pair_results
+from fcreview.importers.dialects.readers import get_reader
 from fcreview.importers.dialects.reading import collect_fragments
 from fcreview.importers.dialects.text_calls import read_text_calls
 from fcreview.importers.dialects.tools import add_tools, find_listed_tools
 
-MessageReader = Callable[[Sequence[Any]], Iterator[ParsedMessage | MessageIssue]]
-READERS: Mapping[str, MessageReader] = {
-    "langchain": langchain.read_messages,
-    "otel_genai": otel_genai.read_messages,
-    "gemini": gemini.read_messages,
-    "bedrock_converse": bedrock.read_messages,
-    "mistral_entries": mistral_entries.read_messages,
-    "openai_responses": openai_responses.read_messages,
-    "cohere_v1": cohere_v1.read_messages,
-    "anthropic": anthropic.read_messages,
-    **dict.fromkeys(READ_LIKE_OPENAI_CHAT, openai_chat.read_messages),
-}
 MESSAGE_FIELDS = ("messages", "contents", "chat_history", "outputs", "input")
 """Fields of a request or response that can hold the list of messages."""
 REPLY_FIELDS = ("choices", "output", "candidates")
@@ -72,13 +47,18 @@ class _WrittenConversation:
 
 
 def read_conversation(
-    written: Any, *, dialect: str | None = None, call_style: str | None = None
+    written: Any,
+    *,
+    dialect: str | None = None,
+    call_style: str | None = None,
+    reads_foreign: bool = False,
 ) -> ParsedConversation:
     """Read a conversation.
 
     `written` is a list of messages, or an object with such a list: a request, a response, or a
     record of a log. Without `dialect`, the messages show which dialect it is. With `call_style`, a
-    name in `text_calls.STYLES`, replies without calls may have calls in their text.
+    name in `text_calls.STYLES`, replies without calls may have calls in their text. With
+    `reads_foreign`, messages that have the form of another dialect are read in that one.
     """
     parts = _find_parts(written)
     dialects = [dialect] if dialect else _detect(parts)
@@ -87,7 +67,7 @@ def read_conversation(
         what = f"messages of several dialects ({', '.join(dialects)}), read as {dialects[0]}"
         conversation.issues.append(MessageIssue(what, path="messages"))
 
-    for reading in _read_parts(parts, dialects[0]):
+    for reading in _read_parts(parts, dialects[0], reads_foreign=reads_foreign):
         if isinstance(reading, MessageIssue):
             conversation.issues.append(reading)
         else:
@@ -123,10 +103,13 @@ def _detect(parts: _WrittenConversation) -> list[str]:
 
 
 def _read_parts(
-    parts: _WrittenConversation, dialect: str
+    parts: _WrittenConversation, dialect: str, *, reads_foreign: bool
 ) -> Iterator[ParsedMessage | MessageIssue]:
     yield from _read_system(parts.system)
-    yield from READERS.get(dialect, openai_chat.read_messages)(parts.messages)
+    if reads_foreign:
+        yield from read_with_foreign_messages(parts.messages, dialect)
+    else:
+        yield from get_reader(dialect)(parts.messages)
     if parts.output_items:
         yield from openai_responses.read_reply(parts.output_items)
     yield from gemini.read_candidates(parts.candidates)

@@ -23,6 +23,11 @@ from fcreview.importers.dialects.conversation import (
     ToolCall,
     assemble_message,
 )
+from fcreview.importers.dialects.embedded import (
+    has_foreign_form,
+    read_embedded,
+    split_by_form,
+)
 from fcreview.importers.dialects.pairing import pair_results
 from fcreview.importers.dialects.reading import collect_fragments, read_known_role
 from fcreview.importers.dialects.tools import add_tools
@@ -63,16 +68,25 @@ def read_conversation(messages: Any, tools: Any = None) -> ParsedConversation:
     if not isinstance(messages, list):
         issue = MessageIssue("messages are not a list", path="messages", raw=messages)
         conversation.issues.append(issue)
-    for index, message in enumerate(as_list(messages)):
-        for reading in _read_message(message, path=f"messages[{index}]"):
-            if isinstance(reading, MessageIssue):
-                conversation.issues.append(reading)
-            else:
-                conversation.messages.append(reading)
+    for reading in _read_messages(as_list(messages)):
+        if isinstance(reading, MessageIssue):
+            conversation.issues.append(reading)
+        else:
+            conversation.messages.append(reading)
     conversation.issues.extend(pair_results(conversation.messages))
 
     add_tools(conversation, tools)
     return conversation
+
+
+def _read_messages(messages: list[Any]) -> Iterator[ParsedMessage | MessageIssue]:
+    """Read messages. Agents that people add may write them in the dialect of an API."""
+    for block in split_by_form(messages, has_foreign_form):
+        if block.is_foreign:
+            yield from read_embedded(block.messages, path="messages", first=block.first)
+            continue
+        for index, message in enumerate(block.messages, block.first):
+            yield from _read_message(message, path=f"messages[{index}]")
 
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:

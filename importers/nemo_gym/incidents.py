@@ -34,6 +34,8 @@ ERROR_FIELDS = ("exception_type", "agent_error_kind", "error_kind", "failure_rea
 """Fields in which agents name an error. `_NO_ERRORS` lists values that are results."""
 _NO_ERRORS = frozenset({"", "none", "other", "max_iteration", "stuck_in_loop"})
 TIMEOUT_FIELDS = ("agent_timed_out", "eval_timed_out")
+FOREIGN_CONTENT_FIELDS = ("tool_calls", "function_call", "parts")
+"""Fields in which messages of other dialects have calls and texts."""
 MAX_TOKENS = "max_output_tokens"
 FAILED_STATUSES = ("failed", "cancelled")
 """Values of `response.status` with which OpenAI's Responses ends a request without an answer."""
@@ -119,6 +121,8 @@ def _has_content(item: Any) -> bool:
     """Whether an item of the output is more than a message without text."""
     fields = as_object(item)
     if fields.get("type") not in (None, "message"):
+        return True
+    if any(fields.get(name) for name in FOREIGN_CONTENT_FIELDS):
         return True
     content = fields.get("content")
     if not isinstance(content, list):

@@ -310,7 +310,7 @@ def _read_parts(parts: JsonObject, dialect: str | None, *, place: str) -> Parsed
     """Read messages, and name in each issue the field of the rollout that contains them."""
     if not parts["messages"] and "instructions" not in parts:
         return ParsedConversation(RESPONSES_DIALECT)
-    conversation = read_conversation(parts, dialect=dialect)
+    conversation = read_conversation(parts, dialect=dialect, reads_foreign=True)
     conversation.issues = [_place_issue(issue, place) for issue in conversation.issues]
     return conversation
 

@@ -18,7 +18,7 @@ from fcreview.importers.dialects.conversation import (
     ParsedMessage,
 )
 from fcreview.importers.dialects.pairing import pair_results
-from fcreview.importers.dialects.read import READERS
+from fcreview.importers.dialects.readers import READERS
 from fcreview.importers.dialects.to_item import MAX_ISSUES_WITH_ONE_TEXT, fill_conversation
 from fcreview.importers.sessions import claude_code, codex, gemini_cli
 from fcreview.importers.sessions.session import (

@@ -14,6 +14,7 @@ from fcreview.importers.common.json_text import parse_json_text
 from fcreview.importers.common.records import as_object, is_integer
 from fcreview.importers.dialects.context import quote_calls
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedConversation
+from fcreview.importers.dialects.embedded import has_foreign_form
 from fcreview.importers.dialects.read import read_conversation
 
 CHAT = "openai_chat"
@@ -23,9 +24,10 @@ EMPTY_DEFAULTS = ("provider_state",)
 
 def convert_message(message: Any) -> Any:
     """Return a message in OpenAI's chat format. Anything that is no message is unchanged, so that
-    the reader of the format reports it.
+    the reader of the format reports it. So is a message of another dialect.
     """
-    if not isinstance(message, dict):
+    is_own_form = isinstance(message, dict) and not has_foreign_form(message)
+    if not is_own_form:
         return message
     converted = {name: value for name, value in message.items() if name not in EMPTY_DEFAULTS}
     if converted.get("tool_calls") is None:
@@ -56,7 +58,7 @@ def read_messages(messages: Sequence[Any], places: Sequence[str]) -> ParsedConve
     if not messages:
         return ParsedConversation(CHAT)
     written = {"messages": [convert_message(message) for message in messages]}
-    conversation = read_conversation(written, dialect=CHAT)
+    conversation = read_conversation(written, dialect=CHAT, reads_foreign=True)
     conversation.issues = [_place_issue(issue, places) for issue in conversation.issues]
     return conversation
 

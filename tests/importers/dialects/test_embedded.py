@@ -1,4 +1,4 @@
-"""Messages of any API in files of ATIF, tau-bench and Inspect give the same calls and results."""
+"""Messages of any API in files of other formats give the same calls and results."""
 
 from __future__ import annotations
 
@@ -50,18 +50,44 @@ def write_inspect(messages: list[Any]) -> Any:
     return log
 
 
+def write_nemo_gym(messages: list[Any]) -> Any:
+    response = {"model": "m", "output": messages}
+    return {"responses_create_params": {"input": []}, "response": response, "reward": 1.0}
+
+
+def write_verifiers(messages: list[Any]) -> Any:
+    rollout = {"example_id": 0, "prompt": [], "completion": messages, "reward": 1.0}
+    return rollout | {"metrics": {}, "is_completed": True, "stop_condition": "no_tools_called"}
+
+
+def write_evalscope(messages: list[Any]) -> Any:
+    reply = {"role": "assistant", "content": "Done."}
+    output = {"model": "m", "choices": [{"message": reply}]}
+    return {"index": 0, "model": "m", "model_output": output, "messages": messages}
+
+
 FORMATS: dict[str, Callable[[list[Any]], Any]] = {
     "atif": write_atif,
     "tau v1": write_tau1,
     "tau2": write_tau2,
     "inspect": write_inspect,
+    "nemo_gym": write_nemo_gym,
+    "verifiers": write_verifiers,
+    "evalscope": write_evalscope,
 }
+FILE_NAMES = {
+    "nemo_gym": "rollouts.jsonl",
+    "verifiers": "results.jsonl",
+    "evalscope": "predictions/m/own_default.jsonl",
+}
+CHAT_FORM = ("openai_chat", "ollama")
 
 
 def read_item(folder: Path, format_name: str, messages: list[Any]) -> Item:
-    path = folder / "trajectory.json"
+    path = folder / FILE_NAMES.get(format_name, "trajectory.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(FORMATS[format_name](messages)))
-    (plan,) = discover([path]).plans
+    (plan,) = discover([folder]).plans
     (item,) = (record for record in read_items(plan) if isinstance(record, Item))
     return item
 
@@ -96,6 +122,8 @@ def list_written_messages(dialect: str, seed: str) -> list[Any]:
 def test_messages_of_other_dialects_give_their_calls_and_results(
     tmp_path: Path, format_name: str, dialect: str
 ) -> None:
+    if format_name == "evalscope" and dialect in CHAT_FORM:
+        pytest.skip("EvalScope's own messages have fields that chat messages lack")
     for seed in range(3):
         messages = list_written_messages(dialect, f"{dialect} {seed}")
         expected = Item("expected", "")
@@ -108,7 +136,7 @@ def test_messages_of_other_dialects_give_their_calls_and_results(
         assert {m.content for m in expected.messages if m.role == "assistant"} <= texts
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
+@pytest.mark.parametrize("format_name", ["atif", "tau v1", "tau2", "inspect"])
 def test_unknown_block_is_an_issue_and_is_shown(tmp_path: Path, format_name: str) -> None:
     block_and_text = [UNKNOWN_BLOCK, {"type": "text", "text": "Hi."}]
     reply: dict[str, Any] = {"role": "assistant", "content": block_and_text}

@@ -79,7 +79,7 @@ def test_confirmed_reviews_of_the_app_are_on_disk(sample: Path, environ: dict[st
 def test_confirmed_reviews_of_a_command_are_on_disk(sample: Path, environ: dict[str, str]) -> None:
     ids = ["normal_single_turn_single_function_2", "normal_atom_list_0", "special_incomplete_1"]
     told = usual = 0.0
-    for number in range(times(6, 200)):
+    for number in range(times(4, 200)):
         name, verdict = random.choice(ids), random.choice(["pass", "fail"])
         before = len(events(sample))
         words = [

@@ -16,6 +16,7 @@ from fcreview.stats.label_errors import (
     count_label_agreement,
     find_sensitivity,
 )
+from tests.examples import only_long
 from tests.stats.test_estimation import (
     make_input,
     make_items,
@@ -106,7 +107,7 @@ def test_correction_widens_the_interval_and_moves_the_estimate_to_the_truth() ->
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("error", [0.03, 0.05])
+@pytest.mark.parametrize("error", [pytest.param(0.03, marks=only_long), 0.05])
 def test_corrected_intervals_cover_the_truth(error: float) -> None:
     hits = 0
     for seed in range(20):

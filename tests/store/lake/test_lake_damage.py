@@ -22,6 +22,7 @@ from fcreview.store.lake.lake_files import LocalFiles, open_lake_files, read_lak
 from fcreview.store.lake.writer import LakeImport, LakePart, import_part
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
+from tests.examples import only_long
 
 QUERIES: dict[str, Callable[[Store], Any]] = {
     "runs": lambda store: store.fetch_runs(),
@@ -103,7 +104,7 @@ def check_query(folder: Path, name: str, damaged: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("seed", "n_files"), [(1, 4), pytest.param(2, 60, marks=pytest.mark.sweep)]
+    ("seed", "n_files"), [(1, 4), pytest.param(2, 60, marks=[pytest.mark.sweep, only_long])]
 )
 def test_flipped_bits_are_named_and_omitted(folder: Path, seed: int, n_files: int) -> None:
     generator = random.Random(seed)

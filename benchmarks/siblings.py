@@ -4,6 +4,9 @@ The maintainers corrected the category `base` first and its siblings later. The 
 the datasets after a correction of `base`, lists the siblings that contradict it, and counts those
 whose golden answers the maintainers changed until the newest dataset.
 
+It also applies each correction of `base` to its siblings, as `fcreview label --siblings` does, and
+counts the results that have the calls of the maintainers' later answers.
+
 Usage: python -m benchmarks.siblings FOLDER. FOLDER has a folder for each time, with datasets and
 `possible_answer/`.
 """
@@ -15,17 +18,26 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.suspects import open_imported_store
-from fcreview.golden_audit.siblings import Contradiction, SiblingQuestion, find_contradictions
+from fcreview.golden_audit.sibling_corrections import transfer_correction
+from fcreview.golden_audit.siblings import (
+    Contradiction,
+    SiblingQuestion,
+    count_calls,
+    find_contradictions,
+    group_siblings,
+)
 from fcreview.importers.registry import parse_golden_fix
 from fcreview.store.rows import View
 from fcreview.store.siblings import fetch_sibling_questions
 
 BASE = "multi_turn_base"
 CATEGORIES = ("multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
+BEFORE_CORRECTION = "a_2025-10-02_before_1177"
 AFTER_CORRECTION = "b_2025-10-24_after_1225"
 NEWEST = "d_head"
 
@@ -60,12 +72,49 @@ def list_siblings_against_base(contradictions: list[Contradiction]) -> Iterator[
 
 
 def find_contradictions_in(datasets: Path) -> list[Contradiction]:
+    return find_contradictions(fetch_questions(datasets))
+
+
+def fetch_questions(datasets: Path) -> list[SiblingQuestion]:
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         write_run(datasets, run)
         with open_imported_store(run, [run / "data"]) as store:
-            questions = fetch_sibling_questions(store, View(), parse_golden_fix)
-            return find_contradictions(questions)
+            return fetch_sibling_questions(store, View(), parse_golden_fix)
+
+
+@dataclass(slots=True)
+class TransferCounts:
+    """Numbers of siblings that contradict a corrected question of `base`."""
+
+    n_siblings: int = 0
+    n_transferred: int = 0
+    """To which the correction can be applied."""
+    n_as_maintainers: int = 0
+    """Of these, with the calls of the maintainers' later answer."""
+
+
+def count_transfers(history: Path) -> dict[str, TransferCounts]:
+    """Return the counts by category."""
+    before = {question.key: question for question in fetch_questions(history / BEFORE_CORRECTION)}
+    newest = {question.key: question for question in fetch_questions(history / NEWEST)}
+    counts = {category: TransferCounts() for category in CATEGORIES}
+    for group in group_siblings(fetch_questions(history / AFTER_CORRECTION)):
+        (base,) = [question for question in group if question.key.category == BASE]
+        old_calls = before[base.key].golden
+        if count_calls(old_calls) == base.call_counts:
+            continue
+        for sibling in group:
+            if sibling.call_counts == base.call_counts:
+                continue
+            count = counts[sibling.key.category]
+            count.n_siblings += 1
+            calls = transfer_correction(old_calls, base.golden, sibling.golden)
+            if calls is None:
+                continue
+            count.n_transferred += 1
+            count.n_as_maintainers += count_calls(calls) == newest[sibling.key].call_counts
+    return counts
 
 
 def main() -> None:
@@ -83,6 +132,13 @@ def main() -> None:
         precision = 100 * n_corrected / len(flagged)
         print(
             f"{category}: {len(flagged)} flagged, {n_corrected} later corrected, {precision:.0f} %"
+        )
+
+    for category, count in count_transfers(history).items():
+        print(
+            f"{category}: {count.n_siblings} siblings of corrected questions,"
+            f" {count.n_transferred} corrections transferred, {count.n_as_maintainers} of them as"
+            " the maintainers"
         )
 
 

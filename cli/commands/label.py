@@ -31,8 +31,11 @@ from fcreview.model.verdict import ABSTENTIONS, PASS_FAIL, UNIVERSAL_CRITERIA, S
 from fcreview.model.wording import format_verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fcreview.model.review import Event
     from fcreview.store.rows import ItemDetail, QueueRow
+    from fcreview.store.sibling_fixes import SiblingFix
 
 GOLDEN_WRONG = "golden-wrong"
 
@@ -84,6 +87,14 @@ def label(
             " it is a proposal until it is adjudicated.",
         ),
     ] = False,
+    siblings: Annotated[
+        bool,
+        option(
+            "--siblings",
+            "Correct the golden answers of siblings too, where they have the same calls. See"
+            " suspects --siblings.",
+        ),
+    ] = False,
     from_: Annotated[
         Path | None,
         option("--from FILE", "Import exported labels, as `fcreview import-labels` does."),
@@ -97,7 +108,8 @@ def label(
 
     Sets only the fields that you pass. The verdict golden-wrong records a pass with the fault
     golden. A corrected golden answer must be valid in the benchmark's format and differ from the
-    golden answer in the dataset. Reviews without a time in the --from file are recorded as not
+    golden answer in the dataset; with --siblings, it also corrects the same question in other
+    categories and versions. Reviews without a time in the --from file are recorded as not
     blind.
 
     Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit
@@ -148,6 +160,10 @@ def label(
         raise UsageError(f"--adjudicate must resolve the disagreement: {RESOLUTION_REQUIREMENT}")
     if accept and golden_fix is None:
         raise UsageError("--accept accepts a golden fix. Pass --golden-fix JSON")
+    if siblings and golden_fix is None:
+        raise UsageError("--siblings applies a golden fix to siblings. Pass --golden-fix JSON")
+    if siblings and adjudicate:
+        raise UsageError("--adjudicate resolves a disagreement on one item. Omit --siblings")
 
     review_options = ReviewOptions(
         target=target,
@@ -159,6 +175,7 @@ def label(
         golden_fix=golden_fix,
         is_adjudication=adjudicate,
         accepts_golden_fix=accept,
+        corrects_siblings=siblings,
     )
     with open_workspace(options) as session:
         _record_review(session, find_item_number(session, item, run), review_options, as_json)
@@ -170,11 +187,59 @@ def _record_review(
     """Record a review of an item, and print it."""
     detail = session.store.read_detail(item_number)
     annotation = review_options.build_annotation(detail)
+    sibling_fixes: list[SiblingFix] = []
+    if review_options.corrects_siblings:
+        # The siblings are found by the golden answer before this review.
+        sibling_fixes = _plan_sibling_fixes(session, item_number, annotation)
+
     if review_options.accepts_golden_fix:
         annotation = _accept_golden_fix(session, item_number, annotation)
     event = session.create_reviewer().review(item_number, annotation)
     _print_event(event, as_json)
     _warn_about_contradiction(session, detail.row)
+    if review_options.corrects_siblings:
+        _correct_siblings(session, sibling_fixes, annotation, review_options, as_json)
+
+
+def _plan_sibling_fixes(
+    session: WorkspaceSession, item_number: int, review: Annotation
+) -> list[SiblingFix]:
+    from fcreview.importers import registry
+    from fcreview.store.sibling_fixes import GoldenFormats, plan_sibling_fixes
+
+    formats = GoldenFormats(
+        registry.parse_golden_fix,
+        registry.make_golden_template,
+        registry.explain_golden_fix_rejection,
+    )
+    return plan_sibling_fixes(session.store, item_number, review.golden_fix or {}, formats)
+
+
+def _correct_siblings(
+    session: WorkspaceSession,
+    sibling_fixes: Sequence[SiblingFix],
+    review: Annotation,
+    review_options: ReviewOptions,
+    as_json: bool,
+) -> None:
+    """Record the golden fix of each sibling with the note of the first review, but without its
+    verdict, which is about another answer. Name the siblings that cannot be corrected.
+    """
+    if not sibling_fixes:
+        print_message("no sibling has another golden answer")
+    fixes = []
+    for sibling_fix in sibling_fixes:
+        item = sibling_fix.question.item
+        if sibling_fix.golden_fix is None:
+            item_id = sanitize(sibling_fix.question.key.id)
+            print_warning(f"{item_id} keeps its golden answer: {sibling_fix.problem}")
+            continue
+        annotation = Annotation(golden_fix=sibling_fix.golden_fix, note=review.note)
+        if review_options.accepts_golden_fix:
+            annotation = _accept_golden_fix(session, item, annotation)
+        fixes.append((item, annotation))
+    for event in session.create_reviewer().review_golden_fixes(fixes):
+        _print_event(event, as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +255,7 @@ class ReviewOptions:
     golden_fix: str | None
     is_adjudication: bool
     accepts_golden_fix: bool
+    corrects_siblings: bool
 
     def build_annotation(self, detail: ItemDetail) -> Annotation:
         """Check the fields against the item. Raises UsageError or CommandError."""

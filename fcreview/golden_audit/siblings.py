@@ -68,7 +68,7 @@ class SiblingQuestion:
         """The golden calls of all turns with their numbers. Siblings can have a call in another
         turn.
         """
-        return Counter(map(_format_golden_call, self.golden))
+        return count_calls(self.golden)
 
     @property
     def called_function_docs(self) -> dict[str, str]:
@@ -316,7 +316,12 @@ def _rank_as_original(question: SiblingQuestion) -> tuple[int, QuestionKey]:
     return len(question.key.category), question.key
 
 
-def _format_golden_call(call: Call) -> str:
+def count_calls(golden: Iterable[Call]) -> Counter[str]:
+    """Return the number of each golden call, whatever its turn."""
+    return Counter(map(format_golden_call, golden))
+
+
+def format_golden_call(call: Call) -> str:
     """Return a call as a text that does not depend on the order of arguments and accepted values:
     `cp(destination="b", source="a")`.
     """

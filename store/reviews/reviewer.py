@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.model.effective_verdict import find_overridden_verdict
 from fcreview.store.database import StoreError
+from fcreview.store.reviews.review_index import UnreviewedItem
 from fcreview.store.rows import is_hidden_duplicate, strip_duplicate_mark
 
 if TYPE_CHECKING:
@@ -109,6 +110,27 @@ class Reviewer:
         events = self._journal.append_bulk_review(
             zip(unreviewed, annotations, strict=True), queue=self.queue
         )
+        with self._store.lock:
+            self._store.reviews.add_new_journal_events()
+        return events
+
+    def review_golden_fixes(self, fixes: Iterable[tuple[int, Annotation]]) -> list[Event]:
+        """Write golden fixes of several questions as one bulk review, which one undo retracts. Each
+        fix is for the question of an item. The events are on disk when this returns.
+
+        Raises StoreError in blind mode; JournalError if the reviews could not be saved; KeyError if
+        an item does not exist.
+        """
+        if self._store.blind:
+            raise StoreError("bulk review is not available in blind mode")
+        reviews = []
+        with self._store.lock:
+            for item, annotation in fixes:
+                key, prediction_hash, golden_hash = self._store.reviews.fetch_key_and_hashes(item)
+                reviews.append(
+                    (UnreviewedItem(item, key, prediction_hash, golden_hash), annotation)
+                )
+        events = self._journal.append_bulk_review(reviews, queue=self.queue)
         with self._store.lock:
             self._store.reviews.add_new_journal_events()
         return events

@@ -15,7 +15,7 @@ demo: compiled
 
 # Half a minute on two cores: the tests that need no other process, no app and no benchmark data.
 QUICK := tests/test_*.py tests/model tests/matching tests/stats tests/tables tests/golden_audit tests/corrections tests/store/filters \
-         tests/store/reviews tests/importers/bfcl tests/importers/common tests/tui/item_view tests/tui/text tests/tui/review
+         tests/store/reviews tests/importers/test_registry.py tests/importers/test_owners.py tests/importers/bfcl tests/importers/common tests/tui/item_view tests/tui/text tests/tui/review
 quick: lint layers
 	FCREVIEW_EXAMPLES=quick $(PYTEST) -m "not process and not bench and not slow and not sweep" $(QUICK)
 

@@ -21,6 +21,7 @@ from tests.definitions import (
 from tests.sources import SOURCES
 
 OPEN = "fcreview.cli.commands.open.open_"
+REPORT = "fcreview.cli.commands.report.report"
 KEY_OF_FAIL = "item.fail"
 WAY_OF_A_KEY = (
     "fcreview.tui.screens.item_pane.ItemPane",
@@ -36,19 +37,22 @@ ESTIMATES_SCREEN = "fcreview.tui.screens.estimates.EstimatesScreen"
 
 
 @pytest.mark.parametrize("importer", IMPORTERS, ids=lambda importer: importer.name)
-def test_open_leads_to_functions_that_read_each_benchmark(importer: Importer) -> None:
-    package = type(importer).__module__.rpartition(".")[0]
-    assert find_path(OPEN, f"{package}.discovery.find_runs")
-    path = find_path(OPEN, f"{package}.read.read_items")
-    assert f"{package}.importer.{type(importer).__name__}.read_items" in path
-
-
-@pytest.mark.parametrize("importer", IMPORTERS, ids=lambda importer: importer.name)
-def test_report_leads_to_metrics_of_each_benchmark(importer: Importer) -> None:
-    package = type(importer).__module__.rpartition(".")[0]
-    assert find_path(
-        "fcreview.cli.commands.report.report", f"{package}.leaderboard.compute_metrics"
-    )
+@pytest.mark.parametrize(
+    ("command", "method", "module"),
+    [
+        (OPEN, "find_runs", "discovery"),
+        (OPEN, "read_items", "read"),
+        (REPORT, "compute_metrics", "leaderboard"),
+    ],
+)
+def test_command_leads_to_methods_of_each_importer(
+    importer: Importer, command: str, method: str, module: str
+) -> None:
+    """A method leads on to the function of the same name, if the benchmark has such a module."""
+    class_ = type(importer)
+    assert find_path(command, f"{class_.__module__}.{class_.__name__}.{method}")
+    function = f"{class_.__module__.rpartition('.')[0]}.{module}.{method}"
+    assert find_definition(function) is None or find_path(command, function)
 
 
 def test_key_of_fail_leads_to_the_disk() -> None:

@@ -61,7 +61,7 @@ class SessionsImporter(Importer):
         run: Run,
         item: Item,
         golden_fix: dict[str, Any],
-        record: Any,  # noqa: ARG002 - the calls of the item are compared
+        record: Any,
     ) -> bool | None:
         from fcreview.importers.sessions import golden
 

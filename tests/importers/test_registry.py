@@ -25,6 +25,7 @@ from fcreview.importers.registry import (
 from fcreview.model.item import Item, ReadRecord, Run
 from fcreview.model.metric import Metric, ScoredItem
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
+from tests.sources import ROOT
 
 
 class OtherImporter(Importer):
@@ -147,23 +148,25 @@ def test_importers_define_only_what_the_interface_declares(importer: Importer) -
     assert not unknown, f"{type(importer).__name__} defines {unknown}, which Importer does not have"
 
 
-def test_importers_say_why_golden_answers_cannot_be_corrected() -> None:
-    reasons = {
-        importer.name: importer.why_no_golden_fix
-        for importer in IMPORTERS
-        if type(importer).check_golden_fix is Importer.check_golden_fix
-    }
-    assert set(reasons) == {
-        "atif",
-        "evalscope",
-        "inspect",
-        "mapping",
-        "mcp_atlas",
-        "nemo_gym",
-        "tau",
-        "verifiers",
-    }
-    assert all(reason != Importer.why_no_golden_fix for reason in reasons.values())
+@pytest.mark.parametrize("importer", IMPORTERS, ids=lambda importer: importer.name)
+def test_importers_say_why_golden_answers_cannot_be_corrected(importer: Importer) -> None:
+    """An importer without `check_golden_fix` has a reason of its own."""
+    checks_fixes = type(importer).check_golden_fix is not Importer.check_golden_fix
+    has_reason = importer.why_no_golden_fix != Importer.why_no_golden_fix
+    assert checks_fixes != has_reason, (
+        f"{type(importer).__module__}: {type(importer).__name__} must define check_golden_fix or"
+        " why_no_golden_fix, and not both"
+    )
+
+
+def test_every_importer_is_registered() -> None:
+    registered = {type(importer).__module__ for importer in IMPORTERS}
+    for file in sorted((ROOT / "importers").glob("*/importer.py")):
+        module = f"fcreview.importers.{file.parent.name}.importer"
+        assert module in registered, (
+            f"importers/{file.parent.name}/importer.py: its importer is missing in IMPORTERS of"
+            " importers/registry.py"
+        )
 
 
 def test_only_importers_that_combine_runs_define_combined_metrics() -> None:

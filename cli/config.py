@@ -32,11 +32,11 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.cli.options import parse_decoder
 from fcreview.errors import CommandError, UsageError
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from fcreview.store.team_exchange import TeamLink
     from fcreview.store.workspace import Workspace
 
+T = TypeVar("T")
+D = TypeVar("D")
 MAX_CONFIG_BYTES = 1_000_000  # size limit of the configuration file, in bytes
 MAX_ERROR_LENGTH = 300  # of the message of the TOML parser, which can quote the file
 MAX_THEME_LENGTH = 100  # number of characters that are read of the name of a theme
@@ -174,6 +176,9 @@ class ReviewSettings:
     """Milliseconds that an item must have been on screen before a review key acts on it."""
 
 
+DEFAULT_REVIEW = ReviewSettings()
+
+
 def _check_review(value: Any) -> ReviewSettings:
     """Check the table `[review]`. Raises ValueError for an unknown name or an invalid number."""
     if not isinstance(value, dict) or value.keys() - {"key_guard_ms"}:
@@ -188,52 +193,45 @@ def _check_review(value: Any) -> ReviewSettings:
     return ReviewSettings(guard)
 
 
-CHECKS: dict[str, Callable[[Any], Any]] = {
-    "annotator": _check_annotator,
-    "data": partial(_check_string_list, "data must be a list of folder names"),
-    "follow": _check_follow,
-    "mouse": _check_mouse,
-    "theme": _check_theme,
-    "colours": _check_theme,
-    "tags": partial(_check_nonempty_strings, "tags"),
-    "reasons": _check_reasons,
-    "keys": _check_keys,
-    "decoders": _check_decoders,
-    "scorers": _check_scorers,
-    "run_names": _check_run_names,
-    "review": _check_review,
-}
-"""Functions by setting. A function checks and normalizes the value, or raises ValueError. pydantic
-is not used here, because its import would take a sixth of the time until the app shows the first
-rows.
-"""
+def _setting(check: Callable[[Any], T], default: D) -> T | D:
+    """Declare a setting of the configuration file.
+
+    `check` checks and normalizes a value of the file, or raises ValueError. pydantic is not used
+    here, because its import would take a sixth of the time until the app shows the first rows.
+    """
+    declared: Any = field(default_factory=lambda: default, metadata={"check": check})
+    return declared  # type: ignore[no-any-return] # dataclass() replaces it by the value
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    annotator: str | None = None
-    data: Sequence[
-        str
-    ] = ()  # Dataset folders. Relative paths are relative to the configuration file.
-    follow: float = (
-        DEFAULT_FOLLOW  # seconds between two checks for new results with `open --follow`
+    """The settings, each with the function that checks it and its default."""
+
+    annotator: str | None = _setting(_check_annotator, None)
+    data: Sequence[str] = _setting(
+        partial(_check_string_list, "data must be a list of folder names"), ()
     )
-    mouse: bool = True  # whether the app handles the mouse, else the terminal selects text
-    theme: str | None = None
-    colours: str | None = None  # earlier name of `theme`
-    tags: tuple[str, ...] = ()  # error tags that dialogs list first
-    reasons: tuple[
-        str, ...
-    ] = ()  # reasons in the dialog for an override; empty for the default reasons
-    # keys by action id, several separated by commas
-    keys: Mapping[str, str] = field(default_factory=dict)
-    # by name of the model folder, in which `*` matches any text
-    decoders: Mapping[str, str] = field(default_factory=dict)
-    # by scorer, or SCORER.KEY, of Inspect logs
-    scorers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    # by path or model, in which `*` matches any text
-    run_names: Mapping[str, str] = field(default_factory=dict)
-    review: ReviewSettings = ReviewSettings()
+    """Dataset folders. Relative paths are relative to the configuration file."""
+    follow: float = _setting(_check_follow, DEFAULT_FOLLOW)
+    """Seconds between two checks for new results with `open --follow`."""
+    mouse: bool = _setting(_check_mouse, True)
+    """Whether the app handles the mouse. Else the terminal selects text."""
+    theme: str | None = _setting(_check_theme, None)
+    colours: str | None = _setting(_check_theme, None)
+    """Earlier name of `theme`."""
+    tags: tuple[str, ...] = _setting(partial(_check_nonempty_strings, "tags"), ())
+    """Error tags that dialogs list first."""
+    reasons: tuple[str, ...] = _setting(_check_reasons, ())
+    """Reasons in the dialog for an override. Empty for the default reasons."""
+    keys: Mapping[str, str] = _setting(_check_keys, {})
+    """Keys by action id, several separated by commas."""
+    decoders: Mapping[str, str] = _setting(_check_decoders, {})
+    """Decoders by name of the model folder, in which `*` matches any text."""
+    scorers: Mapping[str, Mapping[str, Any]] = _setting(_check_scorers, {})
+    """Scales by scorer, or SCORER.KEY, of Inspect logs."""
+    run_names: Mapping[str, str] = _setting(_check_run_names, {})
+    """Names of runs by path or model, in which `*` matches any text."""
+    review: ReviewSettings = _setting(_check_review, DEFAULT_REVIEW)  # noqa: RUF009 - returns a field
 
     @property
     def file(self) -> Path:
@@ -337,9 +335,10 @@ def load_config() -> Config:
 
 
 def _check_setting(name: str, value: Any) -> Any:
-    if name not in CHECKS:
-        raise ValueError(f"there is no setting {name!r}. Choose {', '.join(CHECKS)}")
-    return CHECKS[name](value)
+    checks = {setting.name: setting.metadata["check"] for setting in fields(Config)}
+    if name not in checks:
+        raise ValueError(f"there is no setting {name!r}. Choose {', '.join(checks)}")
+    return checks[name](value)
 
 
 def _read_limited_text(file: Path) -> str:

@@ -1,10 +1,12 @@
-"""All files, folders and link targets in the documentation exist."""
+"""All files, folders and link targets in the documentation exist, and it describes all settings."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
+from fcreview.cli.config import Config
 from tests.sources import PACKAGES, ROOT, join_lines
 
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
@@ -39,3 +41,10 @@ def test_link_targets_exist() -> None:
     faults = [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]
     assert not faults, join_lines(faults)
     assert len(links) > 10
+
+
+def test_every_setting_is_described() -> None:
+    page = (ROOT / "docs/configuration.md").read_text("utf-8")
+    for setting in fields(Config):
+        has_description = re.search(rf"`\[?{setting.name}[\].`]", page) is not None
+        assert has_description, f"docs/configuration.md does not describe {setting.name}"

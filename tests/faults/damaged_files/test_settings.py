@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from fcreview.cli.config import Config
 from tests.commands import Done, run_in_this_process
 from tests.faults.hostile.data import SUFFIX
 from tests.faults.hostile.exercise import find_harmful
@@ -36,18 +38,7 @@ VALUES = [
     '"""',
     "inf",
 ]
-NAMES = [
-    "annotator",
-    "data",
-    "follow",
-    "colours",
-    "tags",
-    "reasons",
-    "keys",
-    "decoders",
-    "scorers",
-    json.dumps(SUFFIX),
-]
+NAMES = [*(setting.name for setting in fields(Config)), json.dumps(SUFFIX)]
 
 
 @pytest.fixture

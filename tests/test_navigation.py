@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 
@@ -32,6 +33,8 @@ WAY_OF_A_KEY = (
 )
 """Classes between a verdict key and the disk, in the order in which a reader meets them."""
 APPEND = "fcreview.store.reviews.journal.Journal.append"
+SECTION_MODULES = ("fcreview.exporters.report_sections", "fcreview.exporters.report_summary")
+SECTION_BUILDER = re.compile(r"build_\w+_section")
 SQL_OF_FILTERS = "fcreview.store.filters.search_sql"
 ESTIMATES_SCREEN = "fcreview.tui.screens.estimates.EstimatesScreen"
 
@@ -53,6 +56,27 @@ def test_command_leads_to_methods_of_each_importer(
     assert find_path(command, f"{class_.__module__}.{class_.__name__}.{method}")
     function = f"{class_.__module__.rpartition('.')[0]}.{module}.{method}"
     assert find_definition(function) is None or find_path(command, function)
+
+
+def list_section_builders() -> list[str]:
+    """Return the functions that build a section of a report."""
+    names = []
+    for module in SECTION_MODULES:
+        definition = find_definition(module)
+        assert definition is not None and isinstance(definition.node, ast.Module)
+        for node in definition.node.body:
+            is_builder = isinstance(node, ast.FunctionDef) and SECTION_BUILDER.fullmatch(node.name)
+            if is_builder:
+                names.append(f"{module}.{node.name}")
+    return names
+
+
+@pytest.mark.parametrize("builder", list_section_builders())
+def test_report_leads_to_each_section(builder: str) -> None:
+    module, _, name = builder.rpartition(".")
+    assert find_path(REPORT, builder), (
+        f"build_report_page in cli/report_data.py does not call {name} of {module}"
+    )
 
 
 def test_key_of_fail_leads_to_the_disk() -> None:

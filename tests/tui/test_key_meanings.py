@@ -88,7 +88,6 @@ def test_verdict_keys_give_verdicts_or_nothing() -> None:
     for place, actions in PLACES.items():
         for key, action in list_keys_with_actions([*actions, *APP_ACTIONS]):
             assert key not in verdict_keys or action.id in verdict_actions, (place, action.id)
-    assert verdict_keys == set("pfgu")
 
 
 def test_only_movement_keys_move() -> None:

@@ -290,9 +290,9 @@ def _truncate_value(text: str, width: int) -> str:
     return truncate(text, width)
 
 
-ColumnName = Literal[
-    "item", "model", "category", "score", "official", "rule", "judge", "you", "difference"
-]
+CellColumnName = Literal["item", "model", "category", "score", "official", "rule", "judge", "you"]
+"""Columns whose cells have one style. The difference has several."""
+ColumnName = CellColumnName | Literal["difference"]
 VerdictColumnName = Literal["official", "rule", "judge", "you"]
 AUTOMATIC_COLUMNS: tuple[VerdictColumnName, ...] = ("official", "rule", "judge")
 VERDICT_TITLES: dict[VerdictColumnName, str] = {
@@ -634,7 +634,7 @@ def _row_flag(row: QueueRow) -> StyledText:
 
 def _make_column_cell(
     row: QueueRow,
-    column_name: Literal["item", "model", "category", "score", "official", "rule", "judge", "you"],
+    column_name: CellColumnName,
     width: int,
     short_names: Mapping[str, str],
 ) -> StyledText:

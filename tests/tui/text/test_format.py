@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,8 @@ from fcreview.store.rows import ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.keymap import KeymapError, validate_keymap
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import (
+    LEAD_CELLS,
+    CellColumnName,
     QueueColumn,
     QueueColumns,
     difference_line,
@@ -90,6 +93,19 @@ def row_texts(row: QueueRow, at: int, *, blind: bool = False, **known: bool) -> 
         shown[name] = text[start : start + size].strip()
         start += size + 1
     return shown
+
+
+def test_wide_list_has_every_column_and_exactly_its_width() -> None:
+    row = replace(ROW, id="simple_3", category="a category", rule=False, judge=True)
+    names: set[str] = set()
+    for has_score in (False, True):
+        widths = replace(column_widths(row, models=True), has_score=has_score)
+        columns = QueueColumns.fit_to_width(300, widths)
+        names |= {column.name for column in columns.columns}
+        used = LEAD_CELLS - 1 + line_width(queue_row_line(row, columns))
+        assert used == 300, "tui/queue/columns.py: count_free_cells counts not every column"
+    for name in (*get_args(CellColumnName), "difference"):
+        assert name in names, f"tui/queue/columns.py: fit_to_width adds no column {name!r}"
 
 
 def run_row(model: str = "gpt-4o", **fields: object) -> RunRow:

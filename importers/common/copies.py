@@ -98,9 +98,10 @@ def _list_originals_in_other_folders(path: Path, root: Path) -> Iterator[Path]:
 
 
 def list_original_names(name: str) -> list[str]:
-    """Return the names that the original of a copied file can have.
+    """Return the names that the original of a copied file can have, given the name of the copy.
 
-    Empty if the name has no mark of a copy.
+    For example, `scores (1).json` is a copy of `scores.json`. Several marks of copies are known, at
+    the start and at the end of names. Empty if the name has none.
     """
     originals = []
     mark_at_end = _SUFFIX_BEHIND_EXTENSION.fullmatch(name)
@@ -115,7 +116,8 @@ def list_original_names(name: str) -> list[str]:
 
     stem, dot, extension = name.rpartition(".")
     if dot and extension.lower() in ("json", "jsonl"):
-        originals += [original + dot + extension for original in _list_original_stems(stem)]
+        for original_stem in _list_original_stems(stem):
+            originals.append(original_stem + dot + extension)
     return originals
 
 
@@ -163,6 +165,11 @@ def report_copies(copies: Mapping[Path, Path]) -> list[ImportIssue]:
 
 
 def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path]) -> ImportIssue:
+    """Report the copies in a folder that are ignored.
+
+    `paths` are these copies. `copies` maps each copy to its original, which can be in another
+    folder.
+    """
     first = paths[0]
     original = copies[first]
     is_same_folder = original.parent == folder

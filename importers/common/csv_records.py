@@ -92,6 +92,10 @@ class _CsvFile:
         self._is_terminated = True
 
     def read_records(self) -> Iterator[CsvRecord | ImportIssue]:
+        """Yield the records of the CSV file. The first row has the names of the columns.
+
+        A row with another number of cells becomes a record and an issue.
+        """
         columns: list[str] | None = None
         for row in self._read_rows():
             if isinstance(row, ImportIssue):

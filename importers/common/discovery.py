@@ -70,10 +70,10 @@ class GatheredFiles:
 def gather_files(
     paths: Iterable[Path], *, max_files: int | None = None, max_depth: int = MAX_DEPTH
 ) -> GatheredFiles:
-    """List the files at and below `paths`. Links to folders are followed, but no folder is entered
-    twice.
+    """List the files at and below the opened paths.
 
-    Missing paths, unreadable folders and exceeded limits become issues.
+    Links to folders are followed, but no folder is entered twice. The number of files and the depth
+    of folders are limited. Missing paths, unreadable folders and exceeded limits become issues.
     """
     walk = _FolderWalk(MAX_FILES if max_files is None else max_files, max_depth)
     for path in paths:
@@ -130,13 +130,14 @@ class _FolderWalk:
         except OSError as error:
             self._add_issue(str(folder), f"the folder cannot be listed: {error.strerror or error}")
             return
-        if entries is None:
+        if entries is None:  # the folder was already entered, or must not be
             return
 
         if depth > self.max_depth:
             what = f"skipped because it is more than {self.max_depth} folders deep"
             self._add_issue(str(folder), what)
             return
+        # A lake is a database of fcreview, which contains imported runs and no files to import.
         if any(entry.name == LAKE_FILE for entry in entries):
             return
         for entry in entries:
@@ -197,7 +198,13 @@ def _is_skipped_name(name: str) -> bool:
 def report_missing_scores(
     plan: RunPlan, categories: Iterable[str], unscored: Sequence[str]
 ) -> None:
-    """Add an issue to the plan if some of its categories, `unscored`, have no score file."""
+    """Add an issue to the plan of a run if some of its categories have no score file.
+
+    Args:
+        plan: The plan.
+        categories: All categories of the run.
+        unscored: Those without a score file.
+    """
     if not unscored:
         return
     if set(unscored) == set(categories):
@@ -208,6 +215,8 @@ def report_missing_scores(
         if n_more > 0:
             listed += f" and {n_more} more"
         what = f"no score file for {listed}. Their items have no official verdict"
+
+    # A run without any scores is usual. If only some are missing, they may be lost.
     severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"
     plan.issues.append(ImportIssue(plan.run.path, None, what=what, severity=severity))
 

@@ -35,9 +35,9 @@ _TAR_SIGNATURE_OFFSET = 257
 
 
 def find_refusal(file_start: bytes) -> str | None:
-    """Return why a file cannot be read, and what to do.
+    """Return why a file cannot be read, and what the user can do. None if it can be read.
 
-    None if its start has a form that can be read.
+    `file_start` are the first bytes of the file, which show its form.
     """
     if file_start.startswith(GIT_LFS_START):
         return (
@@ -53,7 +53,8 @@ def find_refusal(file_start: bytes) -> str | None:
 
     if file_start.startswith(UTF32_BOMS):
         return f"the file is UTF-32. {CONVERT.replace('16', '32', 1)}"
-    if not file_start.startswith(UTF16_BOMS) and _has_null_bytes_of_wide_characters(file_start):
+    has_utf16_mark = file_start.startswith(UTF16_BOMS)
+    if not has_utf16_mark and _has_null_bytes_of_wide_characters(file_start):
         return f"the file is UTF-16 or UTF-32 without a byte order mark. {CONVERT}"
     return None
 
@@ -67,7 +68,10 @@ def _has_null_bytes_of_wide_characters(file_start: bytes) -> bool:
 
 
 def detect_form(file_start: bytes) -> FileForm:
-    """Return the form of a file that `find_refusal` accepts."""
+    """Find out how a file separates its records, by its first bytes.
+
+    The file is one that `find_refusal` does not refuse. The usual form is JSON Lines, "lines".
+    """
     if file_start.startswith(UTF16_BOMS):
         return "utf16"
 
@@ -75,7 +79,10 @@ def detect_form(file_start: bytes) -> FileForm:
     first_line, _, rest = text.partition(b"\n")
     if _has_lines_that_end_with_cr(text):
         return "cr_lines"
-    if text.startswith(b"[") and text[1:].lstrip().startswith(b"{"):
+
+    starts_list_of_objects = text.startswith(b"[") and text[1:].lstrip().startswith(b"{")
+    if starts_list_of_objects:
+        # In JSON Lines, each line can be a list of objects.
         has_second_line = rest.strip() != b""
         is_line_of_list = has_second_line and parse_json_or_none(first_line) is not None
         return "lines" if is_line_of_list else "array"

@@ -12,17 +12,19 @@ ERROR_TYPE_BY_STATE = {"-": "missing_argument", "+": "extra_argument"}
 
 
 def compare_with_golden_calls(item: Item, *, keep_order: bool = False) -> None:
-    """Set the pairs, the first difference and the recomputed verdict of an item.
+    """Compare the predicted calls of an item with its golden calls, for benchmarks without a
+    checker of their own.
 
-    The item has its golden and predicted calls. It passes if all calls equal the golden calls. A
-    recomputed verdict that the item already has counts instead.
+    The item passes if all calls are equal, in the same order if `keep_order`. Sets the pairs, the
+    first difference and the recomputed verdict. A recomputed verdict that the files state is kept.
     """
     item.pairs = align_calls_by_turn(item.golden, item.predicted, keep_order=keep_order)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    differing = _find_different_pair(item)
-    item.rule = differing is None
-    if differing is not None:
-        item.rule_error_type = _choose_error_type(differing)
+
+    different_pair = _find_different_pair(item)
+    item.rule = different_pair is None
+    if different_pair is not None:
+        item.rule_error_type = _choose_error_type(different_pair)
     if not _has_stated_verdict(item):
         verdict = Verdict("rule", item.rule, by="exact comparison")
         verdict.error_type = item.rule_error_type

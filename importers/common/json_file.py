@@ -38,9 +38,14 @@ ListOrDict = TypeVar("ListOrDict", list, dict)  # type: ignore[type-arg]
 def read_json(
     path: Path, issues: list[ImportIssue], expected_type: type[ListOrDict]
 ) -> ListOrDict | None:
-    """Read a file with one JSON value.
+    """Read a file with one JSON value, which must be a list or an object.
 
-    Returns None and adds an issue if it is not a value of the expected type.
+    Returns None and adds an issue if the file cannot be read, is not JSON, or has another type.
+
+    Args:
+        path: The file.
+        issues: The list to which an issue is added.
+        expected_type: `list` or `dict`.
     """
     raw = b""
     try:
@@ -118,9 +123,10 @@ class _Damage(ValueError):
 
 
 def read_json_document(path: Path, list_name: str = "") -> JsonDocument:
-    """Read a file with a list, or with an object whose member `list_name` is a list.
+    """Read a file with a list of records, even if a part of it is damaged.
 
-    Parts that cannot be read become issues of the result.
+    The file is the list itself, or an object with a list in the field `list_name`. Parts that
+    cannot be read become issues of the result.
     """
     try:
         raw = read_file(path, MAX_FILE_BYTES)
@@ -128,6 +134,7 @@ def read_json_document(path: Path, list_name: str = "") -> JsonDocument:
         what = f"the file cannot be read: {error.strerror or error}"
         return JsonDocument(issues=[ImportIssue(str(path), None, what=what, severity="error")])
 
+    # A file that is compressed, or has another encoding, is refused with advice.
     refusal = find_refusal(raw[:PROBE_BYTES])
     if refusal is None and raw.startswith(UTF16_BOMS):
         refusal = f"the file is UTF-16. {CONVERT}"
@@ -135,6 +142,7 @@ def read_json_document(path: Path, list_name: str = "") -> JsonDocument:
         excerpt = make_excerpt(raw[:REFUSED_EXCERPT_BYTES])
         issue = ImportIssue(str(path), None, what=refusal, raw=excerpt, severity="error")
         return JsonDocument(issues=[issue])
+
     return _DocumentReader(str(path), raw).read_document(list_name)
 
 
@@ -266,9 +274,13 @@ class _DocumentReader:
             self._skip_spaces()
 
     def _read_object(self, list_name: str) -> None:
+        """Read an object into the fields of the document. The list in the field `list_name` becomes
+        the records of the document.
+        """
         for _ in self._iterate_members("}"):
             name = self._read_member_name()
-            if name == list_name and self._next_char == "[":
+            is_list_of_records = name == list_name and self._next_char == "["
+            if is_list_of_records:
                 if self._document.records:
                     what = (
                         f"the field {name} occurs more than once. The elements of all its lists are"

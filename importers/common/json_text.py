@@ -132,9 +132,11 @@ def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
 
 
 def escape_and_cut_strings(value: Any, max_string_length: int | None = None, depth: int = 0) -> Any:
-    """Escape lone surrogates as `\\udXXX` and cut long strings.
+    """Return a copy of a JSON value whose strings the database can store.
 
-    Raises RecursionError beyond MAX_DEPTH levels.
+    Lone surrogates, halves of a character that UTF-8 cannot encode, become text such as `\\ud83d`.
+    Strings longer than `max_string_length` are cut. Raises RecursionError if the value is nested
+    too deeply.
     """
     if depth > MAX_DEPTH:
         raise RecursionError

@@ -111,9 +111,11 @@ def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
 def _parse_file_in_form(
     file: BinaryIO, path: Path, start: bytes
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the records of a file in any readable form.
+    """Yield the records of a file in any form that can be read: JSON Lines, with several encodings
+    and line ends, a JSON array, or objects that span several lines.
 
-    Another form than JSON Lines gives a notice.
+    Any form but plain JSON Lines gives a notice. `start` are the first bytes of the file, which
+    show its form.
     """
     refusal = find_refusal(start)
     if refusal is not None:
@@ -154,7 +156,8 @@ def _parse_document(raw: bytes, file_name: str) -> Iterator[JsonRecord | ImportI
 def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the records of a file in UTF-16.
 
-    They have no position, because positions are in bytes of UTF-8.
+    The file is converted to UTF-8 in memory, so its size is limited. The records have no position,
+    because the positions in the converted text are not those in the file.
     """
     raw = file.read(MAX_CACHED_FILE_BYTES + 1)
     if len(raw) > MAX_CACHED_FILE_BYTES:
@@ -177,11 +180,15 @@ def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssu
 
 
 def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the records of lines that end with CR. One line is in memory at a time."""
+    """Yield the records of a file whose lines end with CR, as on old Macs.
+
+    The file is read in chunks, so that only one line is in memory at a time.
+    """
     unfinished_line = b""
     offset = 0
     line = 0
     while chunk := file.read(CHUNK_BYTES):
+        # The last part has no CR yet. It continues in the next chunk.
         *complete_lines, unfinished_line = (unfinished_line + chunk).split(b"\r")
         for raw_record in complete_lines:
             line += 1
@@ -200,12 +207,16 @@ def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Imp
 
 
 def _parse_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
-    offset = 0
+    """Yield the record of each line with its position. A line that is too long is skipped, and
+    becomes an issue.
+    """
+    offset = 0  # position of the line in the file, in bytes
     line = 0
     while raw := file.readline(MAX_LINE_BYTES + 1):
         line += 1
         has_line_feed = raw.endswith(b"\n")
-        if len(raw) > MAX_LINE_BYTES and not has_line_feed:
+        is_too_long = len(raw) > MAX_LINE_BYTES and not has_line_feed
+        if is_too_long:
             n_bytes = len(raw) + _skip_rest_of_line(file)
             what = (
                 f"skipped a line of {n_bytes / 1e6:.0f} MB (the maximum is"
@@ -267,7 +278,10 @@ class _IrregularLine:
         return len(self.raw_record) > LARGE_LINE_BYTES
 
     def parse(self, *, has_line_feed: bool) -> Iterator[JsonRecord | ImportIssue]:
-        """Yield the record, unless the line is no JSON, and an issue for each irregularity."""
+        """Yield the record of the line, and an issue for each irregularity.
+
+        An empty line has no record, and a line that cannot be read has only an issue.
+        """
         n_bytes = len(self.raw_record)
         if self.is_large and count_values(self.raw_record) > MAX_VALUES:
             what = f"skipped a line of {n_bytes / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
@@ -281,7 +295,8 @@ class _IrregularLine:
         if wrong_byte is not None:
             what = f"byte {wrong_byte + 1} of the line is not UTF-8 and was replaced by U+FFFD"
             yield self._make_warning(what, raw_json)
-        long_numbers: list[str] = []
+
+        long_numbers: list[str] = []  # filled by the parser
         try:
             value = self._parse_json(raw_json.decode("utf-8", "replace"), long_numbers)
         except RecursionError:
@@ -369,11 +384,11 @@ def reread_value(path: Path, record: JsonRecord) -> Any:
 
 
 def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
-    """Return the first JSON object in the first 20 lines, or the first element of a JSON array of
-    objects.
+    """Return the first record of a file, to find out what the file contains. None without one.
 
-    Without one, return the first JSON value or None. Of records that span several lines, none is
-    returned: such a file is mostly one document.
+    Of JSON Lines, this is the first object in the first 20 lines, or else the first value. Of a
+    JSON array, it is the first element. A file with objects that span several lines is mostly one
+    document, so it has no records.
     """
     try:
         with open_file(path) as file:
@@ -412,7 +427,11 @@ def _read_first_object_of_lines(file: BinaryIO, max_line_bytes: int) -> Any:
 
 
 def _read_first_element(file: BinaryIO, max_bytes: int) -> Any:
-    """Return the first element of a JSON array. Reads a few kilobytes if the element is short."""
+    """Return the first element of a JSON array, or None if it is longer than `max_bytes`.
+
+    Elements are mostly short, so a few kilobytes are read first, and more only if the element does
+    not end in them.
+    """
     n_bytes = PROBE_BYTES
     while True:
         raw = os.pread(file.fileno(), n_bytes, 0)

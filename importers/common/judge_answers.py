@@ -22,8 +22,10 @@ _EQUIVALENCE_LABEL = re.compile(r"\[\[A!?=B\]\]")
 
 
 def parse_judge_answer(answer: Any) -> Any:
-    """Return true or false for an answer that means pass or fail, a number, else a list with the
-    answer as a label. None for no answer.
+    """Convert the answer of a judge to the value of a verdict. None if there is no answer.
+
+    An answer that means pass or fail, such as `yes`, 0 or `incorrect`, becomes true or false. A
+    number stays a number. Any other answer is a label, and becomes a list with it.
     """
     if isinstance(answer, bool):
         return answer
@@ -31,6 +33,7 @@ def parse_judge_answer(answer: Any) -> Any:
         return bool(answer) if answer in (0, 1) else float(answer)
     if answer is None or answer == "":
         return None
+
     text = answer if isinstance(answer, str) else to_json_text(answer)
     word = text.strip().lower()
     if word in PASSING_WORDS:
@@ -55,20 +58,31 @@ def add_judge_verdict(
     by: str | None,
     target: str = ITEM,
 ) -> None:
-    """Add the verdict of a judge with its text as the explanation.
+    """Add the verdict of a judge, an LLM that grades answers, to an item.
 
-    A judge without a verdict failed, which says nothing about the answer.
+    Args:
+        item: The item.
+        answer: What the judge answered, such as `true`, `"yes"`, `0.8` or a label.
+        text: The judge's explanation.
+        criterion: The question that the judge answers, such as `correct`.
+        by: Name of the judge, if it is known.
+        target: The part of the item that was judged.
     """
     author = by or JUDGE
     value = parse_judge_answer(answer)
     if value is None:
+        # The judge failed. This says nothing about the answer of the model.
         failure = f"{NO_ANSWER}: {text}" if text else NO_ANSWER
         add_failed_verdict(
             item, "judge", failure=failure, by=author, target=target, criterion=criterion
         )
         return
+
     verdict = Verdict("judge", value, target=target, criterion=criterion, by=author)
     verdict.rationale = text or None
     item.verdicts.append(verdict)
-    if (target, criterion) == ITEM_CORRECT and isinstance(value, bool) and item.judge is None:
+
+    # The first pass or fail on the whole item is the one that lists show.
+    is_item_verdict = (target, criterion) == ITEM_CORRECT and isinstance(value, bool)
+    if is_item_verdict and item.judge is None:
         item.judge = value

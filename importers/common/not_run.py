@@ -49,33 +49,48 @@ def group_ids_by_category(
 def compare_with_dataset(
     result_ids: Iterable[str], dataset_ids: Iterable[str], find_category: Callable[[str], str]
 ) -> Iterator[MissingItem | RunFact]:
-    """Yield the number of items that a complete run has in the run's categories, and each item
-    without a result.
+    """Report the items of the dataset that a run has no result for.
 
-    Yields nothing without a dataset. `find_category` returns the category of an id.
+    Only the categories that the run has are compared. Yields how many items a complete run has in
+    them, and each item without a result. Yields nothing if no category fits the dataset.
+
+    Args:
+        result_ids: The ids of the items in the run.
+        dataset_ids: The ids of the items in the dataset, empty if there is none.
+        find_category: Returns the category of an id.
     """
-    expected = group_ids_by_category(dataset_ids, find_category)
-    results = group_ids_by_category(result_ids, find_category)
-    names = [name for name in expected if name in results]
-    names += sorted(results.keys() - expected.keys())
+    dataset_ids_by_category = group_ids_by_category(dataset_ids, find_category)
+    result_ids_by_category = group_ids_by_category(result_ids, find_category)
+
+    # Categories in the order of the dataset, then those that it lacks.
+    names = [name for name in dataset_ids_by_category if name in result_ids_by_category]
+    names += sorted(result_ids_by_category.keys() - dataset_ids_by_category.keys())
     categories = [
-        CategoryIds(name, result_ids=results[name], dataset_ids=expected.get(name, {}))
+        CategoryIds(
+            name,
+            result_ids=result_ids_by_category[name],
+            dataset_ids=dataset_ids_by_category.get(name, {}),
+        )
         for name in names
     ]
     uncompared = [category.name for category in categories if not category.matches_dataset]
     if len(uncompared) == len(categories):
         return
 
-    present: set[str] = set()
-    present.update(*results.values())
-    complete = {
-        each.name: each.dataset_ids if each.matches_dataset else each.result_ids
-        for each in categories
-    }
-    without_results = [name for name in expected if name not in results]
-    yield from report_missing_items(
-        complete, present, _describe_categories(expected, without_results, uncompared)
-    )
+    # Of a category that does not fit the dataset, the results are taken for complete.
+    complete_ids = {}
+    for category in categories:
+        if category.matches_dataset:
+            complete_ids[category.name] = category.dataset_ids
+        else:
+            complete_ids[category.name] = category.result_ids
+    present_ids: set[str] = set()
+    present_ids.update(*result_ids_by_category.values())
+    without_results = [
+        name for name in dataset_ids_by_category if name not in result_ids_by_category
+    ]
+    scope = _describe_categories(dataset_ids_by_category, without_results, uncompared)
+    yield from report_missing_items(complete_ids, present_ids, scope)
 
 
 def _describe_categories(

@@ -93,11 +93,14 @@ def describe_files(files: Sequence[Path]) -> str:
 
 
 def describe_nearest_match(files: Iterable[Path]) -> str | None:
-    """Return what the first recognised file is, and what to do. None if no file is recognised."""
-    examined = [path for path in files if path.suffix in (*JSON_SUFFIXES, *ARCHIVE_SUFFIXES)][
-        :MAX_EXAMINED_FILES
-    ]
-    for path in examined:
+    """Say what the opened files are, if no importer can read them.
+
+    Returns a sentence about the first file of a known kind, such as a compressed file or one of
+    another program, with advice. None if no file is recognised.
+    """
+    suffixes = (*JSON_SUFFIXES, *ARCHIVE_SUFFIXES)
+    candidates = [path for path in files if path.suffix in suffixes]
+    for path in candidates[:MAX_EXAMINED_FILES]:
         start = _read_start(path)
         refusal = _find_refusal_of_file(path, start)
         if refusal is not None:

@@ -87,6 +87,11 @@ class _ArithmeticComputer:
     """Number of nodes that may still be computed."""
 
     def compute(self, node: ast.expr) -> Any:
+        """Compute the value of an arithmetic expression, such as `2 * 3 + len([1, 2])`.
+
+        Only a few kinds of terms are allowed, and their number is limited. Raises
+        UnsupportedArithmetic for anything else.
+        """
         # Terms are computed here and not in methods, so that a long sum needs few stack frames.
         self._count_node()
         match node:
@@ -162,8 +167,11 @@ def _check_integer_size(operation: ast.operator, left: int, right: int) -> None:
 
 
 def _check_sequence_length(operation: ast.operator, left: Any, right: Any) -> None:
-    """Raise UnsupportedArithmetic if a repetition or a concatenation would be too long."""
+    """Raise UnsupportedArithmetic if the result of `"ab" * 3`, or of `[1] + [2]`, would be too
+    long. A model's reply must not use up the memory.
+    """
     if isinstance(operation, ast.Mult):
+        # The number can be on either side.
         sequence = left
         times = right
         if not isinstance(left, SEQUENCE_TYPES):
@@ -239,9 +247,10 @@ def read_argument_value(node: ast.expr) -> Any:
 
 
 def _read_argument_value(node: ast.expr | None) -> Any:
-    """Return the value of an argument, as the official decoders read it.
+    """Return the value of an argument of a call, which is Python source text.
 
-    A name stands for its text, and a call without keywords or an index for its source text.
+    This follows BFCL's programs, which read more than literals: a name stands for its text, a call
+    with keywords for `{name: arguments}`, and another call or an index for its source text.
     """
     match node:
         case ast.Constant(value=value):
@@ -256,7 +265,9 @@ def _read_argument_value(node: ast.expr | None) -> Any:
         case ast.Dict():
             return _read_dictionary(node)
         case ast.UnaryOp(operand=ast.Constant(value=value)):
-            return -value  # type: ignore[operator]  # the programs negate for any operator; some constants raise
+            # The programs take any operator before a constant for a minus. A constant that cannot
+            # be negated raises TypeError.
+            return -value  # type: ignore[operator]
         case ast.BinOp():
             return compute_arithmetic(node)
         case ast.Call(keywords=[_, *_]):

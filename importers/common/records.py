@@ -130,9 +130,9 @@ def set_position(item: Item, record: PlacedRecord) -> None:
 
 
 def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
-    """Call `fill`, which fills the item from its record, and return the item.
+    """Call `fill`, which fills an item from its record, and return the item.
 
-    A malformed record becomes an issue.
+    If the record is malformed, the item stays incomplete and gets an issue, and the import goes on.
     """
     try:
         fill()
@@ -142,8 +142,11 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
         item.issues.append(
             ImportIssue(item.file, item.line, what=what, item=item.id, severity="error")
         )
-    if not all(isinstance(each, dict) for each in item.functions):
-        item.functions = [each for each in item.functions if isinstance(each, dict)]
+
+    # Everything that reads function docs relies on their being objects.
+    are_objects = all(isinstance(function, dict) for function in item.functions)
+    if not are_objects:
+        item.functions = [function for function in item.functions if isinstance(function, dict)]
     return item
 
 
@@ -180,11 +183,12 @@ def read_tools(value: Any) -> list[dict[str, Any]]:
 
 
 def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """Load JSON Lines records by `id`.
+    """Load the records of a JSON Lines file by their field `id`.
 
-    If records with the same id differ, the first is used, and there is an issue.
+    If several records have the same id, the first one is used. If they differ, and for records
+    without an id, an issue is added to `issues`.
     """
-    by_id: dict[str, dict[str, Any]] = {}
+    record_by_id: dict[str, dict[str, Any]] = {}
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             issues.append(record)
@@ -197,13 +201,13 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
             issues.append(ImportIssue(str(path), record.line, what=what, raw=excerpt))
             continue
 
-        first_record = by_id.setdefault(item_id, record.value)
+        first_record = record_by_id.setdefault(item_id, record.value)
         if first_record != record.value:
             what = (
                 f"{item_id} occurs more than once, with different content. The first record is used"
             )
             issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
-    return by_id
+    return record_by_id
 
 
 def report_missing_records(
@@ -314,7 +318,15 @@ class FailureList:
 def load_failure_list(
     path: Path, find_item_id: Callable[[JsonObject], str], issues: list[ImportIssue]
 ) -> FailureList:
-    """Load a score file. Its verdicts are unknown until `validate_failure_list` is called."""
+    """Load a score file, which has a header with counts and an entry for each failing item.
+
+    The verdicts are unknown until `validate_failure_list` has compared the counts.
+
+    Args:
+        path: The score file.
+        find_item_id: Returns the id of the item that an entry is about.
+        issues: The list to which problems are added.
+    """
     scored = FailureList(path)
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -322,13 +334,15 @@ def load_failure_list(
             continue
 
         value = record.value
-        if isinstance(value, dict) and "id" in value and value.get("valid") is not True:
+        is_failure = isinstance(value, dict) and "id" in value and value.get("valid") is not True
+        if is_failure:
             item_id = find_item_id(value)
-            first_entry = scored.entries.setdefault(item_id, value)
-            if first_entry is not value:
+            if item_id in scored.entries:
                 scored.repeated_ids.add(item_id)
                 what = f"{item_id} is scored more than once. The first entry counts"
                 issues.append(ImportIssue(str(path), record.line, what=what, item=item_id))
+            else:
+                scored.entries[item_id] = value
         elif _is_score_header(value) and not scored.header:
             scored.header = value
         else:
@@ -359,8 +373,12 @@ def _make_invalid_entry_issue(
 def validate_failure_list(
     scored: FailureList, result_ids: Collection[str], issues: list[ImportIssue]
 ) -> None:
-    """Compare the header with the entries and the results, and set `is_complete` and
-    `knows_passes`.
+    """Find out what a score file says about the items without an entry.
+
+    The file lists only failing items, and its header states how many items were scored and how
+    many passed. If the counts fit the entries, the list is complete (`scored.is_complete`). If the
+    run also has no more items than were scored, each item without an entry passed
+    (`scored.knows_passes`).
     """
     error = describe_count_error(scored.header, len(scored.entries))
     if error is not None:

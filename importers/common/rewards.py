@@ -84,9 +84,14 @@ def choose_pass_rule(
 
 
 def add_reward_verdicts(item: Item, written: Any, rule: PassRule, *, by: str) -> None:
-    """Add the reward as a score, and the official verdict if the rewards are verdicts.
+    """Add the reward of an item as a score and, if the rule says which rewards pass, as a verdict.
 
-    A reward that is null was not computed. Any other value than a number gives an issue.
+    Args:
+        item: The item.
+        written: The reward in the file. Null means that it was not computed. Any other value than a
+            number gives an issue.
+        rule: The lowest reward that passes, or none if the rewards are no verdicts.
+        by: The program that computed the reward.
     """
     reward = read_reward(written)
     if reward is None:
@@ -94,6 +99,7 @@ def add_reward_verdicts(item: Item, written: Any, rule: PassRule, *, by: str) ->
             shown = to_json_text(written)[:MAX_SHOWN_REWARD_LENGTH]
             add_issue(item, f"the reward is {shown}, which is not a finite number")
         return
+
     item.verdicts.append(Verdict("official", reward, criterion=TOTAL_REWARD, by=by))
     if rule.threshold is None:
         return

@@ -101,7 +101,10 @@ def _measure_difference(difference: StateDifference) -> int:
 
 
 def measure_value(value: Any, depth: int = 0) -> int:
-    """Return about the length of a value as JSON."""
+    """Return about how many characters a value has as JSON.
+
+    This need not be exact, so that it is fast: it only limits how much text an item may have.
+    """
     if isinstance(value, str):
         return len(value) + QUOTES
     if depth > MAX_MEASURED_DEPTH:
@@ -121,10 +124,14 @@ def measure_value(value: Any, depth: int = 0) -> int:
 
 
 def _limit_item(item: Item, budget: TextBudget) -> None:
-    """Replace the texts that do not fit. The calls come first, because verdicts depend on them."""
+    """Replace the texts of an item that exceed its budget, so that a huge item stays readable.
+
+    The calls come first, because verdicts depend on them.
+    """
     item.predicted = [_limit_call(call, budget) for call in item.predicted]
     item.golden = [_limit_call(call, budget) for call in item.golden]
 
+    # Messages that items share must not change.
     n_shared = len(item.shared_opening or ())
     own_messages = [_limit_message(message, budget) for message in item.messages[n_shared:]]
     item.messages = item.messages[:n_shared] + own_messages
@@ -172,6 +179,7 @@ def _limit_text(text: str, budget: TextBudget) -> str:
 
 
 def _limit_extra(extra: Extra, budget: TextBudget) -> None:
+    """Replace the texts in the further parts of an item that exceed its budget."""
     if extra.golden_reply is not None:
         extra.golden_reply = _limit_text(extra.golden_reply, budget)
     if extra.final_answer is not None:

@@ -139,20 +139,21 @@ def _first_accepted_value(accepted: AcceptedValues) -> Any:
 
 
 def key_by_function_name(calls: Sequence[Call], arguments: Sequence[Any]) -> JsonObject:
-    """Return `{function: arguments}`.
+    """Return an object with the arguments of each call by function name: `{"f": {"a": 1}}`.
 
-    Several calls of one function get the keys `f_1`, `f_2` and so on.
+    If a function is called several times, its calls get the keys `f_1`, `f_2` and so on. This is
+    the form of golden answers in BFCL V1 and in ACEBench.
     """
     n_calls = Counter(call.name for call in calls)
-    n_keyed: Counter[str] = Counter()
-    keyed: JsonObject = {}
+    n_earlier_calls: Counter[str] = Counter()
+    arguments_by_key: JsonObject = {}
     for call, arguments_of_call in zip(calls, arguments, strict=True):
-        n_keyed[call.name] += 1
+        n_earlier_calls[call.name] += 1
         key = call.name
         if n_calls[call.name] > 1:
-            key = f"{call.name}_{n_keyed[call.name]}"
-        keyed[key] = arguments_of_call
-    return keyed
+            key = f"{call.name}_{n_earlier_calls[call.name]}"
+        arguments_by_key[key] = arguments_of_call
+    return arguments_by_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +194,17 @@ class LineEdits:
 
 
 def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
-    """Return the edited content of a file.
+    """Apply changes to the lines of a JSON Lines file, and return its new content.
 
-    It ends in a line feed if `raw` ends in one or is empty.
+    Lines without a change stay as they are, byte by byte. The new content ends in a line feed if
+    the old content (`raw`) ends in one or is empty.
     """
     is_terminated = raw.endswith(b"\n") or not raw
     lines = raw.split(b"\n")
     if is_terminated:
         lines.pop()  # The text after the last line feed is empty and no line.
 
+    # Added records are pairs (position, record). They are taken from the left of the queue.
     added_records = deque(sorted(edits.added, key=lambda added: added[0]))
     edited_lines: list[bytes] = []
     for number, line in enumerate(lines, 1):
@@ -310,8 +313,10 @@ def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
 
 
 def dump_with_layout_of(value: Any, old_json: bytes) -> bytes:
-    """Return a value as JSON with the indentation, separators, escapes and line ends of
-    `old_json`, which is a file or a record in a file.
+    """Return a value as JSON that looks like `old_json`, a file or a record in a file.
+
+    The indentation, the spaces after separators, the escapes and the line ends are the same, so
+    that a comparison of the two files shows only the changed values.
     """
     body = old_json.rstrip()
     trailing_space = old_json[len(body) :]
@@ -383,23 +388,29 @@ def rewrite_golden_file(
     name_record: Callable[[int, JsonObject], str] = lambda _, record: str(record.get("id")),
     apply_fix: Callable[[JsonObject, JsonObject], FixedRecord] = replace_fields,
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Apply golden fixes to a JSON Lines file, and count the fixes that match no record.
+    """Write the reviewers' golden answers, called fixes, into a JSON Lines file.
+
+    Yields the file if it changes, the fixes that were applied, and the number of those whose record
+    the file does not have.
 
     Args:
-        name_record: returns the name of a record, given its index from 0 and the record.
-        apply_fix: applies a fix to a record, given record and fix.
+        path: The file.
+        fixes: Name of a record -> the item of the fix, and the fields to replace.
+        name_record: Returns the name of a record, given its index from 0 and the record.
+        apply_fix: Applies a fix to a record, given record and fix.
     """
     raw = read_file(path)
     lines = raw.split(b"\n")
     edits = LineEdits()
     applied = []
-    missing = dict(fixes)
+    remaining = dict(fixes)
     for index, (line, record) in enumerate(parse_numbered_records(raw)):
-        match = missing.pop(name_record(index, record), None)
-        if match is None:
+        # Each fix is applied to the first record of its name.
+        fix_of_record = remaining.pop(name_record(index, record), None)
+        if fix_of_record is None:
             continue
-        item, fix = match
-        fixed = apply_fix(record, fix)
+        item, new_fields = fix_of_record
+        fixed = apply_fix(record, new_fields)
         edits.replace_if_changed(line, lines[line - 1], record, fixed.record)
         applied.append(
             AppliedGoldenFix(item, path=path, old=fixed.old_golden, new=fixed.new_golden)
@@ -408,8 +419,8 @@ def rewrite_golden_file(
     if edits:
         yield RewrittenFile(path, apply_line_edits(raw, edits))
     yield from applied
-    if missing:
-        yield Unrepresentable(f"golden answers without a record in {path.name}", len(missing))
+    if remaining:
+        yield Unrepresentable(f"golden answers without a record in {path.name}", len(remaining))
 
 
 def check_fix_fields(fix: JsonObject, *allowed: str) -> str | None:
@@ -424,9 +435,11 @@ def check_fix_fields(fix: JsonObject, *allowed: str) -> str | None:
 
 
 def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) -> str | None:
-    """Return the first error of a golden call, or None.
+    """Check a golden call that a reviewer wrote. Return the first error, or None.
 
-    If `functions` is empty, only the types are checked.
+    The call must name an available function, have its required parameters, and no parameter that
+    the function does not declare. `functions` are the function docs. If there are none, only the
+    types are checked.
     """
     if not isinstance(name, str) or not name:
         return "a call has no name"
@@ -434,10 +447,10 @@ def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) ->
         return f"the arguments of {name} are not an object"
     if not functions:
         return None
+
     function = find_function_doc(name, functions)
     if function is None:
         return f"function {name} is not available"
-
     declared = read_declared_parameters(function, ("parameters", "arguments"))
     if declared.properties is not None:
         for parameter in arguments:

@@ -148,9 +148,11 @@ def is_equal_call(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
 def find_exact_parameter_error(
     predicted: dict[str, Any], golden: dict[str, Any]
 ) -> CallError | None:
-    """Return the first error that the tier `exact` finds, or None.
+    """Return the first parameter that must equal the golden value and does not, or None.
 
-    Without an error, a later tier decides.
+    The evaluator has a list of such parameters for each function (`EXACT_PARAMETERS`). Without an
+    error, a later comparison decides whether it accepts the call: that of the API's responses, or a
+    judge.
     """
     if predicted.get("name") != golden.get("name"):
         message = f"the model calls {predicted.get('name')} instead of {golden.get('name')}"
@@ -175,10 +177,10 @@ def _make_missing_argument_error(name: str) -> CallError:
 
 
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
-    """Return the error of a rejected call.
+    """Explain why the evaluator rejected a call, given the golden call that it compared.
 
-    It concerns the alphabetically first golden argument that differs or, if none differs, an
-    unexpected argument.
+    This is the first golden argument, in alphabetical order, that is missing or differs. If none
+    does, it is an argument that the golden call does not have.
     """
     predicted_arguments = predicted.get("arguments") or {}
     golden_arguments = golden.get("arguments") or {}
@@ -199,9 +201,11 @@ _PYTHON_TYPES = {"string": (str,), "number": (int, float), "boolean": (bool,), "
 
 
 def find_format_error(call: dict[str, Any], function_docs: list[dict[str, Any]]) -> str | None:
-    """Return the first format error of a call, or None.
+    """Return the first reason why a call is not valid for its function, or None.
 
-    As in the evaluator, a number may be a boolean.
+    The evaluator checks this before it compares the call with golden calls: the function must
+    exist, required parameters must be present, all parameters must be declared, and the values must
+    have the declared types. As in the evaluator, a number may be a boolean.
     """
     function_doc = find_function_doc(call.get("name"), function_docs)
     if function_doc is None:
@@ -216,6 +220,7 @@ def find_format_error(call: dict[str, Any], function_docs: list[dict[str, Any]])
     unknown = [name for name in arguments if name not in properties]
     if unknown:
         return f"the function does not have the parameters {', '.join(unknown)}"
+
     for name, value in arguments.items():
         declared_type = (properties[name] or {}).get("type")
         if declared_type not in _PYTHON_TYPES:
@@ -237,7 +242,10 @@ class GoldenPath:
 
 
 def parse_golden_path(record: dict[str, Any] | None) -> GoldenPath:
-    """Read the golden path from a dataset record. Without a record, the path is empty."""
+    """Read the golden path of a sample: its golden calls in order, with the recorded replies.
+
+    `record` is the sample's record in the dataset. Without one, the path is empty.
+    """
     path = GoldenPath()
     # If `conversations` is not a list, this raises an error, which `fill_safely` reports.
     for entry in (record or {}).get("conversations") or []:
@@ -250,6 +258,7 @@ def parse_golden_path(record: dict[str, Any] | None) -> GoldenPath:
         elif message.get("role") == "observation" and isinstance(content, list):
             path.observations += content
 
+    # Each call has one reply. Calls whose reply is not recorded get None.
     n_missing_replies = len(path.calls) - len(path.observations)
     path.observations += [None] * n_missing_replies
     return path
@@ -311,10 +320,11 @@ class PredictedPath:
 
 
 def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
-    """Read the predicted path from `gen_convs` of a result record.
+    """Read the conversation of a result record: messages, the model's calls and the replies to
+    them.
 
-    The GLM runner repeats the system prompt before every model reply, but the predicted path
-    contains it once.
+    The runner for GLM models repeats the system prompt before every reply of the model. The path
+    has it once, and a note with the number of copies.
     """
     path = PredictedPath()
     n_system_prompts = 0
@@ -398,7 +408,17 @@ def derive_call_verdicts(
     function_docs: list[dict[str, Any]],
     log: EvaluationLog | None,
 ) -> list[CallVerdict]:
-    """Return a verdict on each predicted call, in the order of the calls."""
+    """Return the evaluator's verdict on each predicted call, in the order of the calls.
+
+    The log states the verdicts. What it does not state follows from the replies that the evaluator
+    gave the model.
+
+    Args:
+        predicted_path: The calls of the model, step by step, with the replies.
+        golden_path: The golden calls, with the recorded replies.
+        function_docs: The documentation of the functions.
+        log: The evaluator's log of the sample, if there is one.
+    """
     finder = _VerdictFinder(golden_path, function_docs, has_log=log is not None)
     logged_turns: list[LoggedTurn] = list(log.turns) if log else []
     verdicts: list[CallVerdict] = []
@@ -423,32 +443,44 @@ class _VerdictFinder:
     def find_step_verdicts(
         self, calls: list[Call], replies: list[Any], comparisons: list[LoggedComparison]
     ) -> list[CallVerdict]:
-        """Return the verdicts on the calls of a step: from the log, else from the replies."""
-        remaining = list(comparisons)
+        """Return the verdicts on the calls of one step.
+
+        Args:
+            calls: The calls.
+            replies: The reply to each call. Replies at the end may be missing.
+            comparisons: The comparisons of the step that the log states, each for one call. A call
+                without a comparison is judged by its reply.
+        """
+        remaining_comparisons = list(comparisons)
         verdicts = []
         for position, call in enumerate(calls):
-            comparison = find_comparison(call, remaining)
+            comparison = find_comparison(call, remaining_comparisons)
             if comparison is not None:
-                remaining.remove(comparison)
+                remaining_comparisons.remove(comparison)
                 verdicts.append(self._convert_comparison(call, comparison))
             else:
                 reply = replies[position] if position < len(replies) else None
                 verdicts.append(self._infer_from_reply(call, reply))
 
+        # Later steps cannot get the golden calls that this step has fulfilled.
         for verdict in verdicts:
             if verdict.ok and verdict.golden is not None:
                 self.accepted_indexes.add(verdict.golden.index)
         return verdicts
 
     def _convert_comparison(self, call: Call, comparison: LoggedComparison) -> CallVerdict:
-        """Convert the evaluator's comparison of a call, as the log states it."""
-        equal_calls = []
+        """Convert a comparison in the evaluator's log to a verdict on the compared call.
+
+        The log quotes the golden call. If several golden calls are equal to it, the first one without
+        an accepted call is taken.
+        """
+        equal_golden_calls = []
         for golden_call in self.golden_path.calls:
             if call_to_json(golden_call) == comparison.golden:
-                equal_calls.append(golden_call)
+                equal_golden_calls.append(golden_call)
         verdict = CallVerdict(
             call,
-            golden=self._choose_unused(equal_calls),
+            golden=self._choose_unused(equal_golden_calls),
             tier=comparison.tier,
             ok=comparison.accepted,
             error_type=comparison.error_type,
@@ -456,17 +488,20 @@ class _VerdictFinder:
         )
         if comparison.judge is not None:
             verdict.rationale = str(comparison.judge.get("reason"))
-        has_error_type = comparison.accepted or comparison.error_type is not None
-        if not has_error_type and comparison.golden is not None:
+
+        # For calls that a judge rejected, the log has no error type.
+        lacks_error_type = not comparison.accepted and comparison.error_type is None
+        if lacks_error_type and comparison.golden is not None:
             error = find_call_error(call_to_json(call), comparison.golden)
             verdict.error_type = error.error_type
         return verdict
 
     def _infer_from_reply(self, call: Call, reply: Any) -> CallVerdict:
-        """Infer the verdict on a call from the reply that the evaluator gave the model.
+        """Infer the verdict on a call from the reply that the evaluator gave to the model.
 
-        It gives back the error of an invalid call, the recorded reply to the golden call of an
-        accepted one, and a generic reply for any other call.
+        The evaluator simulates the API, and its reply shows what it thought of the call: an error for
+        an invalid call, the recorded reply to a golden call for a call that it accepted in its place,
+        and a generic reply for any other call.
         """
         if isinstance(reply, dict) and set(reply) == {"error"}:
             return _make_format_verdict(call, "format_error", str(reply["error"]))
@@ -479,14 +514,16 @@ class _VerdictFinder:
                 is_equal = is_equal_call(call_to_json(call), call_to_json(golden_call))
                 tier = "rule" if is_equal else "unknown"
                 return CallVerdict(call, golden=golden_call, tier=tier, ok=True)
+
+        # The reply shows nothing. A call that equals an unused golden call is accepted for certain.
         if call.arguments is None:
             return _make_format_verdict(call, "decode_error", call.decode_error)
-
         for golden_call in self.golden_path.calls:
             is_unused = golden_call.index not in self.accepted_indexes
             if is_unused and is_equal_call(call_to_json(call), call_to_json(golden_call)):
                 return CallVerdict(call, golden=golden_call, tier="rule", ok=True)
-        # The log contains every comparison, so a call without one was not compared.
+
+        # A log contains every comparison, so a call without one was not compared.
         tier = "unpaired" if self.has_log else "unknown"
         return CallVerdict(call, golden=None, tier=tier, ok=None)
 
@@ -541,22 +578,25 @@ def call_to_json(call: Call) -> JsonCall:
 def _set_guessed_golden_calls(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> None:
-    """Set the golden call of each verdict without one to the most similar unused golden call of
-    the same function.
+    """Guess the golden call of each verdict that has none, so that reviewers see what differs.
+
+    It is the most similar golden call of the same function that no verdict has yet.
+    `accepted_indexes` are the indexes of the golden calls with an accepted call.
     """
     used_indexes = set(accepted_indexes)
-    unpaired: dict[int, CallVerdict] = {}
+    verdict_by_unpaired_call: dict[int, CallVerdict] = {}
     for verdict in verdicts:
         if verdict.golden is not None:
             used_indexes.add(verdict.golden.index)
         elif verdict.predicted.arguments is not None:
-            unpaired[verdict.predicted.index] = verdict
-    unused = [call for call in golden_path.calls if call.index not in used_indexes]
+            verdict_by_unpaired_call[verdict.predicted.index] = verdict
 
-    for pair in align_calls(unused, [verdict.predicted for verdict in unpaired.values()]):
+    unused_golden = [call for call in golden_path.calls if call.index not in used_indexes]
+    unpaired_calls = [verdict.predicted for verdict in verdict_by_unpaired_call.values()]
+    for pair in align_calls(unused_golden, unpaired_calls):
         if pair.golden is None or pair.predicted is None:
             continue
-        verdict = unpaired[pair.predicted]
+        verdict = verdict_by_unpaired_call[pair.predicted]
         golden = golden_path.calls[pair.golden]
         if golden.name == verdict.predicted.name:
             _set_guessed_golden_call(verdict, golden)

@@ -29,7 +29,10 @@ def find_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
-    """Make a run of each result file, and claim the dataset files and logs."""
+    """Find the runs among the opened files: each file with result records is one.
+
+    Also claims the dataset files and the evaluator's logs, which no other importer reads.
+    """
     found = DiscoveredRuns()
     result_files: list[Path] = []
     dataset_files: list[Path] = []
@@ -98,7 +101,11 @@ def _name_run(result_file: Path, result_files: list[Path]) -> str:
 
 
 def _make_plan(result_file: Path, name: str, dataset_files: list[Path]) -> RunPlan:
-    """Return the plan of a run with its dataset and logs."""
+    """Make the import plan of a run.
+
+    The logs are in a folder beside the result file: `RUN/logs` for `RUN.jsonl`. Only they contain
+    the evaluator's verdicts on calls.
+    """
     dataset = _find_dataset_path(dataset_files)
     run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset)
     run.settings["experiment"] = result_file.stem
@@ -135,10 +142,21 @@ def _find_dataset_path(dataset_files: Sequence[Path]) -> str | None:
 def _find_run_dataset(
     result_file: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]
 ) -> list[Path]:
-    """Return the dataset files of a run: those that the user named, else the nearest ones."""
+    """Choose the dataset files of a run.
+
+    Files in the folders that the user named count, then those among the opened files, then those
+    near the run. Of the last two, only the nearest ones are used, because another file may belong
+    to another run.
+
+    Args:
+        result_file: The result file of the run.
+        dataset_files: The dataset files among the opened files.
+        dataset_folders: The folders that the user named.
+    """
     named = list(_iter_dataset_files(dataset_folders))
     if named:
         return named
+
     candidates = list(dataset_files)
     if not candidates:
         folders = []
@@ -147,13 +165,13 @@ def _find_run_dataset(
             folders.append(parent)
         candidates = list(_iter_dataset_files(folders))
 
-    # A file that shares fewer parent folders with the run may belong to another run.
-    shared_lengths = {}
+    # A file is nearer if the path that it shares with the run is longer.
+    length_by_file = {}
     for file in candidates:
         shared_path = os.path.commonpath([result_file.absolute(), file.absolute()])
-        shared_lengths[file] = len(shared_path)
-    longest = max(shared_lengths.values(), default=0)
-    return sorted(file for file, length in shared_lengths.items() if length == longest)
+        length_by_file[file] = len(shared_path)
+    longest = max(length_by_file.values(), default=0)
+    return sorted(file for file, length in length_by_file.items() if length == longest)
 
 
 def _iter_dataset_files(folders: Iterable[Path]) -> Iterator[Path]:

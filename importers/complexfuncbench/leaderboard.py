@@ -82,11 +82,14 @@ class ReviewedCall:
 
 
 def list_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
-    """Return the predicted calls that the importer stored in the item's metadata, with their
-    overrides.
+    """Return the predicted calls of a sample with the reviews of them.
+
+    The importer stored a summary of each call in the item's metadata, by its address, such as
+    `turn:1/call:2`.
     """
     calls = []
     for address, summary in as_object(item.metadata.get("calls")).items():
+        # A review of the whole sample can also decide the verdict on a call.
         derived = item.derive_verdict("complexfuncbench", address, EQUIVALENT)
         call = ReviewedCall(
             summary["accepted"],
@@ -107,10 +110,11 @@ class CallCounts(NamedTuple):
 
 
 def compute_call_counts(item: ScoredItem, calls: list[ReviewedCall]) -> CallCounts:
-    """Return the recorded counts of a sample, changed by the overrides on its calls.
+    """Count the accepted and the golden calls of a sample, after the reviews of calls.
 
-    The evaluator may count a repeated optional call twice, which the result keeps. A call that an
-    override accepts counts only if its golden call has no other accepted call.
+    Starts from the evaluator's own counts, which may count a repeated call twice, and adds or
+    subtracts one for each call whose verdict a review changed. A call that a review accepts counts
+    only if its golden call has no other accepted call.
     """
     recorded = as_object(item.metadata.get("counts"))
     if recorded:
@@ -119,18 +123,20 @@ def compute_call_counts(item: ScoredItem, calls: list[ReviewedCall]) -> CallCoun
         n_correct = sum(call.officially_accepted is True for call in calls)
     n_golden = get_count_or_zero(recorded, "total_call_num") or item.n_golden
 
-    covered = set()
+    golden_with_accepted_call = set()
     for call in calls:
         if call.officially_accepted and call.accepted:
-            covered.add(call.golden)
+            golden_with_accepted_call.add(call.golden)
+
     for call in calls:
         is_newly_rejected = call.officially_accepted and not call.accepted
         is_newly_accepted = call.accepted and not call.officially_accepted
+        is_first_of_golden = call.golden not in (None, *golden_with_accepted_call)
         if is_newly_rejected:
             n_correct -= 1
-        elif is_newly_accepted and call.golden is not None and call.golden not in covered:
+        elif is_newly_accepted and is_first_of_golden:
             n_correct += 1
-            covered.add(call.golden)
+            golden_with_accepted_call.add(call.golden)
     return CallCounts(n_correct, golden=n_golden)
 
 
@@ -172,14 +178,14 @@ class SampleOutcome:
 def compute_printed_metrics(
     outcomes: Sequence[SampleOutcome],
 ) -> dict[str, float | dict[str, float]]:
-    """Compute the metrics that `print_results.py` prints, with the same names.
+    """Compute the metrics that the program `print_results.py` prints, with the same names.
 
-    Rates are in percent, and response scores are from 0 to 2. A domain without a success has no
-    success rate.
+    Rates are in percent, and the scores of responses are from 0 to 2. As in the program, a domain
+    (such as hotels) in which no sample succeeded has no success rate.
     """
-    successes = Counter(outcome.domain for outcome in outcomes if outcome.success)
+    n_successes_by_domain = Counter(outcome.domain for outcome in outcomes if outcome.success)
     success_rates = {}
-    for domain, n_successes in successes.items():
+    for domain, n_successes in n_successes_by_domain.items():
         # The program divides by these numbers even if records are missing.
         n_samples = SAMPLES_PER_DOMAIN.get(domain, DEFAULT_SAMPLES_PER_DOMAIN)
         success_rates[domain] = n_successes / n_samples * 100
@@ -190,7 +196,7 @@ def compute_printed_metrics(
     return {
         "Domain Success Rate": success_rates,
         "Domain Call Accuracy": call_accuracies,
-        "Overall Success Rate": successes.total() / N_SAMPLES * 100,
+        "Overall Success Rate": n_successes_by_domain.total() / N_SAMPLES * 100,
         "Overall Call Accuracy": compute_call_accuracy(outcomes),
         "Complete Score": compute_mean_score([outcome.completeness for outcome in outcomes]),
         "Correct Score": compute_mean_score([outcome.correctness for outcome in outcomes]),
@@ -264,7 +270,9 @@ class ReviewedSample:
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     """Compute the metrics of a run.
 
-    A sample without a record counts only if annotators gave it a verdict.
+    The figures exist twice: as the official program prints them, which counts missing samples as
+    failed, and over the samples that the run has. A sample without a result record counts only if
+    annotators gave it a verdict.
     """
     samples = []
     for item in items:
@@ -287,7 +295,13 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 def _convert_to_metrics(
     table: str, values: Mapping[str, float | dict[str, float]], success_note: str
 ) -> list[Metric]:
-    """Convert values by name. `success_note` is the note of the success rate over all domains."""
+    """Convert computed values to metrics.
+
+    Args:
+        table: The table of the metrics.
+        values: Name of a metric -> its value, or its values by domain.
+        success_note: A remark on the success rate over all domains, or empty.
+    """
     metrics = []
     for name, value in values.items():
         if isinstance(value, dict):
@@ -317,8 +331,10 @@ def _make_outcome(sample: ReviewedSample) -> SampleOutcome:
 
 
 def _compute_error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Compute the values of the paper's Figure 4: the share of each type among the samples with
-    an error type.
+    """Count the error types of failed samples, and compute their shares as in Figure 4 of the
+    paper.
+
+    The error types of the paper come first, also those that do not occur.
     """
     type_counts: Counter[str] = Counter()
     for sample in samples:
@@ -341,8 +357,10 @@ def _compute_error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metri
 
 
 def _compute_parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Compute the values of the paper's Figure 5: the share of compared parameters that differ
-    in a rejected call.
+    """Compute how often parameters of each type, such as dates, are wrong, as in Figure 5 of the
+    paper.
+
+    The rate is the share of the parameters in compared calls that differ in a rejected call.
     """
     n_compared: Counter[str] = Counter()
     n_wrong: Counter[str] = Counter()
@@ -366,8 +384,9 @@ def _compute_parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[M
 
 
 def _compute_step_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Compare the steps of the model with those of the golden path; empty without recorded
-    counts.
+    """Compare how many steps the model took with how many the golden path has.
+
+    The result records state both numbers. Samples without them are left out.
     """
     model_steps = []
     golden_steps = []

@@ -60,28 +60,34 @@ JUDGE_NAME = "gpt-4o (as published)"
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
-    """Yield the items of a run: one for each result record, and one for each log without a
-    record.
+    """Yield the items of a run: one for each result record, and one for each of the evaluator's
+    logs whose sample has no record.
+
+    At the end, yields which samples of the dataset are missing in the run, and the reverse.
     """
     dataset = read_dataset(plan.data)
     yield from dataset.issues
 
-    logs = {file.stem: file for file in plan.logs}
+    log_by_sample = {file.stem: file for file in plan.logs}
     sample_ids: set[str] = set()
     for record in read_records(plan.results[0]):
         if isinstance(record, ImportIssue):
             yield record
             continue
         yield from _read_result(
-            record, plan.results[0], samples=dataset.samples, logs=logs, earlier_ids=sample_ids
+            record,
+            plan.results[0],
+            samples=dataset.samples,
+            logs=log_by_sample,
+            earlier_ids=sample_ids,
         )
         if _is_result(record.value):
             sample_ids.add(record.value["id"])
 
-    for sample_id, log_file in logs.items():
+    for sample_id, log_file in log_by_sample.items():
         if sample_id not in sample_ids:
             yield _read_item_from_log(sample_id, log_file, dataset.samples)
-    sample_ids |= logs.keys()
+    sample_ids |= log_by_sample.keys()
 
     n_missing = len(sample_ids - dataset.samples.keys())
     if plan.data and n_missing:
@@ -106,9 +112,17 @@ def _read_result(
     logs: dict[str, Path],
     earlier_ids: Set[str],
 ) -> Iterator[Item | ImportIssue]:
-    """Yield the item of a result record.
+    """Yield the item of a result record, and issues.
 
-    If the sample has several records, the log belongs to the first one.
+    If a sample has several records, each becomes an item, with its line number in the id from the
+    second on. The log belongs to the first one.
+
+    Args:
+        record: The result record.
+        result_file: Its file.
+        samples: Sample id -> its record in the dataset.
+        logs: Sample id -> the evaluator's log.
+        earlier_ids: The sample ids of earlier records.
     """
     file = str(result_file)
     if not _is_result(record.value):
@@ -120,7 +134,8 @@ def _read_result(
     sample_id = record.value["id"]
     item_id = sample_id
     log_file = logs.get(sample_id)
-    if sample_id in earlier_ids:
+    is_repeated = sample_id in earlier_ids
+    if is_repeated:
         log_file = None
         item_id = f"{sample_id}#{record.line}"
         what = f"{sample_id} occurs more than once. This record is imported as {item_id}."
@@ -157,9 +172,10 @@ class Dataset:
 
 
 def read_dataset(files: list[Path]) -> Dataset:
-    """Read the samples of all dataset files.
+    """Read the samples of all dataset files by their id.
 
-    If an id occurs more than once, the first sample counts.
+    If an id occurs more than once, the first sample counts. If the others differ from it, there is
+    an issue. Records without an id are ignored.
     """
     dataset = Dataset()
     for file in files:
@@ -186,10 +202,18 @@ def _fill_item(
     sample: dict[str, Any] | None,
     log_file: Path | None,
 ) -> None:
-    """Fill the item of a result record: calls and verdicts, metadata, first difference."""
+    """Fill an item from its result record.
+
+    Args:
+        item: The item.
+        record: The result record, with the conversation and the outcome.
+        sample: The record of the dataset, with the golden calls, if it is known.
+        log_file: The evaluator's log, with verdicts on calls, if there is one.
+    """
     log = _read_log(log_file, item)
     _add_official_verdict(item, record)
     _add_response_scores(item, record)
+
     golden_path = checker.parse_golden_path(sample)
     item.golden = golden_path.calls
     item.functions = read_function_docs((sample or {}).get("functions"))
@@ -232,7 +256,14 @@ def _fill_calls_and_verdicts(
 ) -> dict[str, CallVerdict]:
     """Add the conversation, the call pairs and the verdicts on calls to an item.
 
-    Return the verdicts by address.
+    Returns the verdicts by the address of the call, such as `turn:1/call:2`.
+
+    Args:
+        item: The item.
+        record: A result record, or one made from a log, with the conversation.
+        golden_path: The golden calls.
+        function_docs: The documentation of the functions.
+        log: The evaluator's log, if there is one.
     """
     path = checker.parse_predicted_path(record)
     item.messages = path.messages
@@ -297,7 +328,11 @@ def _read_item_from_log(sample_id: str, log_file: Path, samples: dict[str, JsonO
 
 
 def _fill_item_from_log(item: Item, *, sample: dict[str, Any] | None, log_file: Path) -> None:
-    """Fill an item without a result record. The log contains its calls and observations."""
+    """Fill an item without a result record from the evaluator's log.
+
+    The log contains the question, the model's calls and the replies to them. They are put into the
+    form of a result record.
+    """
     log = _read_log(log_file, item)
     golden_path = checker.parse_golden_path(sample)
     item.golden = golden_path.calls
@@ -332,12 +367,13 @@ def _read_log(log_file: Path | None, item: Item) -> EvaluationLog | None:
 
 
 def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[CallPair]:
-    """Pair predicted calls with golden calls, in golden order.
+    """Pair predicted calls with golden calls for display, in the order of the golden calls.
 
-    A golden call is paired with the first predicted call that was compared with it, unless a later
-    one was accepted and the first one differs. Predicted calls without a golden call come last.
+    Several predicted calls can have been compared with one golden call. It is paired with the first
+    of them or, if that one was wrong, with the first that the evaluator accepted. Predicted calls
+    without a golden call come last.
     """
-    paired: dict[int, CallPair] = {}
+    pair_by_golden: dict[int, CallPair] = {}
     unpaired: list[CallPair] = []
     for verdict in verdicts:
         predicted = verdict.predicted
@@ -345,18 +381,19 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
         if golden is None:
             unpaired.append(_make_unpaired(predicted.index, predicted.name))
             continue
-        earlier = paired.get(golden.index)
-        if earlier is None:
-            paired[golden.index] = _make_pair(golden, predicted)
-        elif verdict.ok and earlier.state == "!":
-            unpaired.append(_make_unpaired(earlier.predicted, earlier.name))
-            paired[golden.index] = _make_pair(golden, predicted)
+
+        earlier_pair = pair_by_golden.get(golden.index)
+        if earlier_pair is None:
+            pair_by_golden[golden.index] = _make_pair(golden, predicted)
+        elif verdict.ok and earlier_pair.state == "!":  # the earlier call was wrong
+            unpaired.append(_make_unpaired(earlier_pair.predicted, earlier_pair.name))
+            pair_by_golden[golden.index] = _make_pair(golden, predicted)
         else:
             unpaired.append(_make_unpaired(predicted.index, predicted.name))
 
     pairs = []
     for call in sorted(golden_path.calls, key=lambda call: call.index):
-        pairs.append(paired.get(call.index) or _make_missing_pair(call))
+        pairs.append(pair_by_golden.get(call.index) or _make_missing_pair(call))
     return pairs + sorted(unpaired, key=lambda pair: pair.predicted or 0)
 
 
@@ -395,7 +432,11 @@ def _make_metric_inputs(verdict_by_address: dict[str, CallVerdict]) -> dict[str,
 
 
 def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
-    """Add the outcome in `message`: the text `Success.`, an error, or a list of errors."""
+    """Add the official verdict of a sample.
+
+    It is in the field `message` of the result record: the text `Success.`, an error, or a list of
+    errors, of which the first one gives the error type.
+    """
     message = record.get("message")
     errors = [message] if isinstance(message, dict) else as_list(message)
     item.official = message == "Success."
@@ -424,7 +465,10 @@ def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
 
 
 def _add_response_score(item: Item, entry: Any, criterion: str) -> None:
-    """Add the judge's score of the final response, or the reason why there is none."""
+    """Add a judge's score of the model's final response, or the reason why there is none.
+
+    `entry` is `{"score": 0 to 2, "reason": text}`. `criterion` says what the judge scored.
+    """
     if not isinstance(entry, dict):
         return
     failure = find_judge_failure(entry.get("score"), entry.get("reason"))
@@ -445,7 +489,15 @@ def _make_metadata(
     verdict_by_address: dict[str, CallVerdict],
     log: EvaluationLog | None,
 ) -> dict[str, Any]:
-    """Return the recorded counts, and what the calls and the log show beyond the verdicts."""
+    """Return the metadata of an item: the evaluator's counts, and facts about the calls that no
+    verdict shows.
+
+    Args:
+        record: The result record.
+        golden_path: The golden calls.
+        verdict_by_address: Address of a predicted call -> the verdict on it.
+        log: The evaluator's log, if there is one.
+    """
     metadata: dict[str, Any] = {}
     verdicts = list(verdict_by_address.values())
     counts = record.get("count_dict")
@@ -472,13 +524,15 @@ def _make_metadata(
 def list_addresses_by_required_call(
     golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], is_success: bool
 ) -> list[list[str]]:
-    """Return the value of `Extra.needs`: for each required golden call, the addresses of the calls
-    compared with it.
+    """List what a sample needs to succeed: for each required golden call, the addresses of the
+    predicted calls that were compared with it, of which one must be right.
 
-    If the sample succeeded, the golden calls with an accepted call are required. If it failed, all
-    golden calls are required, except optional ones without an accepted call. If it failed although
-    every required call was accepted, the result ends with an empty list, so that no verdict on a
-    call makes the sample pass.
+    Verdicts of reviewers on calls decide the sample by this list, the value of `Extra.needs`.
+
+    Args:
+        golden_path: The golden calls.
+        verdicts: Address of a predicted call -> the verdict on it.
+        is_success: Whether the sample officially succeeded.
     """
     required: list[list[str]] = []
     accepted: list[list[str]] = []
@@ -494,8 +548,11 @@ def list_addresses_by_required_call(
         if is_accepted or not checker.is_optional_call(golden_call):
             required.append(addresses)
 
+    # The evaluator required no other golden calls if the sample succeeded.
     if is_success:
         return accepted
+    # The sample failed although every required call was accepted. An empty list, which no call
+    # fulfils, says that no verdict on a call makes it succeed.
     if len(accepted) == len(required):
         required.append([])
     return required

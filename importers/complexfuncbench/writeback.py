@@ -58,7 +58,11 @@ FIX_FIELD = "function_calls"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Return the first error of a golden fix, which has the calls of every step, or None."""
+    """Check the golden calls that a reviewer wrote for a sample. Return the first error, or None.
+
+    They are a list of steps, and each step is a list of calls. Each step must have as many calls as
+    before, because the dataset has a recorded reply to each call.
+    """
     error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
     if error:
         return error
@@ -67,8 +71,8 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         form = '{"name", "arguments"}'
         return f"{FIX_FIELD} must be a list of steps, and each step a list of {form}"
 
-    sizes = Counter(call.step for call in item.golden)
-    expected_sizes = [sizes[step] for step in range(len(sizes))]
+    n_calls_by_step = Counter(call.step for call in item.golden)
+    expected_sizes = [n_calls_by_step[step] for step in range(len(n_calls_by_step))]
     if [len(step) for step in steps] != expected_sizes:
         numbers = ", ".join(map(str, expected_sizes))
         return (
@@ -111,7 +115,10 @@ def rewrite_golden(
 
 
 def _replace_golden_calls(record: JsonObject, golden_fix: JsonObject) -> FixedRecord:
-    """Replace the calls of each golden step of a dataset record."""
+    """Replace the golden calls in a dataset record by those of a fix, step by step.
+
+    In the record, a step is a turn of the conversation with `function_call`. The other turns stay.
+    """
     new_steps = golden_fix[FIX_FIELD]
     old_steps: list[Any] = []
     turns: list[Any] = []
@@ -151,13 +158,16 @@ def apply_overrides_to_log(
     dataset_record: JsonObject | None,
     overrides: Mapping[str, bool],
 ) -> OverriddenLog:
-    """Return a log with overridden verdicts on calls.
+    """Write the reviewers' verdicts on calls into the evaluator's log of a sample.
+
+    The log has a comparison for most calls. Verdicts on calls without one cannot be written; the
+    result lists their addresses.
 
     Args:
-        log_text: text of the log.
-        result_record: result record of the sample.
-        dataset_record: dataset record of the sample, or None.
-        overrides: address of a call -> whether an annotator accepts it.
+        log_text: Text of the log.
+        result_record: Result record of the sample.
+        dataset_record: Dataset record of the sample, or None.
+        overrides: Address of a call -> whether an annotator accepts it.
     """
     log = parse_log(log_text)
     predicted_path = checker.parse_predicted_path(result_record)
@@ -180,8 +190,10 @@ def apply_overrides_to_log(
 def _find_comparison_positions(
     predicted_path: PredictedPath, log: EvaluationLog
 ) -> dict[int, ComparisonPosition]:
-    """Return index of a predicted call -> position of its comparison in the log, matched as in
-    `derive_call_verdicts`.
+    """Find where the log has the comparison of each predicted call.
+
+    Returns the index of the call -> the position. Within a step, a call belongs to the first
+    comparison that quotes it and that no earlier call took, as in `derive_call_verdicts`.
     """
     positions: dict[int, ComparisonPosition] = {}
     steps = zip(predicted_path.steps, log.turns, strict=False)
@@ -198,8 +210,10 @@ def _find_comparison_positions(
 
 
 def _replace_outcomes(log_text: str, verdict_by_position: Mapping[ComparisonPosition, bool]) -> str:
-    """Replace the evaluator's outcomes of comparisons by those of a judge that agrees with the
-    annotator.
+    """Replace the outcomes of some comparisons in an evaluator's log.
+
+    The new outcome looks like that of a judge that agrees with the annotator, so that the official
+    program can read it. `verdict_by_position` says which comparisons are accepted or rejected.
     """
     lines: list[str] = []
     is_outcome_replaced = False
@@ -227,7 +241,11 @@ class _LocatedRecord(NamedTuple):
 
 
 def _locate_comparisons(records: Sequence[LogRecord]) -> Iterator[_LocatedRecord]:
-    """Yield the records of a log, with the positions of the comparisons in its last attempt."""
+    """Yield the records of a log, each with its position if it is a comparison.
+
+    The evaluator can have tried a sample several times. Only the comparisons of the last attempt
+    have a position: the number of the turn, and the number of the comparison in it.
+    """
     last_attempt = 0
     for index, record in enumerate(records):
         if record.body.startswith("Test Example "):
@@ -254,8 +272,10 @@ NO_SCORE = -1
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the result file and the logs with the overrides, and the overrides that these files
-    cannot represent.
+    """Write the reviewed verdicts of a run into its result file, and those on calls into the
+    evaluator's logs.
+
+    Yields the files that change, and the reviews that these files cannot represent.
     """
     path = plan.results[0]
     raw = read_file(path)
@@ -263,7 +283,7 @@ def rewrite_scores(
     samples = read_dataset(plan.data).samples if overridden_items else {}
     edits = LineEdits()
     written_ids: set[str] = set()
-    n_missing_calls = 0
+    n_missing_calls = 0  # calls with a review that the log of their sample does not contain
     for result in _find_results(raw, overridden_items):
         written_ids.add(result.item.id)
         new_record = apply_overrides_to_record(result.record, result.item)
@@ -319,7 +339,10 @@ class RewrittenLog(NamedTuple):
 def _rewrite_log(
     plan: RunPlan, result_record: JsonObject, item: ScoredItem, samples: dict[str, JsonObject]
 ) -> RewrittenLog:
-    """Write the overrides on the calls of a sample into its log."""
+    """Write the reviews of the calls of a sample into its log, if it has one.
+
+    The result has the changed log, or None, and the number of reviews that could not be written.
+    """
     overrides = {}
     for (target, criterion), value in item.overrides.items():
         is_part = parse_address(target) is not None
@@ -368,8 +391,8 @@ def _is_representable(criterion_key: CriterionKey) -> bool:
 
 
 def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a result record with the outcome, count of accepted calls and response scores after
-    the overrides.
+    """Return the result record of a sample with what reviews change: the outcome, the number of
+    accepted calls, and the scores of the response.
     """
     new_record = dict(record)
     calls = list_reviewed_calls(item)

@@ -65,7 +65,11 @@ def adapt_function_doc_to_bfcl(function_doc: dict[str, Any]) -> dict[str, Any]:
 
 
 def _adapt_parameter_schema(schema: Any) -> Any:
-    """Return a schema with BFCL's names of types, at any depth."""
+    """Return a parameter schema with BFCL's names of types, such as `dict` for `object`.
+
+    CONFETTI checks calls with BFCL's checker, which knows only its own names. The schemas of list
+    elements and of fields are adapted too.
+    """
     if not isinstance(schema, dict):
         return schema
     adapted = dict(schema)
@@ -192,11 +196,16 @@ def _group_by_conversation(records: Iterable[dict[str, Any]]) -> dict[str, list[
 def _find_positions_in_conversation(
     call_records: list[dict[str, Any]], act_records: list[dict[str, Any]]
 ) -> dict[str, ChainPosition]:
-    """Assign the call records to the calls in the dialog act records, which have the same order.
+    """Find out which golden calls of a conversation follow each other in one turn: a chain.
 
-    Return no positions if the function names differ, or if a call record is left.
+    The dataset has the conversation twice. Each call record has one golden call; each dialog act
+    record has the content of one turn, with all its calls. Both are in the order of the
+    conversation, so the next call records belong to the calls of the next turn.
+
+    Returns the id of a call record -> its position in its chain. If the function names of both do
+    not fit, or a call record is left over, no positions are returned.
     """
-    positions: dict[str, ChainPosition] = {}
+    position_by_id: dict[str, ChainPosition] = {}
     n_assigned = 0
     for act_record in act_records:
         names = _list_function_names(act_record)
@@ -205,9 +214,11 @@ def _find_positions_in_conversation(
             return {}
         for index, record in enumerate(chain):
             position = ChainPosition(act_record["dialog_id"], index=index, length=len(names))
-            positions[record["id"]] = position
+            position_by_id[record["id"]] = position
         n_assigned += len(names)
-    return positions if n_assigned == len(call_records) else {}
+
+    are_all_assigned = n_assigned == len(call_records)
+    return position_by_id if are_all_assigned else {}
 
 
 def _list_function_names(act_record: dict[str, Any]) -> list[str]:
@@ -239,9 +250,10 @@ Similarity = Callable[[str, str], float]
 
 
 def compute_token_f1(golden: str, predicted: str) -> float:
-    """Return the F1 score of the words that two texts have in common, from 0 to 1.
+    """Compute how similar two texts are: the F1 score of their common words, from 0 to 1.
 
-    Case is ignored.
+    F1 is the harmonic mean of precision (the share of the predicted words that are golden) and
+    recall (the share of the golden words that are predicted). Case is ignored.
     """
     if golden == predicted:
         return 1.0

@@ -39,7 +39,10 @@ def find_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
-    """Make a run of each folder with result files."""
+    """Find the runs among the opened files: each folder with result files is one.
+
+    Also claims all other files of the benchmark, so that no other importer reads them.
+    """
     found = DiscoveredRuns()
     known_names = {*RESULT_FILES, *QUESTION_FILES, *SCORE_FOLDER_FILES}
     results_by_folder: dict[Path, list[Path]] = {}
@@ -62,11 +65,15 @@ def find_runs(
 def _make_plan(
     result_folder: Path, result_files: list[Path], dataset_folders: list[Path]
 ) -> RunPlan:
-    """Return the plan of a run with its dataset and score files."""
+    """Make the import plan of a run with its dataset and score files.
+
+    The folder of the results has the name of the model. Folders above it can tell its runs apart.
+    """
     dataset_folder = find_dataset_folder(result_folder, dataset_folders)
     dataset = str(dataset_folder) if dataset_folder else None
     run = Run("confetti", "v1", "en", result_folder.name, str(result_folder), dataset=dataset)
     run.name_parts = list_telling_folders(result_folder.parent)
+
     reason = "BFCL_v2 result files of the categories conversationsclean and dialogacts"
     plan = RunPlan(run, sorted(result_files), reason=reason)
     plan.scores = _list_score_files(result_folder)

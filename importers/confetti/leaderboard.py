@@ -72,27 +72,30 @@ def _compute_soft_accuracies(call_items: Sequence[ScoredItem]) -> list[Metric]:
 
 @cached_on_item
 def get_soft_score(item: ScoredItem) -> float | None:
-    """Return the effective soft score of a call item, or None without one.
+    """Return the soft score of a call item after the reviews, or None if it has none.
 
-    It is the reviewed score or, without one, follows from overridden arguments. Otherwise, it is
-    the recorded score.
+    The soft score is the mean of the scores of the arguments, from 0 to 1. A review of the score
+    itself counts before the reviews of arguments, and these before the recorded score.
     """
     value = item.values.get(SOFT_SCORE_CRITERION)
     if not isinstance(value, (int, float)):
         return None
-    is_any_overridden = any(criterion == SOFT_SCORE_CRITERION for _, criterion in item.overrides)
-    is_reviewed = item.is_target_reviewed(ITEM, SOFT_SCORE_CRITERION)
-    if not is_any_overridden or is_reviewed or FIXED_SCORE_REASON in item.metadata:
+
+    has_reviewed_scores = any(criterion == SOFT_SCORE_CRITERION for _, criterion in item.overrides)
+    is_itself_reviewed = item.is_target_reviewed(ITEM, SOFT_SCORE_CRITERION)
+    # The importer notes if the recorded score does not depend on the arguments.
+    is_fixed = FIXED_SCORE_REASON in item.metadata
+    if not has_reviewed_scores or is_itself_reviewed or is_fixed:
         return float(value)
 
-    argument_scores = {}
+    score_by_argument = {}
     for target, criterion, score in item.part_verdicts:
         if criterion != SOFT_SCORE_CRITERION:
             continue
         if not isinstance(score, (int, float)):
             return None
-        argument_scores[target] = score
-    return compute_soft_score(True, argument_scores)
+        score_by_argument[target] = score
+    return compute_soft_score(True, score_by_argument)
 
 
 @dataclass(slots=True)
@@ -254,10 +257,10 @@ ActLabelPairCounts = Mapping[ActLabelPair, int]
 
 
 def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the metrics of dialog act items.
+    """Compute the metrics of items whose reply must have the right dialog act, such as `inform`.
 
-    Accuracy covers all items with a verdict. The other metrics cover the turns with predicted and
-    golden labels.
+    A judge gave labels to the replies. The accuracy covers all items with a verdict. The other
+    metrics compare the predicted and the golden labels of the turns that have both.
     """
     verdicts = [get_act_verdict(item) for item in items]
     known_verdicts = [verdict for verdict in verdicts if verdict is not None]
@@ -319,12 +322,16 @@ def compute_act_label_scores(pairs: ActLabelPairCounts) -> dict[str, float]:
 
 
 def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
-    """Count, for each pair of different labels, the turns with one as golden label and the other
-    as predicted label.
+    """Count how often the model took one dialog act for another.
+
+    `pairs` maps each pair of predicted and golden labels to its number of turns. Only turns without
+    a common label count. If a turn has several labels, each golden label is counted with each
+    predicted one.
     """
     n_turns_by_labels: Counter[tuple[str, str]] = Counter()
     for pair, n_turns in pairs.items():
-        if pair.predicted & pair.golden:
+        has_common_label = bool(pair.predicted & pair.golden)
+        if has_common_label:
             continue
         for golden, predicted in product(pair.golden, pair.predicted):
             n_turns_by_labels[golden, predicted] += n_turns

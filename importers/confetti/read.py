@@ -112,15 +112,18 @@ def load_run_records(plan: RunPlan) -> RunRecords:
 
 
 def _load_dataset(records: RunRecords, dataset_files: Sequence[Path]) -> None:
-    """Load questions and golden answers, and find the chains of calls in the golden answers."""
+    """Load the questions and golden answers of both categories into `records`.
+
+    Also finds the chains: golden calls that follow each other in one turn.
+    """
     answers_by_category: dict[str, RecordsById] = {}
     for path in dataset_files:
-        loaded = load_records_by_id(path, records.issues)
+        records_of_file = load_records_by_id(path, records.issues)
         if path.parent.name == "possible_answer":
-            records.answers |= loaded
-            answers_by_category[QUESTION_FILES[path.name]] = loaded
+            records.answers |= records_of_file
+            answers_by_category[QUESTION_FILES[path.name]] = records_of_file
         else:
-            records.questions |= loaded
+            records.questions |= records_of_file
 
     call_answers = answers_by_category.get(CALLS_CATEGORY, {})
     act_answers = answers_by_category.get(ACTS_CATEGORY, {})
@@ -134,9 +137,9 @@ def _select_records_of_dialogs(records: RecordsById) -> list[JsonObject]:
 
 
 def _load_score_file(records: RunRecords, category: str, score_file: Path, plan: RunPlan) -> None:
-    """Load the score file of a category and compare its counts with the results.
+    """Load the score file of a category into `records`, and compare its counts with the results.
 
-    Skip a category without results.
+    A category without results is skipped. The header of the file becomes an official metric.
     """
     result_ids = []
     has_results = False
@@ -182,7 +185,10 @@ def get_failing_item_id(score_entry: dict[str, Any], category: str) -> str:
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
-    """Yield the items of a run file by file, with the problems of the files."""
+    """Yield an item for each result record of a run, and an issue for each problem of its files.
+
+    At the end, yields which items of the dataset are missing in the run.
+    """
     records = load_run_records(plan)
     yield from records.issues
 
@@ -244,7 +250,10 @@ def get_id_category(item_id: str) -> str:
 
 
 def _read_item(item_id: str, record: JsonRecord, result_file: Path, records: RunRecords) -> Item:
-    """Return the item of a result record."""
+    """Make the item of a result record. `records` contains the other files of the run.
+
+    The hashes show later whether the reply or the golden answer has changed.
+    """
     result = record.value
     question = records.questions.get(result["id"], {})
     answer = records.answers.get(result["id"])
@@ -265,7 +274,15 @@ def _fill_item(
     answer: JsonObject | None,
     records: RunRecords,
 ) -> None:
-    """Fill an item from its result record and from the other files of the run."""
+    """Fill an item: question, verdicts, tokens and reply.
+
+    Args:
+        item: The item.
+        result: The result record, with the reply.
+        question: The record of the question, or empty.
+        answer: The record of the golden answer, if there is one.
+        records: The contents of the other files of the run.
+    """
     record_id = result["id"]
     _add_official_verdict(item, records.scores_by_category.get(item.category), record_id)
     _add_question(item, question, answer)
@@ -312,7 +329,7 @@ def _apply_record_incident(item: Item, record: JsonObject) -> None:
 
 
 def read_messages(question: Any) -> list[Message]:
-    """Read the dialogue of a question.
+    """Convert the dialogue in a question to messages with turn and step numbers.
 
     Each user message begins a turn, and each result of a call ends a step. Content that is not text
     becomes JSON text.
@@ -348,7 +365,11 @@ def _name_content(content_type: Any) -> str | None:
 
 
 def _add_official_verdict(item: Item, scored: FailureList | None, record_id: str) -> None:
-    """Add the verdict of the score file, if it is known."""
+    """Add the official verdict of an item, if its score file tells it.
+
+    The score file lists failing items with the error. An item that it does not list passed, if the
+    list is complete.
+    """
     if scored is None:
         return
     item.official = scored.get_verdict(record_id)
@@ -385,7 +406,18 @@ def fill_call_item(
     record_id: str,
     records: RunRecords,
 ) -> None:
-    """Fill a call item: predicted and golden calls, recomputed verdict, soft scores and flags."""
+    """Fill an item whose reply must be one call.
+
+    Adds the predicted and golden calls, the recomputed verdict, the soft scores (how similar the
+    arguments are, from 0 to 1) and a judge's flags for arguments that the model made up.
+
+    Args:
+        item: The item, with its question.
+        reply: The reply of the model.
+        golden_record: The record with the golden call, if the dataset has it.
+        record_id: The id in the records of all files.
+        records: The contents of the other files of the run.
+    """
     golden = golden_record.get("ground_truth") if golden_record else None
     dataset_item = checker.make_bfcl_dataset_item(record_id, item.functions, golden)
     outcome = checker.check_reply(reply, dataset_item)
@@ -403,13 +435,14 @@ def fill_call_item(
     else:
         item.rule_note = "the dataset has no question for this item"
 
-    reason = _add_soft_scores(item, golden, records.soft_scores.get(record_id))
-    if reason is not None:
-        item.extra.metadata[checker.FIXED_SCORE_REASON] = reason
+    why_score_is_fixed = _add_soft_scores(item, golden, records.soft_scores.get(record_id))
+    if why_score_is_fixed is not None:
+        item.extra.metadata[checker.FIXED_SCORE_REASON] = why_score_is_fixed
+
     judge_record = records.hallucination_flags.get(record_id)
     if judge_record is not None:
-        fits_calls = _add_hallucination_flags(item, judge_record)
-        if not fits_calls:
+        do_flags_fit_calls = _add_hallucination_flags(item, judge_record)
+        if not do_flags_fit_calls:
             item.extra.metadata["judge's raw reply"] = judge_record.get("response")
 
 
@@ -431,9 +464,14 @@ def _describe_chain(position: ChainPosition) -> JsonObject:
 
 
 def _make_predicted_calls(outcome: Evaluation, reply: Any, position: ReplyPosition) -> list[Call]:
-    """Return the calls of a reply, or one call that could not be decoded; none if it is blank."""
+    """Return the decoded calls of a reply.
+
+    A reply that cannot be decoded becomes one call with its text and the error, and a blank reply
+    no call. `position` is the turn and the step of the reply.
+    """
     turn, step = position
-    if outcome.calls is None and str(reply).strip():
+    is_undecoded = outcome.calls is None and str(reply).strip() != ""
+    if is_undecoded:
         call = Call("predicted", "", arguments=None, turn=turn, step=step, raw=str(reply))
         call.decode_error = outcome.decode_error
         return [call]
@@ -491,10 +529,12 @@ def _add_note_on_list(pair: CallPair, name: str, values: list[Any]) -> None:
 def _add_soft_scores(
     item: Item, golden_answer: Any, score_record: dict[str, Any] | None
 ) -> str | None:
-    """Add the recomputed and the recorded soft scores of the item and its arguments.
+    """Add the soft scores of an item and of its arguments: recomputed and, if `score_record` is
+    given, as recorded.
 
-    Return the reason why reviews of arguments do not change the soft score of the item, or None if
-    they do.
+    The score of an argument says how similar it is to the golden value, from 0 to 1. The score of
+    the item is their mean. Returns the reason if reviews of arguments cannot change the item's
+    score, else None.
     """
     computed = _compute_argument_scores(item, golden_answer)
     soft_score = checker.compute_soft_score(computed.name_matches, computed.scores)
@@ -567,10 +607,10 @@ def _get_argument_address(turn: int, pair_position: int, name: str) -> str:
 
 
 def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
-    """Add the judge's flags as verdicts on the item, on the names of calls and on arguments.
+    """Add a judge's flags for hallucinated arguments, values that the model made up, as verdicts.
 
-    Return whether the flags fit the predicted calls: one list for each call, with names of its
-    arguments.
+    The flags are a list for each call with names of its arguments, such as `[["date"], []]`.
+    Returns whether they fit the predicted calls: as many lists, with names of arguments.
     """
     judge_name = str(judge_record.get("judge_model") or "judge")
     flags = judge_record.get("hallucinated_parameters")
@@ -579,14 +619,16 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
         add_failed_verdict(item, "judge", failure=failure, by=judge_name, criterion="hallucinated")
         return True
 
-    flagged_by_call = [[str(name) for name in as_list(names)] for names in flags]
+    flagged_by_call = []
+    for names in flags:
+        flagged_by_call.append([str(name) for name in as_list(names)])
     all_flagged = list(chain.from_iterable(flagged_by_call))
     verdicts = [Verdict("judge", all_flagged, criterion="hallucinated")]
     verdicts += _make_verdicts_of_calls(item, flagged_by_call)
     rationale = _to_text_or_none(judge_record.get("rationale"))
     for verdict in verdicts:
         verdict.by = judge_name
-        # The judge explains its flags, and does not compare names.
+        # The judge explains its flags. The verdicts on the names of calls are computed.
         if verdict.criterion == "hallucinated":
             verdict.rationale = rationale
     item.verdicts += verdicts
@@ -605,7 +647,11 @@ def _are_flags_of_calls(flagged_by_call: Sequence[Sequence[str]], calls: Sequenc
 def _make_verdicts_of_calls(
     item: Item, flagged_by_call: Sequence[Sequence[str]]
 ) -> Iterator[Verdict]:
-    """Yield whether each call has the golden name, and whether each argument is hallucinated."""
+    """Yield a verdict on the name of each call, and one on each argument.
+
+    A name must be the golden one. An argument is hallucinated if the judge's flags of its call
+    (`flagged_by_call`) contain its name.
+    """
     turn = item.n_turns - 1
     golden_name = item.golden[0].name if item.golden else None
     pair_positions = {pair.predicted: position for position, pair in enumerate(item.pairs)}
@@ -621,9 +667,10 @@ def _make_verdicts_of_calls(
 def _fill_dialog_act_item(
     item: Item, reply: Any, golden_record: JsonObject | None, judge_record: JsonObject | None
 ) -> None:
-    """Fill a dialog act item.
+    """Fill an item whose reply must have the right dialog act, such as `inform`.
 
-    Compare the golden labels with those that a judge gave to the predicted reply.
+    The golden record has the accepted labels. A judge gave labels to the predicted reply
+    (`judge_record`). The item passes if both have a label in common.
     """
     turn, step = _find_reply_position(item)
     item.messages.append(Message(turn, step, role="assistant", content=str(reply)))
@@ -641,7 +688,11 @@ def _fill_dialog_act_item(
 
 
 def _add_act_verdicts(item: Item, judge_record: JsonObject, golden: Any) -> None:
-    """Add the judge's labels as a verdict, and compare them with the golden labels."""
+    """Add the labels that a judge gave to a reply as a verdict, and compare them with the golden
+    labels.
+
+    Without labels, the judge failed, which says nothing about the reply.
+    """
     judge_name = str(judge_record.get("judge_model") or "judge")
     labels = [str(label) for label in as_list(judge_record.get("predicted_dialog_acts"))]
     if not labels:
@@ -656,7 +707,11 @@ def _add_act_verdicts(item: Item, judge_record: JsonObject, golden: Any) -> None
 
 
 def _compare_act_labels(item: Item, labels: list[str], golden: list[Any], judge_name: str) -> None:
-    """Add the verdicts on an item: one common label suffices, as in the paper."""
+    """Add the verdicts on an item, given the judge's and the golden labels of its reply.
+
+    As in the paper, one common label suffices. The verdict is recomputed by a rule, but depends on
+    the judge's labels, so it is also the judge's.
+    """
     passes = checker.has_common_act_label(labels, golden)
     reason = f"labels: {', '.join(labels)}; golden labels: {', '.join(map(str, golden))}"
     item.rule = passes

@@ -37,8 +37,10 @@ from fcreview.safe_files import read_file
 
 
 def apply_overrides_to_soft_score(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a soft score record with the overridden verdict, score of the call and scores of
-    the arguments.
+    """Write the reviews of an item into its soft score record, and return the new record.
+
+    Reviews can change the verdict on the item, the scores of its arguments, and the soft score,
+    which is their mean.
     """
     new_record = dict(record)
     verdict = item.overrides.get(ITEM_CORRECT)
@@ -46,12 +48,13 @@ def apply_overrides_to_soft_score(record: JsonObject, item: ScoredItem) -> JsonO
         new_record["valid"] = verdict
 
     argument_scores = dict(as_object(record.get("param_scores")))
+    # Reviews name an argument by its path, in which some characters are quoted.
     name_by_path = {append_to_path("", name): name for name in argument_scores}
-    has_overridden_score = False
+    has_reviewed_score = False
     for (target, criterion), value in item.overrides.items():
         if criterion != SOFT_SCORE_CRITERION:
             continue
-        has_overridden_score = True
+        has_reviewed_score = True
         address = parse_address(target)
         if address is None or address.argument is None:
             continue
@@ -62,26 +65,33 @@ def apply_overrides_to_soft_score(record: JsonObject, item: ScoredItem) -> JsonO
         new_record["param_scores"] = argument_scores
 
     score = get_soft_score(item)
-    if has_overridden_score and score is not None:
+    if has_reviewed_score and score is not None:
         new_record["soft_score"] = score
     return new_record
 
 
 def apply_overrides_to_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a judge's record with the overridden flags. It keeps flags that match no argument."""
-    recorded = record.get("hallucinated_parameters")
-    is_overridden = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
-    if not isinstance(recorded, list) or not is_overridden:
+    """Write the reviews of an item into the record of the judge that flags made-up arguments.
+
+    The record has a list of flagged names for each call: `[["date"], []]`. Flags that match no
+    argument of their call are kept.
+    """
+    recorded_lists = record.get("hallucinated_parameters")
+    is_reviewed = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
+    if not isinstance(recorded_lists, list) or not is_reviewed:
         return record
 
     actions = as_list(record.get("predicted_actions"))
-    # The judge's verdicts on the names of calls are in the order of its lists.
-    calls = [target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"]
-    new_lists = [list(as_list(names)) for names in recorded]
-    for position, call in enumerate(calls[: len(new_lists)]):
+    # The verdicts on the names of calls are in the order of the judge's lists. Their targets are
+    # the addresses of the calls.
+    call_addresses = [
+        target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"
+    ]
+    new_lists = [list(as_list(names)) for names in recorded_lists]
+    for position, address in enumerate(call_addresses[: len(new_lists)]):
         action = actions[position] if position < len(actions) else None
-        flags = _list_flags_of_call(item, call)
-        new_lists[position] = _apply_flags(new_lists[position], flags, action)
+        reviewed_flags = _list_flags_of_call(item, address)
+        new_lists[position] = _apply_flags(new_lists[position], reviewed_flags, action)
     return record | {"hallucinated_parameters": new_lists}
 
 
@@ -140,7 +150,11 @@ FIX_FIELD = "ground_truth"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Return the first error of a golden fix, which is one call or a list of labels, or None."""
+    """Check the golden answer that a reviewer wrote. Return the first error, or None.
+
+    It is one call with the accepted values of each argument, or for a dialog act item, a list of
+    labels.
+    """
     error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
     if error:
         return error
@@ -204,8 +218,9 @@ OVERRIDE_FUNCTIONS: dict[str, Callable[[JsonObject, ScoredItem], JsonObject]] = 
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the score files and judge files with the overrides, and the overrides that these
-    files cannot represent.
+    """Write the reviewed verdicts of a run into its score files and judge files.
+
+    Yields the files that change, and the reviews that these files cannot represent.
     """
     records = load_run_records(plan)
     score_file_names = {path.name for path in plan.scores}
@@ -217,7 +232,7 @@ def rewrite_scores(
     for path in plan.scores:
         raw = read_file(path)
         category = discovery.SCORE_FILES.get(path.name)
-        if category is None:
+        if category is None:  # a file with a record for each item, such as the soft scores
             edits = _plan_record_edits(path, raw, items)
         else:
             category_items = [item for item in items if item.category == category]
@@ -287,13 +302,26 @@ def get_overridden_verdict(item: ScoredItem) -> bool | None:
 def _plan_score_file_edits(
     plan: RunPlan, category: str, raw: bytes, records: RunRecords, items: Sequence[ScoredItem]
 ) -> LineEdits:
-    """Plan the edits of a score file: remove the items that now pass, and add the items that now
-    fail.
+    """Plan the changes to a score file, which has a header and a line for each failing item.
+
+    Lines of items that now pass are removed, lines of items that now fail are added at their place,
+    and the counts in the header are updated.
+
+    Args:
+        plan: The plan of the run.
+        category: The category of the score file.
+        raw: The content of the file.
+        records: The contents of the other files of the run.
+        items: The items of the category.
     """
     line_by_id = _find_entry_lines(raw, category)
-    order = writeback.positions_by_name([item.id for item in items])
-    positions = {line: order[item_id] for item_id, line in line_by_id.items() if item_id in order}
-    edits = LineEdits(positions=positions)
+    position_by_id = writeback.positions_by_name([item.id for item in items])
+    position_by_line = {}
+    for item_id, line in line_by_id.items():
+        if item_id in position_by_id:
+            position_by_line[line] = position_by_id[item_id]
+    edits = LineEdits(positions=position_by_line)
+
     replies = _read_replies_by_id(plan, category)
     n_new_passes = 0
     for item in items:
@@ -304,7 +332,7 @@ def _plan_score_file_edits(
             n_new_passes += 1
         elif verdict is False and not is_listed:
             entry = _make_failure_entry(plan, records, item=item, reply=replies.get(item.id))
-            edits.added.append((order[item.id], entry))
+            edits.added.append((position_by_id[item.id], entry))
             n_new_passes -= 1
 
     header = _find_header(raw)
@@ -347,7 +375,11 @@ def _read_replies_by_id(plan: RunPlan, category: str) -> dict[str, Any]:
 def _make_failure_entry(
     plan: RunPlan, records: RunRecords, *, item: ScoredItem, reply: Any
 ) -> dict[str, Any]:
-    """Make the entry of a failing item. As in BFCL V2, its id is the line number of the item."""
+    """Make the score entry of an item that fails by a review.
+
+    CONFETTI uses the score files of BFCL V2, in which the id of an entry is the line number of the
+    item.
+    """
     _, _, number = item.id.rpartition("_")
     failure: dict[str, Any] = {
         "id": int(number) + 1 if number.isdigit() else item.id,
@@ -366,7 +398,11 @@ def _make_failure_entry(
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden call or the golden labels as a golden fix, or None without them."""
+    """Return the golden answer of an item in the form in which reviewers edit it.
+
+    This is the golden call with the accepted values of each argument, or the golden labels. None if
+    the item has no complete golden answer.
+    """
     if item.category != discovery.CALLS_CATEGORY:
         labels = item.extra.golden_labels
         return {FIX_FIELD: labels} if labels else None
@@ -389,7 +425,11 @@ def _to_golden_fix_value(value: Any) -> Any:
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Recompute the verdict with a golden fix. Return None if that is not possible."""
+    """Recompute the verdict on an item with a golden answer that a reviewer wrote.
+
+    `record` is the result record with the reply. Of a dialog act item, the labels that the judge
+    gave are compared again. None if that is not possible.
+    """
     golden_answer = golden_fix.get(FIX_FIELD)
     if item.category != discovery.CALLS_CATEGORY:
         labels = _find_judged_labels(item)

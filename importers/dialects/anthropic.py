@@ -85,6 +85,12 @@ def read_blocks(content: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_block(block: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of one content block of an Anthropic message: text, reasoning, a call, a
+    result, a file or a note.
+
+    Calls and results of the provider's own tools have types of their own. A block of an unknown
+    type is reported. `path` is the place of the block.
+    """
     if isinstance(block, str):
         yield Text(block)
         return

@@ -79,6 +79,12 @@ def _read_block(block: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_block_key(key: str, content: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of one content block of a Bedrock message, by the key that says what kind
+    of block it is.
+
+    `content` is the value of the key, and `path` the place of the block. A block of an unknown kind
+    is reported.
+    """
     match key:
         case "text":
             yield from values.read_text(content, path=path)

@@ -33,6 +33,10 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 
 def _read_fields(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of a message of Cohere's first API: its text, its calls and its results.
+
+    Calls have no ids there. Results name the call that they answer.
+    """
     yield from values.read_text(
         message.get("message"), path=f"{path}.message", is_optional="tool_results" in message
     )

@@ -20,6 +20,8 @@ def quote_calls(conversation: ParsedConversation) -> None:
             if call.result is not None:
                 message.notes.append(f"[result {call.result.text}]")
         message.calls = []
+
+        # A result refers to its call by number. Without the call, it needs the function's name.
         for result in message.results:
             if result.call_index is not None:
                 result.name = result.name or names[result.call_index]

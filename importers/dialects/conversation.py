@@ -141,7 +141,18 @@ def assemble_message(
     stop_reason: str | None = None,
     name: str | None = None,
 ) -> ParsedMessage:
-    """Make one message of fragments. Texts are joined without a separator, in their order."""
+    """Make one message of the fragments that were read from its content: texts, reasoning, calls,
+    results and notes.
+
+    Texts and reasoning are joined without a separator, in their order.
+
+    Args:
+        role: Who speaks.
+        fragments: The fragments.
+        path: Place of the message in the conversation, such as `messages[2]`.
+        stop_reason: Why the model stopped, if the message says so.
+        name: Name of the speaker.
+    """
     message = ParsedMessage(role, path=path, stop_reason=stop_reason, name=name)
     for fragment in fragments:
         match fragment:

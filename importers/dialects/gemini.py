@@ -59,6 +59,11 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 
 def _read_content(content: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the message of an entry of Gemini's `contents`, with issues.
+
+    The entry has a role and parts. Results of calls become messages of their own, because in Gemini
+    they are parts of a user's message.
+    """
     with_role = content
     if isinstance(content, dict) and "role" not in content:
         # The API takes a content without a role for the user's.
@@ -68,13 +73,17 @@ def _read_content(content: Any, *, path: str) -> Iterator[ParsedMessage | Messag
     role = yield from read_known_role(with_role, path=path)
     if role is None:
         return
+
     yield from values.report_unknown_fields(content, CONTENT_FIELDS, path=path)
-    if content.get("parts") is None and content.get("finishReason"):
+    has_no_parts = content.get("parts") is None
+    if has_no_parts and content.get("finishReason"):
         what = f"no content: {content['finishReason']}"
         yield MessageIssue(what, path=path, raw=content)
         content = content | {"parts": []}
+
     fragments = yield from collect_fragments(read_parts(content.get("parts"), path=path))
-    yield from split_results((yield from make_message(role, fragments, content, path=path)))
+    message = yield from make_message(role, fragments, content, path=path)
+    yield from split_results(message)
 
 
 def read_candidates(candidates: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
@@ -120,6 +129,12 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_part_key(kind: str, fields: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of one part of Gemini's content, by the key that says what kind of part
+    it is.
+
+    `fields` are the fields of the part, `path` is its place in the conversation. A part of an
+    unknown kind is kept as a note.
+    """
     content = with_camel_case_keys(fields[kind])
     match kind:
         case "text":

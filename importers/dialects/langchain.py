@@ -59,6 +59,11 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the message of a LangChain record, with issues about what was not understood.
+
+    A record is a message, or a serialized object around it. A message whose type is unknown is not
+    read.
+    """
     fields = _unwrap(message)
     role = _find_role(fields)
     if role is None:
@@ -97,10 +102,16 @@ def _find_role(fields: dict[str, Any]) -> Role | None:
 
 
 def _read_spoken_message(fields: dict[str, Any], *, path: str, role: Role) -> Iterator[Reading]:
+    """Yield the fragments of a message that is no result of a call.
+
+    LangChain puts calls into `tool_calls`, those with malformed arguments into
+    `invalid_tool_calls`, and the provider's own form of the message into `additional_kwargs`.
+    """
     has_calls = bool(fields.get("tool_calls") or fields.get("invalid_tool_calls"))
     yield from _read_content(
         fields.get("content"), path=f"{path}.content", role=role, has_calls=has_calls
     )
+
     additional = as_object(fields.get("additional_kwargs"))
     reasoning = additional.get("reasoning_content")
     if isinstance(reasoning, str):
@@ -146,6 +157,17 @@ def _read_content(content: Any, *, path: str, role: Role, has_calls: bool) -> It
 
 
 def _read_block(block: Any, *, path: str, role: Role, has_calls: bool) -> Iterator[Reading]:
+    """Yield the fragments of one content block of a LangChain message.
+
+    LangChain has block types of its own, and passes those of Anthropic and OpenAI through.
+
+    Args:
+        block: The block.
+        path: Place of the block, such as `messages[2].content[0]`.
+        role: Role of the message.
+        has_calls: Whether the message has its calls in a field, so that blocks with calls repeat
+            them.
+    """
     fields = as_object(block)
     kind = fields.get("type")
     if kind == "reasoning":

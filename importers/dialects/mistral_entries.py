@@ -30,7 +30,11 @@ ROLES_BY_ENTRY: dict[str, Role] = {
 
 
 def read_messages(entries: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
-    """Yield the messages. All entries of the model until another role are one message."""
+    """Yield the messages of a Mistral conversation.
+
+    The model writes its reply as several entries, such as a text and calls. All its entries until
+    another role become one message.
+    """
     reply: list[Fragment] = []
     for index, entry in enumerate(entries):
         path = f"outputs[{index}]"
@@ -48,6 +52,11 @@ def read_messages(entries: Sequence[Any]) -> Iterator[ParsedMessage | MessageIss
 
 
 def _read_entry(fields: dict[str, Any], entry: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of one entry of a Mistral conversation.
+
+    An entry is a message, a call, a call that the provider executed itself, a result, or a handoff
+    to another agent. `fields` is the entry as an object, and `entry` the entry as it is written.
+    """
     match fields.get("type"):
         case "message.input":
             yield from read_content(fields.get("content"), path=f"{path}.content", role="user")

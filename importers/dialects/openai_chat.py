@@ -153,6 +153,11 @@ def _split_reasoning(text: str, role: Role) -> Iterator[Reading]:
 
 
 def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of one part of a message's content: text, a refusal, reasoning, or a
+    placeholder for a file.
+
+    `path` is the place of the part. A part of an unknown type is reported.
+    """
     if isinstance(part, str):
         yield Text(part)
         return
@@ -225,9 +230,11 @@ def read_data_url(kind: str, url: Any, *, path: str) -> Iterator[Reading]:
 
 
 def read_calls(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
-    """Yield the calls of a message, also those of the old field `function_call`.
+    """Yield the calls of a message: those in `tool_calls`, and the one in the old field
+    `function_call`.
 
-    Some writers name a call in both fields. It is one call then. Another call is an issue.
+    Some writers repeat a call of `tool_calls` in the old field. It is yielded once. Another call in
+    the old field is an issue, because it is unclear which ones the model made.
     """
     tool_calls = message.get("tool_calls")
     if tool_calls is not None and not isinstance(tool_calls, list):
@@ -238,16 +245,18 @@ def read_calls(message: dict[str, Any], *, path: str) -> Iterator[Reading]:
     legacy_call = message.get("function_call")
     if legacy_call is None:
         return
-    function = as_object(legacy_call)
-    named_functions = [as_object(as_object(call).get("function")) for call in as_list(tool_calls)]
-    if any(_is_same_call(function, named) for named in named_functions):
+    legacy_path = f"{path}.function_call"
+    legacy_function = as_object(legacy_call)
+    functions = [as_object(as_object(call).get("function")) for call in as_list(tool_calls)]
+    if any(_is_same_call(legacy_function, function) for function in functions):
         return
-    if named_functions:
+
+    if functions:
         what = "function_call is another call than those in tool_calls"
-        yield MessageIssue(what, path=f"{path}.function_call", raw=legacy_call)
-    yield from values.report_unknown_fields(function, FUNCTION_FIELDS, path=f"{path}.function_call")
+        yield MessageIssue(what, path=legacy_path, raw=legacy_call)
+    yield from values.report_unknown_fields(legacy_function, FUNCTION_FIELDS, path=legacy_path)
     yield from values.read_call(
-        None, function.get("name"), function.get("arguments"), path=f"{path}.function_call"
+        None, legacy_function.get("name"), legacy_function.get("arguments"), path=legacy_path
     )
 
 
@@ -263,6 +272,11 @@ def _is_same_call(function: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of an entry of `tool_calls`: the call, and issues about its form.
+
+    The call is `{"id": ..., "type": "function", "function": {"name": ..., "arguments": ...}}`, or a
+    custom call, whose input is free text. An entry of another form is kept as a note.
+    """
     fields = as_object(call)
     yield from values.report_unknown_fields(fields, CALL_FIELDS, path=path)
     call_id = fields.get("id")

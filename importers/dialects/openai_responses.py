@@ -94,9 +94,10 @@ FAILED_STATUSES = ("failed", "incomplete")
 
 
 def read_messages(items: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
-    """Yield the messages of a conversation.
+    """Yield the messages of a conversation in the form of OpenAI's Responses API.
 
-    All items of the model until a result or another role are one message.
+    The model writes its reply as several items, such as reasoning, calls and a text. All its items
+    until a result or another role become one message.
     """
     reply: list[Fragment] = []
     for index, item in enumerate(items):
@@ -114,7 +115,11 @@ def read_messages(items: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue
 
 
 def read_reply(items: Sequence[Any]) -> Iterator[ParsedMessage | MessageIssue]:
-    """Yield the messages of one response: one message of the model, and then the results."""
+    """Yield the messages of the output of one response.
+
+    All items of the model become one message. The results of built-in tools, which stand between
+    them, follow as messages of their own.
+    """
     reply: list[Fragment] = []
     results: list[ParsedMessage] = []
     for index, item in enumerate(items):
@@ -145,6 +150,12 @@ def _get_role(item: Any) -> Role:
 
 
 def _read_item(item: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of one item of OpenAI's Responses API: a message, a call, a result,
+    reasoning or a note.
+
+    Built-in tools, such as the web search, are called by the provider. Lists of tools are read
+    elsewhere. An item of an unknown type is reported.
+    """
     fields = as_object(item)
     kind = values.get_type(fields)
     if fields.get("type") in (None, "message") and "role" in fields:
@@ -200,6 +211,11 @@ def read_content(content: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of one part of a message's content: text, a refusal, or a placeholder for
+    an image or a file.
+
+    `path` is the place of the part. A part of an unknown type is reported.
+    """
     fields = as_object(part)
     kind = values.get_type(fields)
     if kind in TEXT_PARTS:
@@ -229,11 +245,13 @@ def _read_reasoning(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
             yield MessageIssue(what, path=path, raw=item[field])
         for index, part in enumerate(as_list(item.get(field))):
             text = as_object(part).get("text")
-            place = f"{path}.{field}[{index}]"
             if isinstance(text, str):
                 yield Reasoning(text)
             else:
+                place = f"{path}.{field}[{index}]"
                 yield from values.read_unknown("part of the reasoning", part, path=place)
+
+    # Some models return their reasoning only in a form that their provider can read.
     if item.get("encrypted_content") is not None:
         yield Note({"encrypted_content": item["encrypted_content"]})
 

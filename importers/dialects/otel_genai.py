@@ -51,6 +51,12 @@ def _read_parts(parts: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_part(fields: dict[str, Any], part: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the fragments of one part of a message in OpenTelemetry's conventions for generative
+    AI.
+
+    `fields` is the part as an object, `part` the part as it is written, and `path` its place. A
+    part of an unknown type is reported.
+    """
     match fields.get("type"):
         case "text":
             yield from values.read_text(fields.get("content"), path=path)

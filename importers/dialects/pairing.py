@@ -15,7 +15,12 @@ from fcreview.importers.dialects.conversation import (
 
 
 def pair_results(messages: Sequence[ParsedMessage]) -> Iterator[MessageIssue]:
-    """Set `call_index` of every result, and yield an issue for each result that fits no call."""
+    """Find the call that each result answers, and set `call_index` of the result: the number of the
+    call in the conversation, from 0.
+
+    A result has the id of its call or, in some dialects, only the order of the calls. Yields an
+    issue for each result that fits no call.
+    """
     open_calls = _OpenCalls()
     for message in messages:
         if message.calls:

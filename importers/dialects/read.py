@@ -53,12 +53,15 @@ def read_conversation(
     call_style: str | None = None,
     reads_foreign: bool = False,
 ) -> ParsedConversation:
-    """Read a conversation.
+    """Read a conversation in the dialect of any API: its messages, calls, results and functions.
 
-    `written` is a list of messages, or an object with such a list: a request, a response, or a
-    record of a log. Without `dialect`, the messages show which dialect it is. With `call_style`, a
-    name in `text_calls.STYLES`, replies without calls may have calls in their text. With
-    `reads_foreign`, messages that have the form of another dialect are read in that one.
+    Args:
+        written: A list of messages, or an object with such a list: a request, a response, or a
+            record of a log.
+        dialect: Name of the dialect. Without it, the messages show which dialect it is.
+        call_style: A name in `text_calls.STYLES`. Then replies without calls may have calls in
+            their text.
+        reads_foreign: Whether messages that have the form of another dialect are read in that one.
     """
     parts = _find_parts(written)
     dialects = [dialect] if dialect else _detect(parts)
@@ -118,7 +121,11 @@ def _read_parts(
 
 
 def _read_system(system: Any) -> Iterator[ParsedMessage | MessageIssue]:
-    """Yield the system prompt that stands outside the messages: a text, blocks, or parts."""
+    """Yield the system prompt that some APIs have outside of the messages.
+
+    It is a text, or a list of content blocks in the form of Gemini, Anthropic or Bedrock, whose
+    blocks differ.
+    """
     if system is None or system == "":
         return
     if isinstance(system, dict):
@@ -172,10 +179,10 @@ def _find_messages(fields: Mapping[str, Any]) -> list[Any]:
 
 
 def find_reply_messages(response: Mapping[str, Any]) -> list[Any]:
-    """Return the messages in a response that holds one reply.
+    """Return the messages in an API's response, which holds one reply. Empty if there is none.
 
-    OpenAI has it in `choices`, Bedrock in `output.message`, Ollama and Cohere in `message`;
-    Anthropic's response is the message.
+    OpenAI has the reply in `choices`, Bedrock in `output.message`, Ollama and Cohere in `message`.
+    Anthropic's response is itself the message.
     """
     choices = as_list(response.get("choices"))
     if choices:
@@ -206,10 +213,12 @@ def join_exchange(request: Any, response: Any) -> list[Any]:
         messages.append(system | {"role": "system"})
     elif system:
         messages.append({"role": "system", "content": system})
+
     messages.extend(_find_messages(request_fields))
     messages.extend(find_reply_messages(response_fields))
-    if isinstance(response_fields.get("output"), list):
+    if isinstance(response_fields.get("output"), list):  # OpenAI's Responses
         messages.extend(response_fields["output"])
+    # Gemini can return several candidates. The first one is the reply.
     for candidate in as_list(response_fields.get("candidates"))[:1]:
         messages.append(gemini.merge_candidate(candidate))
     return messages

@@ -70,7 +70,12 @@ class UnknownStyle(ValueError):
 
 
 def read_text_calls(text: str, style: str, *, path: str = "text") -> TextWithCalls:
-    """Read the calls in a reply. Raises UnknownStyle for a style that is not in `STYLES`."""
+    """Read the calls that a model wrote into the text of its reply, such as
+    `<tool_call>{...}</tool_call>`.
+
+    Returns the calls, and the text without them. Raises UnknownStyle if `style`, the way in which
+    the model writes calls, is not in `STYLES`. `path` is the place of the reply, for issues.
+    """
     rules = STYLES.get(style)
     if rules is None:
         raise UnknownStyle(f"unknown style {style}. Use one of {', '.join(STYLES)}")

@@ -73,6 +73,11 @@ class _ConversationFiller:
         self._pending_results: list[ToolResult] = []
 
     def add(self, message: ParsedMessage) -> None:
+        """Add the next message of a conversation to the item.
+
+        A reply of the model begins a step, and a user message after a reply begins a turn. Results
+        wait until the next message, so that they can be brought into the order of their calls.
+        """
         if message.role == "tool":
             self._pending_results.extend(message.results)
             return
@@ -95,19 +100,24 @@ class _ConversationFiller:
         self._pending_results.extend(message.results)
 
     def add_pending_results(self) -> None:
-        """Add the results since the last reply. A call without one, before others with a result,
-        gets a placeholder.
+        """Add the results since the last reply as tool messages, in the order of the reply's calls.
+
+        The item view matches tool messages and calls by position. A call without a result therefore
+        gets a placeholder, unless no later call has a result. Results that answer no call of this
+        reply follow at the end.
         """
-        results_by_call = {result.call_index: result for result in self._pending_results}
-        results_by_call.pop(None, None)
+        result_by_call = {}
+        for result in self._pending_results:
+            if result.call_index is not None:
+                result_by_call[result.call_index] = result
+
         first_call = self._n_calls_before_reply
-        n_answered = max((index for index in results_by_call if index is not None), default=-1) + 1
-        for call_index in range(first_call, n_answered):
-            result = results_by_call.get(call_index)
-            if result is None:
-                self._add_tool_message(NO_RESULT, name=self._calls[call_index].name)
+        last_answered_call = max(result_by_call, default=-1)
+        for call_index in range(first_call, last_answered_call + 1):
+            if call_index in result_by_call:
+                self._add_result(result_by_call[call_index])
             else:
-                self._add_result(result)
+                self._add_tool_message(NO_RESULT, name=self._calls[call_index].name)
 
         for result in self._pending_results:
             is_of_reply = result.call_index is not None and result.call_index >= first_call
@@ -195,16 +205,18 @@ def get_shown_text(message: ParsedMessage) -> str:
 
 
 def make_issues(item: Item, issues: Iterable[MessageIssue]) -> list[ImportIssue]:
-    """Return import issues. Of many with one text, the first ones are listed, and one counts the
-    rest.
+    """Convert the issues of a conversation to import issues of its item.
+
+    If many have the same text, only the first ones are listed, and one more counts the rest.
     """
     listed: list[ImportIssue] = []
-    counts: dict[str, int] = {}
+    count_by_text: dict[str, int] = {}
     for issue in issues:
-        counts[issue.what] = counts.get(issue.what, 0) + 1
-        if counts[issue.what] <= MAX_ISSUES_WITH_ONE_TEXT:
+        count_by_text[issue.what] = count_by_text.get(issue.what, 0) + 1
+        if count_by_text[issue.what] <= MAX_ISSUES_WITH_ONE_TEXT:
             listed.append(_make_issue(item, issue))
-    for what, count in counts.items():
+
+    for what, count in count_by_text.items():
         n_more = count - MAX_ISSUES_WITH_ONE_TEXT
         if n_more > 0:
             more = f"{what} ({n_more} more in this item)"

@@ -72,6 +72,11 @@ def _read_tool_object(
 
 
 def _read_tool(tool: Any, *, path: str) -> Iterator[FunctionDoc | MessageIssue]:
+    """Yield the functions that a declared tool describes, and issues about what was not understood.
+
+    Each API wraps the description of a function differently. Some entries contain several
+    functions. `path` is the place of the tool.
+    """
     if not isinstance(tool, dict):
         yield MessageIssue("tool is not an object", path=path, raw=tool)
         return
@@ -100,6 +105,10 @@ def _read_tool(tool: Any, *, path: str) -> Iterator[FunctionDoc | MessageIssue]:
 
 
 def _read_function(tool: dict[str, Any], *, path: str) -> Iterator[FunctionDoc | MessageIssue]:
+    """Yield the function doc of a tool: name, description, and the JSON schema of the parameters.
+
+    A tool without a schema gets an empty one, with a notice. `path` is the place of the tool.
+    """
     yield from values.report_unknown_fields(tool, FUNCTION_FIELDS, path=path)
     description = tool.get("description")
     if description is not None and not isinstance(description, str):
@@ -147,17 +156,22 @@ def _lower_types(schema: Any, *, depth: int) -> Any:
 
 
 def _convert_cohere_parameters(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Convert Cohere's definitions of parameters to a JSON schema.
+
+    A definition is `{"type": "str", "description": ..., "required": true}`, by the name of the
+    parameter. A JSON schema has other names of types, and lists the required parameters outside of
+    the definitions.
+    """
     properties: dict[str, Any] = {}
+    required = []
     for name, definition in definitions.items():
         fields = dict(as_object(definition))
-        fields.pop("required", None)
+        if fields.pop("required", None):
+            required.append(name)
         kind = fields.get("type")
         if isinstance(kind, str):
             fields["type"] = COHERE_TYPES.get(kind.lower(), kind)
         properties[name] = fields
-    required = [
-        name for name, definition in definitions.items() if as_object(definition).get("required")
-    ]
     return {"type": "object", "properties": properties, "required": required}
 
 

@@ -102,17 +102,23 @@ def read_result(
     is_error: bool | None = None,
     name: Any = None,
 ) -> Iterator[Reading]:
-    """Yield the result of a call, and an issue if its id or name is not a text.
+    """Yield the result of a call, and an issue if its id or its name is not a text.
 
-    `content` is the text, or the fragments that were read from the content.
+    Args:
+        call_id: Id of the call, as it is written.
+        content: The text of the result, or the fragments that were read from its content.
+        path: Place of the result in the conversation.
+        is_error: Whether the tool failed. None if the dialect does not say it.
+        name: Name of the function, if the result names it.
     """
     yield from report_malformed_id(call_id, path=path)
     if name is not None and not isinstance(name, str):
         yield MessageIssue("name of a result is not a text", path=path, raw=name)
 
+    fragments = [Text(content)] if isinstance(content, str) else content
     texts: list[str] = []
     attachments: list[str] = []
-    for fragment in [Text(content)] if isinstance(content, str) else content:
+    for fragment in fragments:
         if isinstance(fragment, Text):
             texts.append(fragment.text)
         elif isinstance(fragment, Placeholder):
@@ -150,7 +156,16 @@ def read_call(
     is_by_provider: bool = False,
     server: str | None = None,
 ) -> Iterator[Reading]:
-    """Yield a call, and an issue if its name or arguments are not as they should be."""
+    """Yield a call, and an issue for each part of it that is malformed.
+
+    Args:
+        call_id: Id of the call, as it is written.
+        name: Name of the function, as it is written.
+        written_arguments: The arguments, an object or its JSON text.
+        path: Place of the call in the conversation.
+        is_by_provider: Whether the provider executes the call itself.
+        server: Name of the server that has the function.
+    """
     arguments = parse_arguments(written_arguments)
     identifier = read_id(call_id)
     yield from report_malformed_id(call_id, path=path)

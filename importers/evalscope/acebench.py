@@ -31,6 +31,11 @@ METADATA_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def fill_acebench_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
+    """Fill an item of ACEBench, which EvalScope ran, with ACEBench's own rules.
+
+    EvalScope writes the question and the golden answer into the metadata of the sample. Missing
+    ones become issues.
+    """
     add_conversation_issues(item, conversation)
     metadata = sample.metadata
     for name, types in METADATA_TYPES.items():
@@ -45,6 +50,11 @@ def fill_acebench_item(item: Item, sample: Sample, conversation: ParsedConversat
 
 
 def _fill_single_turn_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
+    """Fill an item with one reply, and grade the reply by ACEBench's rules.
+
+    The item shows the question of the metadata. If the messages do not contain it, or not the
+    reply, there is an issue.
+    """
     metadata = sample.metadata
     reply_text = sample.reply_text
     if reply_text is None:
@@ -76,10 +86,12 @@ def _compare_with_messages(
     item: Item, metadata: JsonObject, reply_text: str | None, conversation: ParsedConversation
 ) -> None:
     """Report that the messages do not contain the question or the reply that the item shows."""
+
     question = metadata.get("question")
     texts_of_user = [message.text for message in conversation.messages if message.role == "user"]
     if isinstance(question, str) and not any(question in text for text in texts_of_user):
         add_issue(item, "no message of the user contains the question of the metadata")
+
     replies = [message.text for message in conversation.messages if message.role == "assistant"]
     if reply_text is not None and reply_text not in replies:
         add_issue(item, "no message of the model is the reply in the model output")
@@ -105,6 +117,11 @@ def _add_prompt(item: Item, conversation: ParsedConversation) -> None:
 
 
 def _fill_agent_item(item: Item, metadata: JsonObject, conversation: ParsedConversation) -> None:
+    """Fill an item in which an agent acts on simulated apps, and grade it by ACEBench's rules.
+
+    The metadata has the agent's calls (`process`) and the state of the apps at the end. If the
+    agent could not be run, both are missing, and the item is not graded.
+    """
     process = metadata.get("process")
     end_state = metadata.get("end_state")
     item.prediction_hash = answer_hash([end_state, process, _list_replies(conversation)])

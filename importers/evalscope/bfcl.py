@@ -96,9 +96,18 @@ def fill_bfcl_item(
     config: TaskConfig,
     official: bool | None,
 ) -> None:
-    """Fill an item with the question, the calls and the recomputed verdict.
+    """Fill an item of BFCL, which EvalScope ran, with the importer of BFCL.
 
-    `official` decides, as in a run of BFCL, whether the item has a first difference.
+    The sample is converted to the records that BFCL itself writes. From these, the importer makes
+    an item, whose fields are copied.
+
+    Args:
+        item: The item to fill.
+        sample: The sample, with the question and the golden answer in its metadata.
+        conversation: The messages of the sample.
+        benchmark: EvalScope's name of the BFCL version.
+        config: EvalScope's configuration of the run.
+        official: EvalScope's verdict.
     """
     add_conversation_issues(item, conversation)
     version = VERSIONS[benchmark]
@@ -138,7 +147,10 @@ def apply_failed_request(item: Item, incident: Incident, sample: Sample) -> None
 
 
 def _make_dataset_item(item: Item, sample: Sample, version: str) -> DatasetItem:
-    """Make the dataset's item from its record. V3 has other names for question and functions."""
+    """Make BFCL's dataset item from the metadata of a sample, in which EvalScope keeps the record.
+
+    In the record of V3, the fields with the question and the functions have other names.
+    """
     metadata = sample.metadata
     question_name, functions_name = QUESTION_FIELDS[version]
     for name in (question_name, functions_name):
@@ -166,7 +178,9 @@ def _find_golden_answer(item: Item, metadata: JsonObject) -> JsonObject | None:
 
 
 def _report_malformed_docs(item: Item, docs: Any) -> None:
-    """Report function docs without a name or without a schema of their parameters."""
+    """Add a notice for each function doc that lacks a name, a description, or a part of the schema
+    of its parameters.
+    """
     for number, doc in enumerate(as_list(docs), 1):
         fields = as_object(doc)
         schema = as_object(fields.get("parameters"))
@@ -226,17 +240,22 @@ def _parse_reply(reply: str | None) -> Any:
 
 
 def _convert_v3_result(item: Item, generation: Any) -> Any:
-    """Convert `generation[turn][step]` of V3, where a step is a call `{name: arguments}` or a text.
+    """Convert the replies of a V3 sample to the form of BFCL's result records.
 
-    A single-turn result is the list of calls of its only turn, or its text.
+    EvalScope writes `generation[turn][step]`, where a step is a call `{name: arguments}` or a text.
+    The result of a single-turn item is its list of calls, or its text. A value of any other form is
+    returned as it is.
     """
-    if not isinstance(generation, list) or not all(isinstance(turn, list) for turn in generation):
+    is_list_of_turns = isinstance(generation, list) and all(
+        isinstance(turn, list) for turn in generation
+    )
+    if not is_list_of_turns:
         return generation
-    is_multi_turn = item.category.startswith("multi_turn")
-    if is_multi_turn:
+    if item.category.startswith("multi_turn"):
         return [[_convert_v3_step(step) for step in turn] for turn in generation]
     if not generation:
         return []
+
     only_turn = generation[0]
     is_text = len(only_turn) == 1 and isinstance(only_turn[0], str)
     return only_turn[0] if is_text else only_turn
@@ -247,10 +266,12 @@ def _convert_v3_step(step: Any) -> Any:
 
 
 def _choose_decoder(result: Any, sample: Sample, config: TaskConfig, version: str) -> Decoder:
-    """Return the decoder of the handler with which EvalScope ran BFCL.
+    """Return the decoder of BFCL that reads the replies as EvalScope did.
 
-    EvalScope states it in its configuration (`is_fc_model`, `underscore_to_dot`), and for V3 in
-    the score too. Without both, calls in objects are those of a native API.
+    A decoder reads calls of a native API, or calls in text. EvalScope states which one it used in
+    its configuration (`is_fc_model`), and for V3 in the score too. Without both, a reply that is no
+    text has native calls. Native APIs allow no dots in names; `underscore_to_dot` says whether
+    EvalScope replaced them.
     """
     stated = as_object(sample.score.get("metadata"))
     is_native = stated.get("is_fc_model", config.is_fc_model)
@@ -269,10 +290,12 @@ def _choose_decoder(result: Any, sample: Sample, config: TaskConfig, version: st
 def _make_inference_log(
     item: Item, result: Sequence[Sequence[Any]], conversation: ParsedConversation
 ) -> Iterator[JsonObject]:
-    """Yield the turns of a log in BFCL's form: the raw replies, and the outputs from the messages.
+    """Yield the turns of an inference log in BFCL's form, made from a sample of EvalScope.
 
-    The n-th message of the model is the n-th step of all turns.
+    The replies come from `result[turn][step]`, the questions and the outputs of tools from the
+    messages. The n-th message of the model is the n-th step of all turns.
     """
+    # outputs[step] are the outputs after a reply. questions[turn] are the messages of the user.
     outputs = _collect_outputs(conversation)
     n_steps = sum(len(turn) for turn in result)
     if len(outputs) != n_steps:
@@ -281,6 +304,7 @@ def _make_inference_log(
             " outputs of tools may stand at other steps"
         )
         add_issue(item, what)
+    # Missing outputs and questions are empty.
     outputs += [[]] * max(n_steps - len(outputs), 0)
     questions = _collect_questions(conversation)
     questions += [[]] * max(len(result) - len(questions), 0)
@@ -379,10 +403,11 @@ class ScoreError:
 
 
 def read_error(score: JsonObject) -> ScoreError:
-    """Return the error type and the message of a failing score.
+    """Read the error type and the message of a failing score.
 
-    V4 writes every value as a text. The error of a multi-turn item is the text of a Python object
-    with a type and a message of its own, that of a single-turn item the text of a list.
+    V4 writes every value as text. The error of a single-turn item is the text of a list of
+    messages. That of a multi-turn item is the text of a Python object with a type and a message of
+    its own.
     """
     metadata = as_object(score.get("metadata"))
     details = as_object(metadata.get("raw_score_result")) or metadata

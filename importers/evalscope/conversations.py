@@ -40,13 +40,14 @@ def _find_tools(metadata: JsonObject) -> Any:
 
 
 def add_traced_calls(messages: Any, trace: JsonObject) -> Any:
-    """Return messages with the calls that are only events of a trace.
+    """Return the messages of a sample with the calls that only its trace contains.
 
-    Agents that write calls as text have no `tool_calls`. A tool message names its call, which is
-    an event of the trace. The agent's last message before it made the call.
+    Agents that write calls as text have messages without `tool_calls`. But the trace has an event
+    for each call, and the tool message with its result has the id of the call. The call belongs to
+    the agent's last message before that.
     """
-    calls = _collect_traced_calls(trace)
-    if not calls or not isinstance(messages, list):
+    call_by_id = _collect_traced_calls(trace)
+    if not call_by_id or not isinstance(messages, list):
         return messages
 
     completed: list[Any] = []
@@ -56,7 +57,7 @@ def add_traced_calls(messages: Any, trace: JsonObject) -> Any:
         completed.append(fields if fields else message)
         if fields.get("role") == "assistant":
             text_reply = None if fields.get("tool_calls") else fields
-        call = calls.get(to_text(fields.get("tool_call_id")))
+        call = call_by_id.get(to_text(fields.get("tool_call_id")))
         if call is not None and text_reply is not None:
             text_reply["tool_calls"] = [*as_list(text_reply.get("tool_calls")), call]
     return completed
@@ -130,9 +131,11 @@ def fill_decision_item(item: Item, sample: Sample, conversation: ParsedConversat
 
 
 def fill_claims_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
-    """Fill an item of MCP-Atlas: a judge checks the claims that the answer must contain.
+    """Fill an item of MCP-Atlas, in which a judge checks whether the answer contains certain
+    claims.
 
-    The dataset's trajectory is one way to the answer. Its calls are shown as golden calls.
+    The dataset also has a trajectory, one possible way to the answer. Its calls are shown as golden
+    calls, but a difference from them is no error.
     """
     fill_conversation(item, conversation)
     metadata = sample.metadata
@@ -158,7 +161,12 @@ def _list_texts(item: Item, metadata: JsonObject, name: str) -> list[str]:
 
 
 def _read_golden_trajectory(item: Item, written: Any) -> list[Call]:
-    """Return the calls of the reference trajectory: messages of OpenAI's chat format, as JSON."""
+    """Return the calls of the dataset's trajectory, one possible way to the answer, as golden
+    calls.
+
+    `written` are messages of OpenAI's chat format, as a list or as JSON text. Anything else is an
+    issue.
+    """
     trajectory = parse_json_or_none(written) if isinstance(written, str) else written
     if not isinstance(trajectory, list):
         add_issue(item, "trajectory of the metadata is not a list of messages")

@@ -121,7 +121,11 @@ class _OutputFolder:
         return True
 
     def add_file_of_model(self, path: Path, place: _Place) -> bool:
-        """Add a file in FOLDER/MODEL. Return whether it is one of EvalScope's."""
+        """Add a file in a folder FOLDER/MODEL, if FOLDER is one of EvalScope's: predictions,
+        reviews or reports.
+
+        Returns whether it is. Temporary files of an unfinished run are noted separately.
+        """
         kind = place.kind
         is_of_samples = kind in (PREDICTIONS, REVIEWS) and path.suffix in SAMPLE_SUFFIXES
         if is_of_samples and path.name.startswith(TEMPORARY_PREFIX):
@@ -261,6 +265,11 @@ def _is_report(path: Path) -> bool:
 def _add_plans(
     found: DiscoveredRuns, folder: _OutputFolder, model_folder: str, model: _ModelFiles
 ) -> None:
+    """Add a run to `found` for each benchmark for which a model has samples in an output folder of
+    EvalScope.
+
+    A report without samples becomes an issue, because its figures cannot be reviewed.
+    """
     config = _read_newest_config(folder.configs)
     subsets_by_benchmark = _group_by_benchmark(model, config)
     for benchmark, subsets in subsets_by_benchmark.items():
@@ -309,6 +318,13 @@ def _split_name(stem: str, stated_benchmarks: Sequence[str]) -> tuple[str, str]:
 
 
 def _make_plan(root: Path, model_folder: str, files: BenchmarkFiles) -> RunPlan:
+    """Make the import plan of a run: one model and one benchmark in an output folder of EvalScope.
+
+    Args:
+        root: The output folder.
+        model_folder: The name of the model's folders in it.
+        files: The files of the benchmark: subsets of samples, report and configuration.
+    """
     config = files.config
     # Only ACEBench has the same items in two languages.
     language = config.language if files.benchmark == "acebench" else ""
@@ -368,8 +384,12 @@ def _list_settings(config: TaskConfig) -> dict[str, Any]:
 
 
 def _add_single_file(found: DiscoveredRuns, path: Path) -> None:
-    """Add a run for a file that was taken out of its output folder."""
-    # UTF-16 has a null byte in each ASCII character.
+    """Add a run for a file of predictions or reviews that was taken out of its output folder.
+
+    Its first record shows what it is, and its name has the benchmark and the subset.
+    """
+    # Each sample has an index, so a file without this key is none of EvalScope's. Null bytes are
+    # removed, because UTF-16 has one in each ASCII character.
     head = _read_head(path, HEAD_BYTES).replace("\0", "")
     if '"index"' not in head:
         return

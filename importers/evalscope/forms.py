@@ -98,7 +98,12 @@ def _check_choice(choice: Any) -> Iterator[str]:
 
 
 def check_review(line: JsonObject) -> Iterator[str]:
-    """Yield each problem of the fields of a review."""
+    """Describe each problem in the fields of a review, EvalScope's record with the score of a
+    sample.
+
+    The field `sample_score` contains the score. Fields of another type than expected, and fields
+    that fcreview does not read, are problems.
+    """
     yield from _check_form(REVIEW, line)
     if "input" not in line and not isinstance(line.get("messages"), list):
         yield "messages of the review is not a list"
@@ -123,7 +128,12 @@ def _check_errors(details: JsonObject) -> Iterator[str]:
 
 
 def _check_form(form: Form, value: Any) -> Iterator[str]:
-    """Yield each problem of an object. The form of its owner reports that it is no object."""
+    """Describe each problem of an object: fields that are missing, have another type, or are
+    unknown.
+
+    `form` says which fields the object must and may have. If the value is no object, nothing is
+    yielded, because the check of the object around it reports that.
+    """
     if not isinstance(value, dict):
         return
     for name, types in form.required.items():

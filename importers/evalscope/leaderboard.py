@@ -177,7 +177,12 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 def compute_figures(
     items: Sequence[ScoredItem], benchmark: str, stated: Sequence[StatedMetric]
 ) -> Iterator[MetricFigures]:
-    """Yield the figures of each metric that the report states, or of the accuracy without one."""
+    """Compute the figures of each metric that EvalScope's report states, or the accuracy without a
+    report.
+
+    A metric has a figure for each subset of the benchmark, and means over subsets. A metric that is
+    aggregated in a way that fcreview does not know has a note instead.
+    """
     items_by_subset: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         items_by_subset[item.category].append(item)
@@ -202,6 +207,15 @@ def _fill_figures(
     benchmark: str,
     metric: StatedMetric | None,
 ) -> None:
+    """Compute the scores of all subsets for a metric, and the aggregates that the benchmark defines
+    over them.
+
+    Args:
+        figures: The figures to fill.
+        items_by_subset: The items of each subset.
+        benchmark: EvalScope's name of the benchmark.
+        metric: The metric in the report, which says to which category a subset belongs.
+    """
     categories = _map_subsets_to_categories(items_by_subset, benchmark, metric)
     all_scores: dict[str, SubsetScore] = {}
     for subset, category in categories.items():
@@ -242,7 +256,11 @@ def _map_subsets_to_categories(
 def _score_subset(
     metric: str, subset: str, items: Sequence[ScoredItem], benchmark: str
 ) -> SubsetScore | None:
-    """Return the score of a subset, or None if no sample has a value."""
+    """Compute the score of a subset for a metric: mostly the mean value of its samples.
+
+    None if no sample has a value. ACEBench's dialogues, and figures about decisions, have rules of
+    their own.
+    """
     is_of_dialogues = benchmark == "acebench" and subset.startswith("normal_multi_turn")
     if is_of_dialogues:
         return _score_dialogues(metric, subset, items)
@@ -294,8 +312,10 @@ def get_other_values(item: ScoredItem) -> Mapping[str, Any]:
 
 
 def _score_dialogues(metric: str, subset: str, items: Sequence[ScoredItem]) -> SubsetScore | None:
-    """Return the score of ACEBench's dialogues: the share of those with every step right, or
-    their mean share of right steps. All repeats of a dialogue are one dialogue.
+    """Compute the score of ACEBench's dialogues, whose steps are items: the share of dialogues with
+    every step right or, for the metric `process_acc`, the mean share of right steps.
+
+    EvalScope counts all repeats of a dialogue as one dialogue. None if no step has a verdict.
     """
     dialogues: dict[str, list[bool]] = {}
     for item in items:
@@ -385,25 +405,35 @@ def compute_aggregates(benchmark: str, subsets: Mapping[str, SubsetScore]) -> It
 
 
 def _combine(aggregate: Aggregate, scores: Mapping[str, SubsetScore]) -> SubsetScore:
+    """Compute an aggregate over subsets by its rule.
+
+    The rule is a mean weighted by numbers of samples ("weighted"), a plain mean ("mean"), or a mean
+    with fixed shares. In the last case, with the rule "shares", subsets that did not run count 0;
+    otherwise they are left out.
+    """
     present = [scores[name] for name in aggregate.parts if name in scores and scores[name].num > 0]
     if aggregate.rule == "weighted":
         return weigh(aggregate.name, present)
     if aggregate.rule == "mean":
         return average(aggregate.name, present)
 
-    shares = dict(zip(aggregate.parts, aggregate.shares, strict=True))
-    total = sum(shares[score.name] * score.score for score in present)
-    counted_shares = [shares[score.name] for score in present]
-    if aggregate.rule == "shares":  # parts that did not run count 0
-        counted_shares = list(aggregate.shares)
-    sum_of_shares = sum(counted_shares)
-    return _make_mean(aggregate.name, present, total / sum_of_shares if sum_of_shares else 0.0)
+    share_by_part = dict(zip(aggregate.parts, aggregate.shares, strict=True))
+    weighted_sum = sum(share_by_part[score.name] * score.score for score in present)
+    if aggregate.rule == "shares":
+        sum_of_shares = sum(aggregate.shares)
+    else:
+        sum_of_shares = sum(share_by_part[score.name] for score in present)
+    mean = weighted_sum / sum_of_shares if sum_of_shares else 0.0
+    return _make_mean(aggregate.name, present, mean)
 
 
 # -- rows of the metrics table
 
 
 def _list_metrics(figures: MetricFigures) -> Iterator[Metric]:
+    """Yield the figures of a metric as rows of a table: the score over all samples, the mean of the
+    categories, then each category with its subsets, and the aggregates.
+    """
     table = f"EvalScope: {figures.name}"
     if figures.note:
         yield Metric(table, "score", value=None, note=figures.note)

@@ -63,7 +63,11 @@ REDACTED = "[redacted]"
 
 
 def read_conversation(messages: Any, tools: Any = None) -> ParsedConversation:
-    """Read the field `messages` of a prediction or review, and declared tools of any form."""
+    """Read the messages of a prediction or review of EvalScope.
+
+    `tools` are the declared functions, in the form of any API. Malformed parts become issues of the
+    conversation.
+    """
     conversation = ParsedConversation(DIALECT)
     if not isinstance(messages, list):
         issue = MessageIssue("messages are not a list", path="messages", raw=messages)
@@ -90,6 +94,10 @@ def _read_messages(messages: list[Any]) -> Iterator[ParsedMessage | MessageIssue
 
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the message that EvalScope wrote, with issues about missing and unknown fields.
+
+    Which fields it must have depends on its role. `path` is the place of the message.
+    """
     role = yield from read_known_role(message, path=path)
     if role is None:
         return
@@ -195,6 +203,11 @@ def _read_calls(tool_calls: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_call(call: Any, *, path: str) -> Iterator[Reading]:
+    """Yield a call of a message, with issues about its form.
+
+    EvalScope parses the arguments. If it could not, the call has a `parse_error`, and its arguments
+    are not what the model wrote.
+    """
     fields = as_object(call)
     function = fields.get("function")
     yield from _report_fields(

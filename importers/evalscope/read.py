@@ -102,6 +102,11 @@ class RunContext:
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    """Yield an item for each sample of a run, with issues and facts.
+
+    Also sets the official metrics of the run from EvalScope's report. At the end, the figures
+    computed from the items are compared with those of the report.
+    """
     files: BenchmarkFiles = plan.importer_data
     context = RunContext(files, find_repeats(files.subsets, files.config))
     report = read_report(files.report)
@@ -166,6 +171,9 @@ class Place:
 
 
 def _make_item(sample: Sample, context: RunContext) -> Item:
+    """Make the item of a sample. An error in one part becomes an issue and does not lose the
+    others.
+    """
     item = _start_item(sample, context)
     identity = dict(item.extra.metadata)
     _report_fields(item, sample)
@@ -181,7 +189,10 @@ def _make_item(sample: Sample, context: RunContext) -> Item:
 
 
 def _start_item(sample: Sample, context: RunContext) -> Item:
-    """Make an item with its id, its group and the place of its line."""
+    """Make the item of a sample with its id, its group and the position of its record.
+
+    If EvalScope repeated the questions, the samples of one question are trials, and form a group.
+    """
     place = _find_place(sample, context)
     question_id = _find_question_id(sample, place)
     line = sample.main_line
@@ -262,7 +273,11 @@ def _report_contradictions(item: Item, sample: Sample, review: Line) -> None:
 def _fill_item(
     item: Item, sample: Sample, conversation: ParsedConversation, context: RunContext
 ) -> None:
-    """Fill an item with its conversation, its calls and its golden answer."""
+    """Fill an item with its conversation, its calls and its golden answer.
+
+    EvalScope runs many benchmarks. Those that fcreview knows are read by their own importers. For
+    the others, the conversation is shown, and no verdict is recomputed.
+    """
     benchmark = context.benchmark
     if benchmark in bfcl.VERSIONS:
         official = verdicts.find_official_verdict(sample, benchmark)
@@ -356,7 +371,12 @@ def _add_metadata(item: Item, sample: Sample) -> None:
 
 
 def _list_score_facts(sample: Sample) -> dict[str, Any]:
-    """Return name -> value of what the reply and the score state besides verdicts."""
+    """Return what the reply and the score of a sample state besides verdicts, as metadata of the
+    item: name -> value.
+
+    Values that say nothing new are None: a status of success, or an extracted prediction that is
+    the whole prediction.
+    """
     score = sample.score
     status = verdicts.get_status(sample)
     extracted = score.get("extracted_prediction")
@@ -400,7 +420,11 @@ def _make_facts(report: Report) -> Iterator[RunFact]:
 
 
 def _compare_with_report(context: RunContext, report: Report) -> Iterator[ImportIssue]:
-    """Yield issues for samples that are missing, and for figures that differ from the report."""
+    """Yield issues for samples that the report counts and the folder lacks, and for figures that
+    differ from those computed from the items.
+
+    Figures are compared only if the folder has all subsets of the report.
+    """
     if report.path is None:
         return
     path = report.path
@@ -422,6 +446,9 @@ def _compare_with_report(context: RunContext, report: Report) -> Iterator[Import
 def _report_missing_samples(
     context: RunContext, report: Report, path: Path
 ) -> Iterator[ImportIssue]:
+    """Yield issues for subsets and samples that the report counts, but that this folder does not
+    contain.
+    """
     for subset in dict.fromkeys(list_stated_subsets(report)):
         if subset not in context.n_samples:
             what = f"the report has figures of {subset}, which has no samples in this folder"

@@ -40,7 +40,11 @@ class _Subset:
 
 
 def find_repeats(subsets: Sequence[SubsetFiles], config: TaskConfig) -> Repeats:
-    """Return the repeats that the configuration states, or else those that the samples show."""
+    """Find out how often EvalScope repeated each question.
+
+    The configuration states it, or the reviews do. Without both, equal questions that follow each
+    other are repeats.
+    """
     if config.repeats > 1:
         return Repeats(config.repeats)
 

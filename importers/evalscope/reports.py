@@ -64,7 +64,9 @@ class Report:
 
 
 def parse_stated_metrics(value: Any) -> list[StatedMetric]:
-    """Read the result of `Report.to_json`."""
+    """Read the metrics of a report that an earlier import stored in the database, as
+    `Report.to_json` wrote them.
+    """
     metrics = []
     for fields in list_objects(value):
         aggregation = str(fields.get("aggregation") or "")
@@ -119,6 +121,12 @@ def _add_issue(report: Report, what: str) -> None:
 
 
 def _read_metric(report: Report, fields: dict[str, Any], number: int) -> StatedMetric:
+    """Read one metric of a report, with its categories and their subsets. `number` names a metric
+    without a name.
+
+    A category name that is a list is joined to a text. Malformed values become issues of the
+    report.
+    """
     # Version 1 has the name in the metric itself, and version 2 in `identity`.
     identity = as_object(fields.get("identity"))
     name = identity.get("name", fields.get("name"))

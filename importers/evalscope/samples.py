@@ -149,7 +149,9 @@ class _LoadedFile:
     keeps_values: bool = True
 
     def add(self, record: JsonRecord) -> None:
-        """Add a line. Of a repeated index, the last line counts."""
+        """Add a line of a file by the index of its sample. Of several lines with the same index,
+        the last one counts.
+        """
         index = as_object(record.value).get("index")
         if not is_integer(index):
             raw = make_excerpt(str(record.value))

@@ -24,7 +24,11 @@ OWN_FIELDS = ("task_result", "_domain")
 
 
 def fill_tau1_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
-    """Fill an item from the result of the solver, or from the error of a failed run."""
+    """Fill an item of tau-bench, which EvalScope ran, with the importer of tau-bench.
+
+    The reply of the sample is the JSON object that tau-bench's solver returned. If the run failed,
+    there is only an error.
+    """
     result = _parse_reply(sample)
     error = _find_task_result(sample).get("error")
     if result is None and error is None:
@@ -54,7 +58,12 @@ def _make_entry(item: Item, sample: Sample, result: JsonObject, error: Any) -> J
 
 
 def fill_tau2_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
-    """Fill an item from the simulation and the task of tau2-bench or tau3-bench."""
+    """Fill an item of tau2-bench or tau3-bench, which EvalScope ran, with the importer of
+    tau-bench.
+
+    The reply of the sample is the JSON object of a simulation, and its metadata is the task.
+    Without a simulation, only the messages are shown.
+    """
     simulation = _parse_reply(sample)
     task = {name: value for name, value in sample.metadata.items() if name not in OWN_FIELDS}
     if simulation is None:

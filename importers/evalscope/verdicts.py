@@ -122,7 +122,11 @@ def _to_verdict(value: Any) -> bool | None:
 
 
 def add_official_verdict(item: Item, sample: Sample, benchmark: str) -> None:
-    """Add the verdict, a verdict for each other value, the error type and the explanation."""
+    """Add what EvalScope's score says about an item: the verdict, the other values, the error type
+    and the explanation.
+
+    A score whose status says that the scoring failed gives no verdict.
+    """
     if sample.review is None:
         return
     status = get_status(sample)
@@ -143,8 +147,10 @@ def add_official_verdict(item: Item, sample: Sample, benchmark: str) -> None:
 
 
 def _add_values(item: Item, sample: Sample, benchmark: str) -> None:
-    """Add each value of the score that is not the verdict: those that people can judge as verdicts
-    with a criterion of their own, all others as metadata.
+    """Add the values of EvalScope's score that are not the verdict on the item.
+
+    Values that people can judge become verdicts with a criterion of their own. The others become
+    metadata. The main value of a score without a verdict is a reward, if it is from 0 to 1.
     """
     deciding_name = find_deciding_name(sample, benchmark)
     other_values: JsonObject = {}
@@ -172,8 +178,10 @@ def _is_figure(value: Any) -> bool:
 
 
 def _add_deciding_verdict(item: Item, sample: Sample, benchmark: str, official: bool) -> None:
-    """Add the verdict on the item. EvalScope states no error type for tau-bench, whose importer
-    knows the failing parts of the reward.
+    """Add EvalScope's verdict on the item, with the error type and the explanation of a failure.
+
+    For tau-bench, EvalScope states no error type. The one that the importer of tau-bench found is
+    kept.
     """
     verdict = Verdict("official", official, by=BY)
     item.verdicts.append(verdict)
@@ -230,7 +238,11 @@ def _report_malformed_values(item: Item, sample: Sample, benchmark: str) -> None
 
 
 def _report_unexpected_names(item: Item, sample: Sample, benchmark: str) -> None:
-    """Report values and details of the score under other names than the benchmark's own."""
+    """Add an issue for each value of the score that the benchmark should have and the score lacks,
+    and for each value that is unknown.
+
+    New versions of EvalScope can rename values. This shows that fcreview must learn them.
+    """
     if benchmark not in VALUES:
         return
     values = as_object(sample.score.get("value"))
@@ -270,7 +282,9 @@ def _describe_failure(sample: Sample) -> str:
 
 
 def _read_error(sample: Sample, benchmark: str) -> ScoreError:
-    """Return the error type and the explanation of a failing score."""
+    """Return the error type and the explanation of a failing score. Each benchmark has them in
+    other fields.
+    """
     if benchmark in bfcl.VERSIONS:
         return bfcl.read_error(sample.score)
     details = as_object(sample.score.get("metadata"))
@@ -316,7 +330,9 @@ def _list_texts(value: Any) -> Iterator[str]:
 
 
 def explain_difference(item: Item, sample: Sample) -> None:
-    """State why the recomputed verdict differs from EvalScope's, if it does."""
+    """If the recomputed verdict differs from EvalScope's, add the cause to the item's metadata and
+    to the rationale of the recomputed verdict.
+    """
     if item.official is None or item.rule is None or item.official == item.rule:
         return
     cause = _find_cause(item, sample)

@@ -38,7 +38,11 @@ OverriddenItems = Mapping[int, ScoredItem]
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the files of reviews that change, and the reviews that they cannot represent."""
+    """Write the reviewed values of a run into EvalScope's files of reviews, which contain the
+    scores.
+
+    Yields the files that change, and the fcreview reviews that they cannot represent.
+    """
     files: BenchmarkFiles = plan.importer_data
     reviews = {subset.name: subset.review for subset in files.subsets}
     yield from find_unrepresentable_reviews(
@@ -91,7 +95,10 @@ def _edit_lines(raw: bytes, overridden: OverriddenItems) -> LineEdits:
 
 
 def _apply_overrides(review: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a review with the values that annotators gave."""
+    """Return a record of EvalScope's reviews with the values that annotators gave to an item.
+
+    The replaced values are kept in the metadata of the score, so that nothing is lost.
+    """
     sample_score = as_object(review.get("sample_score"))
     score = as_object(sample_score.get("score"))
     old_values = as_object(score.get("value"))

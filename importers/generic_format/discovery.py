@@ -96,16 +96,24 @@ def _read_first_record(path: Path) -> Any:
 
 
 def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
+    """Make the import plan of a file by its first record, or return None if it is neither the
+    generic format nor a chat log.
+
+    The confidence says how sure that is, because other importers may recognise the file as well.
+    """
     run = Run("generic", "", "", path.stem, str(path), needs_dataset=False)
     fields = as_object(first_record)
     if "fcreview" in fields:
         _apply_header(run, fields)
-        confidence, reason = 1.0, "the first line is a header of the generic format"
+        confidence = 1.0
+        reason = "the first line is a header of the generic format"
     elif _is_generic_record(fields):
-        confidence, reason = 0.6, "the records have id and messages"
+        confidence = 0.6
+        reason = "the records have id and messages"
     elif convert_chat_log_line(first_record, 1) is not first_record:
         run.generation = "chat log"
-        confidence, reason = 0.4, "a chat log"
+        confidence = 0.4
+        reason = "a chat log"
     else:
         return None
     return RunPlan(run, [path], confidence=confidence, reason=reason, needs_scores=False)
@@ -141,9 +149,9 @@ def convert_chat_log_line(value: Any, line_number: int) -> Any:
     """Convert a line of a chat log to a record of the generic format. Any other value is returned
     unchanged.
 
-    A chat log has the messages of a request (`{"messages": [...]}`, Gemini's `contents`, the
-    `input` of OpenAI's Responses), or the request and the response beside each other, in the
-    dialect of any API.
+    A chat log has the messages of a request, such as `{"messages": [...]}` or Gemini's `contents`,
+    or the request and the response beside each other. They can be in the form of any API.
+    `line_number` becomes the id of a line without one.
     """
     if is_message_list(value):
         return {"id": f"chat_{line_number}", "category": "chat", "messages": value}

@@ -23,7 +23,12 @@ FIRST_ERROR_STATUS = 400
 
 
 def find_line_incident(line: JsonObject) -> Incident | None:
-    """Return why a line contains no answer, or the weak mark of an empty reply, or None."""
+    """Find out whether a line of a chat log lacks the answer, and why: a failed request, a limit,
+    or an empty reply.
+
+    The response can be in `response`, in `response.body`, or beside the request. Returns None if
+    the model answered.
+    """
     response = as_object(line.get("response"))
     body = as_object(response.get("body", response))
     choices = list_objects(body.get("choices") or line.get("choices"))

@@ -26,23 +26,29 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def _compute_criterion_means(table: str, verdicts: Iterable[tuple[str, Any]]) -> list[Metric]:
-    values: dict[str, list[float | None]] = {}
+    """Compute the mean of the verdicts on each criterion.
+
+    `verdicts` are pairs of a criterion and a value. True counts as 1 and false as 0. None, a
+    verdict that is missing, is not in the mean. Values that are no numbers, such as labels, are
+    ignored.
+    """
+    values_by_criterion: dict[str, list[float | None]] = {}
     for criterion, value in verdicts:
         if value is None or isinstance(value, (int, float)):
-            values.setdefault(criterion, []).append(value)
+            values_by_criterion.setdefault(criterion, []).append(value)
+
     metrics = []
-    for criterion, scores in values.items():
-        known = [float(score) for score in scores if score is not None]
-        mean, n = sum(known) / len(known) if known else None, len(known)
-        metrics.append(
-            Metric(
-                table,
-                criterion,
-                value=mean,
-                unit="score",
-                n=n,
-                total=len(scores),
-                counted_noun="verdicts",
-            )
+    for criterion, values in values_by_criterion.items():
+        known = [float(value) for value in values if value is not None]
+        mean = sum(known) / len(known) if known else None
+        metric = Metric(
+            table,
+            criterion,
+            value=mean,
+            unit="score",
+            n=len(known),
+            total=len(values),
+            counted_noun="verdicts",
         )
+        metrics.append(metric)
     return metrics

@@ -59,6 +59,12 @@ class _PlacedMessages:
         self._step = -1
 
     def add(self, message: ChatMessage, index: int) -> None:
+        """Add a message to the item, with its reasoning and its calls, at the turn and step that
+        the message states.
+
+        A message without a place gets that of the message before it, and an issue. `index` is its
+        number, for issues.
+        """
         self._report_unread_fields(message, index)
         place = message.fcreview
         if place is None:

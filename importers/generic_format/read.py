@@ -199,9 +199,10 @@ JUDGE_WITHOUT_VALUE = "the judge gave no verdict"
 def parse_predicted_call(
     call: FunctionCall | PredictedCall, turn: int, step: int, index: int
 ) -> Call:
-    """Parse a call by the model.
+    """Convert a call of a record to a predicted call. If its arguments are not a JSON object, the
+    call has a decoding error instead.
 
-    If its arguments are not a JSON object, the call has a decoding error.
+    `turn`, `step` and `index` are the place of the call.
     """
     parsed = Call("predicted", call.name, arguments=None, turn=turn, step=step, index=index)
     if not isinstance(call.arguments, str):
@@ -222,7 +223,11 @@ def parse_predicted_call(
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run, and an issue for each field that does not match the schema."""
+    """Yield an item for each record of a run, and an issue for each field that does not match the
+    schema.
+
+    If an id occurs again, the second record is imported with its line number, as `ID#LINE`.
+    """
     path = plan.results[0]
     known_ids: set[str] = set()
     for line in _read_lines(path):
@@ -295,19 +300,21 @@ def _read_record_or_header(line: JsonRecord) -> _SourceRecord | None:
 
 
 def _read_record(line: JsonRecord) -> _SourceRecord:
-    """Read a record or a line of a chat log.
+    """Read a record of the generic format, or a line of a chat log.
 
-    Raises ValidationError if a field does not match the schema. The schema describes messages of
-    OpenAI's chat format. Messages in other dialects, and messages that break the schema, are read
-    by the rules of their dialect, which name each part that they do not know.
+    The schema of records describes messages of OpenAI's chat format. Messages of other APIs, and
+    messages that break the schema, are read by the rules of their dialect, which report each part
+    that they do not know. Raises ValidationError if another field does not match the schema.
     """
     value = convert_chat_log_line(line.value, line.line)
     fields = as_object(value)
     messages = as_list(fields.get("messages"))
+    # Messages that fcreview exported state their turn and step themselves.
     if has_placed_messages(messages):
         record = Record.model_validate(value)
         no_conversation = ParsedConversation(OPENAI_CHAT)
         return _SourceRecord(record, no_conversation, messages, is_in_schema=True, is_placed=True)
+
     conversation = read_conversation({"messages": messages, "tools": fields.get("tools")})
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
     if messages and not is_in_schema:
@@ -338,6 +345,9 @@ def _match_schema(messages: list[Any]) -> bool:
 def _report_validation_errors(
     error: ValidationError, path: Path, line: JsonRecord
 ) -> Iterator[ImportIssue]:
+    """Yield an issue for each field of a line that does not match the schema. If there are many,
+    the last issue counts the rest.
+    """
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     raw = make_excerpt(orjson.dumps(to_plain_json(line.value)))
     for problem in problems[:MAX_FIELD_ISSUES]:
@@ -352,6 +362,9 @@ def _report_validation_errors(
 
 
 def _fill_item(item: Item, source: _SourceRecord) -> None:
+    """Fill an item from its record: conversation, functions, calls, verdicts and comparison with
+    the golden calls.
+    """
     record = source.record
     if source.is_placed:
         fill_placed_messages(item, record.messages)
@@ -361,27 +374,29 @@ def _fill_item(item: Item, source: _SourceRecord) -> None:
         item.functions = read_tools(record.tools)
     else:
         item.functions = source.conversation.functions
-    # Without predicted calls, those in the messages count.
+
+    # The field `predicted` counts. Without it, the calls in the messages, which the item already
+    # has, are the predicted calls.
     if record.predicted is not None:
         item.predicted = [
             parse_predicted_call(call, call.turn, call.step, index)
             for index, call in _number_calls_in_turns(record.predicted)
         ]
+    item.prediction_hash = answer_hash(_list_answer_messages(source))
     item.tokens_in = record.tokens_in
     item.tokens_out = record.tokens_out
     item.latency = record.latency
     item.extra.metadata = dict(record.extra)
-    item.verdicts = [_convert_verdict(verdict, item) for verdict in record.verdicts]
 
+    # A recorded verdict counts before the comparison, so it is added first.
+    item.verdicts = [_convert_verdict(verdict, item) for verdict in record.verdicts]
     if record.golden is None:
         item.pairs = align_calls_by_turn([], item.predicted)
         item.rule_note = "the record has no golden answer"
     else:
         _compare_with_golden_calls(item, record.golden, keep_order=record.ordered)
-    _set_verdict_fields(item)
-    item.prediction_hash = answer_hash(_list_answer_messages(source))
-    if record.golden is not None:
         item.golden_hash = answer_hash([call.model_dump() for call in record.golden])
+    _set_verdict_fields(item)
 
 
 def _compare_with_golden_calls(

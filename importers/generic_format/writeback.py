@@ -32,6 +32,10 @@ GOLDEN_CALLS = TypeAdapter(list[GoldenCall])
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Check the golden calls that a reviewer wrote. Return the first problem, or None.
+
+    They must match the schema of the generic format, and call only available functions.
+    """
     problem = writeback.check_fix_fields(golden_fix, GOLDEN_FIELD)
     if problem is not None:
         return problem
@@ -61,6 +65,10 @@ def rewrite_golden(
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Write the reviewed verdicts of a run into its records.
+
+    Yields the file if it changes, and the reviews of items that it does not contain.
+    """
     path = plan.results[0]
     raw = read_file(path)
     overridden = {item.id: item for item in items if item.overrides}
@@ -104,18 +112,20 @@ def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
 
 
 def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a record with the overrides of its item.
+    """Return a record with the reviewed verdicts of its item.
 
-    An override replaces the official verdict or, without one, the recomputed or the judge verdict.
-    If the record has no verdict, the override is added with the source `rule`.
+    A reviewed verdict replaces the one in the record that counts: the official verdict, else the
+    recomputed one, else the judge's. If the record has none, the reviewed one is added.
     """
     verdicts: list[JsonObject] = [dict(verdict) for verdict in as_list(record.get("verdicts"))]
     for (target, criterion), value in item.overrides.items():
         counting = _find_counting_verdict(verdicts, target, criterion)
-        # The verdict by the golden answer counts before that of a judge, so it is overridden.
         is_judge_verdict = counting is not None and counting.get("source") == "judge"
         is_on_item = (target, criterion) == ITEM_CORRECT
-        if counting is None or (is_judge_verdict and is_on_item and "golden" in record):
+        # With a golden answer, fcreview recomputes a verdict, which counts before the judge's. So
+        # replacing the judge's verdict would change nothing.
+        does_not_count = is_judge_verdict and is_on_item and "golden" in record
+        if counting is None or does_not_count:
             verdicts.append(_make_reviewed_verdict(target, criterion, value))
             continue
         counting["value"] = value

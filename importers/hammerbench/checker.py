@@ -77,9 +77,10 @@ def parse_prediction(prediction: Any, parser_name: str = "default") -> ParsedCal
 
 
 def _parse_default_reply(text: str) -> ParsedCall | None:
-    """Parse a JSON call, JSON calls in code fences, or a text that ends with a JSON call.
+    """Parse the call in a reply: a JSON call, JSON calls in code fences, or a text that ends with a
+    JSON call. Return None if there is none.
 
-    Only the first call counts. If a part cannot be parsed, no call counts.
+    As in the evaluator, only the first call counts, and none counts if a part cannot be parsed.
     """
     whole_text = _parse_json_object(text.strip())
     if whole_text is not None and "name" in whole_text and "parameters" in whole_text:
@@ -91,6 +92,7 @@ def _parse_default_reply(text: str) -> ParsedCall | None:
         block = match.strip()
         if not block:
             continue
+        # The call can follow other lines.
         last_line = block.split("\n")[-1]
         call = _parse_json_object(block) or _parse_json_object(last_line)
         if call is None:
@@ -108,7 +110,11 @@ def _parse_json_object(text: str) -> dict[str, Any] | None:
 
 
 def _make_parsed_call(json_call: dict[str, Any]) -> ParsedCall | None:
-    """Make a call without the empty arguments, which the evaluator drops."""
+    """Make a call from its JSON, with the name and the arguments that are not empty. None without a
+    name.
+
+    The evaluator drops empty arguments. Their names are kept under `blank` for display.
+    """
     name = json_call.get("name")
     if name is None:
         return None
@@ -209,9 +215,11 @@ def _split_sentences(text: str) -> list[list[str]]:
 def _compute_rouge_f(
     predicted_sentences: Sequence[list[str]], golden_sentences: Sequence[list[str]]
 ) -> float:
-    """Compute the F value over distinct words.
+    """Compute how similar two texts are, as the package `rouge` computes ROUGE-L: from 0 to 1.
 
-    A word counts once, even if several pairs of sentences share it.
+    Both texts are lists of sentences, and these lists of words. The words that a golden and a
+    predicted sentence have in common, in the same order, are common words. The F value is the
+    harmonic mean of their shares in both texts. Each distinct word counts once.
     """
     golden_words = set(chain.from_iterable(golden_sentences))
     predicted_words = set(chain.from_iterable(predicted_sentences))
@@ -232,7 +240,7 @@ def _longest_common_subsequence(reference: list[str], hypothesis: list[str]) -> 
     would give a shorter subsequence.
     """
     lengths = _compute_subsequence_lengths(reference, hypothesis)
-    i = len(reference)
+    i = len(reference)  # number of words of the reference that are left
     j = len(hypothesis)
     common = []
     while i > 0 and j > 0:
@@ -300,16 +308,17 @@ class SnapshotCheck:
 def check_snapshot(
     predicted_call: ParsedCall | None, prediction: Any, label: Any, language: str
 ) -> SnapshotCheck:
-    """Check the prediction of a snapshot against its label.
+    """Check the prediction of a snapshot, one step of a conversation, against its label.
 
     Args:
-        predicted_call: the parsed call, or None if the prediction is text.
-        prediction: the prediction as logged.
-        label: the golden call, or the expected refusal as text. With a refusal, only `is_text` and
+        predicted_call: The parsed call, or None if the prediction is text.
+        prediction: The prediction as logged.
+        label: The golden call, or the expected refusal as text. With a refusal, only `is_text` and
             `rejected` can be true.
         language: `en` or `zh`.
     """
     golden_arguments = as_object(as_object(label).get("arguments"))
+    # The evaluator takes a text with "sorry" for a refusal.
     if predicted_call is None or not isinstance(label, dict):
         return SnapshotCheck(
             is_text=predicted_call is None,
@@ -350,8 +359,11 @@ class ArgumentComparison(NamedTuple):
 
 
 def compare_arguments(predicted: Any, golden: dict[str, Any], language: str) -> ArgumentComparison:
-    """Compare arguments as text. Empty arguments are ignored, and so is the argument `kwargs` if
-    the label has it.
+    """Compare the predicted arguments of a call with the golden ones, as text.
+
+    All predicted arguments must be golden ones. If their texts differ, similarity decides, which
+    depends on the language. As in the evaluator, empty arguments are ignored, and so is the
+    argument `kwargs` if the golden call has it.
     """
     if not isinstance(predicted, dict):
         return ArgumentComparison(False)
@@ -420,7 +432,11 @@ class CompanionVerdicts:
     def add_official_verdicts(
         self, item: Item, conversation_index: int, snapshot_index: int
     ) -> None:
-        """Add the verdicts of the evaluator on a snapshot to its item, if there are any."""
+        """Add the evaluator's verdicts on a snapshot to its item, if its file has them.
+
+        The evaluator has one verdict on the function name of a conversation, that of the first
+        snapshot, and one on the arguments of each snapshot. A snapshot passes if both are right.
+        """
         if conversation_index >= len(self.scores):
             return
         name_ok, arguments_ok = self.scores[conversation_index]
@@ -448,9 +464,11 @@ class CompanionVerdicts:
 
 
 def add_judge_verdicts(item: Item, answer: JudgeAnswer, *, has_golden_names: bool) -> None:
-    """Add the judge's verdicts.
+    """Add the verdicts of the LLM that judged whether the arguments mean the same as the golden
+    ones.
 
-    The evaluator ignores an answer that accepts a call whose names are not the golden ones.
+    The evaluator counts its answer only if the function and argument names are the golden ones
+    (`has_golden_names`). The answer itself is a verdict of its own.
     """
     by = "recorded judge"
     if has_golden_names and answer.reply is not None and not _states_flag(answer.reply):
@@ -514,9 +532,11 @@ def count_snapshots(conversation_result: Any) -> int:
 
 
 def load_companion_verdicts(folder: Path, conversation_results: list[Any]) -> CompanionVerdicts:
-    """Load the files next to `MT_res.json`.
+    """Load the verdicts in the files beside `MT_res.json`: those of the evaluator, and the answers
+    of the judge.
 
-    A file that does not match its conversations is ignored with an issue.
+    `conversation_results` are the conversations in `MT_res.json`. A file with other numbers of
+    conversations or snapshots is ignored, with an issue.
     """
     companions = CompanionVerdicts()
     snapshot_counts = [count_snapshots(result) for result in conversation_results]
@@ -537,10 +557,11 @@ def load_companion_verdicts(folder: Path, conversation_results: list[Any]) -> Co
 def _load_judge_replies(
     companions: CompanionVerdicts, folder: Path, snapshot_counts: list[int]
 ) -> None:
-    """Load the judge's replies, a flat list over all conversations.
+    """Load the judge's replies into `companions`.
 
-    The offsets state where each conversation begins. In folders `MT0`, the released files do not
-    match, because only they were filtered by conversation.
+    They are a flat list over all conversations. Another file has the offsets at which each
+    conversation begins. If the numbers of replies differ from the numbers of snapshots, the replies
+    are ignored. This is so in the released folders `MT0`, whose conversations were filtered later.
     """
     replies_file = folder / JUDGE_REPLIES_FILE
     replies = read_json(replies_file, companions.issues, list) or []
@@ -550,6 +571,7 @@ def _load_judge_replies(
     replies_by_conversation = []
     for start, end in pairwise(offsets):
         replies_by_conversation.append([str(reply) for reply in replies[start:end]])
+
     if [len(row) for row in replies_by_conversation] == snapshot_counts:
         companions.replies = replies_by_conversation
     else:
@@ -560,7 +582,12 @@ def _load_judge_replies(
 def _load_badcase_flags(
     companions: CompanionVerdicts, badcase_file: Path, snapshot_counts: list[int]
 ) -> None:
-    """Load the evaluator's verdicts, one row a conversation."""
+    """Load the evaluator's verdicts from `badcase.csv` into `companions`: one row for each
+    conversation.
+
+    If the file does not have a verdict for each snapshot (`snapshot_counts`), it is ignored with an
+    issue.
+    """
     csv.field_size_limit(MAX_CSV_FIELD_LENGTH)
     rows: list[ConversationFlags] = []
     try:

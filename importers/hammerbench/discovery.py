@@ -165,7 +165,11 @@ def find_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
-    """Make a run of each flat log, and one of all result files in folders beside each other."""
+    """Find the runs among the opened files.
+
+    There are two kinds: a flat log, one file with all snapshots, and a folder with a subfolder for
+    each type of conversation, which contains a result file.
+    """
     found = DiscoveredRuns()
     results_by_folder: dict[Path, list[Path]] = defaultdict(list)
     for path in files:
@@ -207,7 +211,12 @@ def _make_flat_plan(
 
 
 def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
-    """Return the plan of all result files of a model, which are in one folder for each type."""
+    """Make the import plan of a run whose result files are in one folder for each type of
+    conversation.
+
+    Each of these folders also has the dataset of its type, and can have files with verdicts, called
+    companions.
+    """
     model_folder = _find_model_folder(folder)
     run = Run(
         "hammerbench",

@@ -109,7 +109,12 @@ class _SnapshotSums:
 
 
 def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
-    """Compute the metrics of the script for flat logs, in which each snapshot counts on its own."""
+    """Compute the metrics that the official script prints for flat logs, with the same names.
+
+    Each snapshot, a step of a conversation, counts on its own. A made-up argument name is called
+    hallucinated (PN_FP), and a golden one that the call lacks missing (PN_FN). The script counts
+    them only for calls of the right function.
+    """
     all_snapshots = _SnapshotSums()
     name_ok_snapshots = _SnapshotSums()
     # Few distinct outcomes occur often, so each of them is added once.
@@ -186,12 +191,16 @@ class ConversationTally(NamedTuple):
 def tally_conversation(
     conversation: Conversation, selector: SnapshotSelector
 ) -> ConversationTally | None:
-    """Return the tally of a conversation, or None if no snapshot is selected."""
+    """Count the outcomes of the selected snapshots of a conversation. None if none is selected.
+
+    `selector` says which snapshots count, such as all, or the last one. As in the official script,
+    the function name of the first snapshot counts for the whole conversation.
+    """
     selected = select_snapshots(conversation, selector)
     if not selected:
         return None
 
-    # A wrong function in the first snapshot fails all snapshots.
+    # A wrong function in the first snapshot fails all snapshots, so their arguments do not count.
     first = conversation[0]
     counted = selected if first.func_ok else ()
     arguments_ok = [outcome.args_ok for outcome in counted]
@@ -239,8 +248,10 @@ class ConversationCounts:
         self.n_occurrences = Counter(self.indexes)
 
     def tally_all_conversations(self, selector: SnapshotSelector) -> ConversationTally | None:
-        """Return the tally of all conversations for a selector, or None if no snapshot is
-        selected.
+        """Add up the tallies of all conversations for a selector. None if no snapshot is selected.
+
+        Many conversations have the same outcomes, so each distinct one is tallied once, and
+        multiplied by its number.
         """
         tallies = []
         counts = []
@@ -266,9 +277,11 @@ class ConversationCounts:
 def compute_conversation_metrics(
     conversations: ConversationCounts, selector: SnapshotSelector = "all"
 ) -> dict[str, float]:
-    """Compute the metrics of the script for conversations.
+    """Compute the metrics that the official script prints for conversations, with the same names.
+    Empty if no snapshot is selected.
 
-    There, a wrong function in the first snapshot fails all.
+    PR is the progress rate, the share of snapshots before the first failure, and SR the share of
+    conversations without a failure. `selector` says which snapshots of a conversation count.
     """
     tally = conversations.tally_all_conversations(selector)
     if tally is None:
@@ -365,9 +378,10 @@ OTHER_ERRORS_NOTE = (
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the metrics of all types together and of each type.
+    """Compute the metrics of a run: of all types of conversations together, of each type, and of
+    each type compared with the base type.
 
-    Type IS has only the share of declined requests.
+    The type IS, in which the model must decline, has only the share of declined requests.
     """
     items_by_type: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
@@ -447,8 +461,8 @@ def _compute_decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Me
 
 
 def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute PR and SR (the paper's tables 5 and 9), and metrics of some snapshots (tables 6
-    and 13).
+    """Compute the progress rate (PR) and the success rate (SR) of a type of conversation, as in
+    tables 5 and 9 of the paper, and metrics of certain snapshots, as in tables 6 and 13.
     """
     conversations = _count_conversations(_group_by_conversation(items).values())
     metrics = []
@@ -478,7 +492,11 @@ def _list_selectors(type_name: str) -> list[SnapshotSelector]:
 
 
 def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the metrics of the script for conversations, by rule and by judge."""
+    """Compute the metrics of the official script for a type of conversation, by its rules and by
+    the judge.
+
+    Each selector of snapshots, such as all or the last one, has a table.
+    """
     conversations = _group_by_conversation(items).values()
     rule_counts = _count_conversations(conversations)
     judge_counts = _count_conversations(conversations, _get_judge_outcome)
@@ -529,8 +547,10 @@ def _get_snapshot_number(item: ScoredItem) -> int:
 def _compare_with_base_type(
     items_by_type: dict[str, list[ScoredItem]], *, from_flat_log: bool
 ) -> list[Metric]:
-    """Compare each type with the base type over the conversations that both have (the paper's
-    tables 10 and 12).
+    """Compare each type of conversation with the base type, as in tables 10 and 12 of the paper.
+
+    A type varies conversations of the base type. Only the conversations that both types have are
+    compared.
     """
     base_conversations = _group_by_conversation(items_by_type.get(BASE_TYPE, []))
     if not base_conversations:

@@ -78,7 +78,8 @@ QUOTED_MESSAGE_NAME = "quoted"
 def read_dialogue_before_call(
     message_records: list[dict[str, Any]], call_number: int
 ) -> list[Message]:
-    """Read the messages of a dataset record that come before a golden call.
+    """Read the messages of a dataset record that come before a golden call: the dialogue of a
+    snapshot.
 
     `call_number` is the number of this call, from 1. Earlier golden calls become messages of the
     assistant, because later turns build on them.
@@ -127,8 +128,10 @@ def split_golden_reply(messages: list[Message]) -> DialogueAndReply:
 
 
 def parse_flat_log_dialogue(log_input: str) -> list[Message]:
-    """Parse the `input` of a flat log: messages that begin with `user:` or `assistant:`, or one
-    user message.
+    """Split the dialogue in a record of a flat log into messages, each of which begins with
+    `user:` or `assistant:`.
+
+    Without these words, the whole text is one message of the user.
     """
     _, *parts = _ROLE_PREFIX.split(log_input)
     if not parts:
@@ -149,9 +152,10 @@ def parse_flat_log_dialogue(log_input: str) -> list[Message]:
 
 
 def parse_user_message(content: str, turn: int) -> list[Message]:
-    """Parse a user message.
+    """Split a user message into what the user wrote and what the user attached.
 
-    Text after `<EK>:` or `EK:`, which the user attached, becomes a separate message.
+    The attached text follows `<EK>:` or `EK:` and becomes a message of its
+    own.
     """
     mark = _QUOTE_MARK.search(content)
     if not mark:
@@ -204,12 +208,13 @@ class SnapshotData:
 def fill_snapshot_item(
     item: Item, data: SnapshotData, *, first_func_ok: bool | None = None
 ) -> None:
-    """Fill the item of a snapshot.
+    """Fill the item of a snapshot, one step of a conversation: dialogue, calls and verdicts.
 
-    In folders of conversations, `func_ok` of the first snapshot counts for all snapshots of the
-    conversation. It is passed as `first_func_ok`, which is None if each snapshot counts on its own.
+    In folders of conversations, the function name of the first snapshot decides for all snapshots.
+    `first_func_ok` says whether it was right. It is None if each snapshot counts on its own.
     """
     expects_decline = should_decline(item.category, data.label)
+    # The dataset's dialogue can end with the reply that the model should give.
     if expects_decline:
         data.messages, golden_reply = split_golden_reply(data.messages)
         item.extra.golden_reply = data.label if isinstance(data.label, str) else golden_reply
@@ -234,7 +239,12 @@ def fill_snapshot_item(
 def _grade_snapshot(
     item: Item, data: SnapshotData, call: ParsedCall | None, first_func_ok: bool | None
 ) -> None:
-    """Add differences, verdicts and states of slots to an item that has its calls."""
+    """Compare the calls of a snapshot, and add the first difference, the verdicts and what is known
+    about its slots, the arguments of the golden function.
+
+    `call` is the parsed prediction, or None. `first_func_ok` says whether the first snapshot of the
+    conversation called the right function, if that decides.
+    """
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     expects_decline = should_decline(item.category, data.label)
     outcome = check_snapshot(call, data.prediction, data.label, data.language)
@@ -280,7 +290,11 @@ def label_to_golden_call(label: dict[str, Any], turn: int) -> Call:
 def _add_verdicts(
     item: Item, outcome: SnapshotCheck, *, expects_decline: bool, first_func_ok: bool | None
 ) -> None:
-    """Add the recomputed verdicts on the item and on the criteria of the rules."""
+    """Add the recomputed verdicts: on the item, and on each criterion of HammerBench's rules.
+
+    A model that should decline passes if it refused. Otherwise, the function name and the arguments
+    must be right. The name of the first snapshot counts if `first_func_ok` is given.
+    """
     is_name_ok = outcome.func_ok if first_func_ok is None else first_func_ok
     if expects_decline:
         item.rule = outcome.rejected
@@ -341,8 +355,10 @@ def _find_error_type(outcome: SnapshotCheck, *, expects_decline: bool, is_name_o
 def _make_slot_metadata(
     item: Item, data: SnapshotData, predicted_call: ParsedCall | None
 ) -> dict[str, Any]:
-    """Return which slots both calls fill, which slots the user overrides, and whether the model
-    should decline.
+    """Describe the slots, the arguments of the golden function, as metadata: which ones both calls
+    fill, and which ones the user changed since an earlier snapshot.
+
+    Also notes whether the model should decline.
     """
     golden = as_object(as_object(data.label).get("arguments"))
     metadata = _describe_slots(data, golden, _list_predicted_arguments(data, predicted_call))
@@ -382,8 +398,10 @@ def _list_predicted_arguments(
 def _describe_slots(
     data: SnapshotData, golden: dict[str, Any], predicted: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return metadata with the number of slots that both calls fill, and the states of the
-    others.
+    """Count the slots, the arguments of the golden function, that both calls fill, and state what
+    both calls do with each other slot.
+
+    `golden` and `predicted` are the arguments of the two calls.
     """
     golden_name = as_object(data.label).get("name")
     properties: dict[str, Any] = {}
@@ -420,7 +438,9 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 
 
 def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
-    """Yield the items of a flat log, and then the snapshots of the dataset without a record."""
+    """Yield the items of a flat log, one for each record, and then the snapshots of the dataset
+    that the log lacks.
+    """
     issues: list[ImportIssue] = []
     log = read_json(log_file, issues, list) or []
     dataset = _load_dataset(plan.data)
@@ -451,7 +471,10 @@ class _FlatLogReader:
     """First snapshot of a conversation -> golden arguments that were read, by name."""
 
     def read_record(self, record: dict[str, Any], position: int) -> Iterator[Item | ImportIssue]:
-        """Yield the item of a record. Its id gets the position if it occurs again."""
+        """Yield the item of a record of the log, and an issue if its id occurs again.
+
+        `position` is the number of the record, from 1. It is added to a repeated id.
+        """
         recorded_id = str(record.get("id", f"unnamed_0_{position}"))
         key = split_item_id(recorded_id)
         item = Item(recorded_id, category=key.type_name or "unknown")
@@ -512,9 +535,10 @@ def _make_snapshot_data(
     language: str,
     earlier_golden: dict[str, Any],
 ) -> SnapshotData:
-    """Return the data of a snapshot without its dialogue and tools.
+    """Collect what a log says about a snapshot: prediction, label, and the form of its calls.
 
-    Set the item's position and answer hashes.
+    The dialogue and the tools are added later. Also sets the position and the hashes of the item.
+    `earlier_golden` are the golden arguments of earlier snapshots, which the user may change.
     """
     prediction = record.get("predict")
     label = record.get("label")
@@ -607,7 +631,10 @@ def make_conversation_id(type_name: str, dataset_record: dict[str, Any], index: 
 def _read_conversation_folder(
     path: Path, dataset_records: dict[int, dict[str, Any]], plan: RunPlan
 ) -> Iterator[Item | ImportIssue]:
-    """Yield the items of the conversations of one type."""
+    """Yield the items of all conversations in a result file, which has one type of conversation.
+
+    `dataset_records` are the records of the dataset by the number of the conversation.
+    """
     issues: list[ImportIssue] = []
     results = read_json(path, issues, list) or []
     companions = load_companion_verdicts(path.parent, results)
@@ -634,7 +661,11 @@ def _read_conversation_folder(
 def _read_conversation(
     path: Path, snapshots: list[Any], conversation: ConversationInputs
 ) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a conversation. The later ones depend on the first and earlier ones."""
+    """Yield the items of one conversation, one for each snapshot.
+
+    A snapshot depends on the earlier ones: the function name of the first one decides for all, and
+    users can change arguments that they gave earlier.
+    """
     group = make_conversation_id(conversation.type_name, conversation.record, conversation.index)
     first_func_ok: bool | None = None
     earlier_golden: dict[str, Any] = {}
@@ -686,7 +717,12 @@ def _fill_conversation_item(
     snapshot_index: int,
     first_func_ok: bool | None,
 ) -> None:
-    """Fill the item of a snapshot, and add the verdicts in the files next to the log."""
+    """Fill the item of a snapshot of a conversation, and add the evaluator's and the judge's
+    verdicts from the files beside the log.
+
+    `first_func_ok` says whether the first snapshot called the right function; None for the first
+    one.
+    """
     messages = as_list(conversation.record.get("messages"))
     data.messages = read_dialogue_before_call(messages, snapshot_index + 1)
     if not data.messages:
@@ -734,7 +770,11 @@ class _Dataset:
 
 
 def _load_dataset(files: list[Path]) -> _Dataset:
-    """Load the dataset files among `files`. Records without id or messages are omitted."""
+    """Load the records of the dataset files among `files` by id. Records without an id or messages
+    are left out.
+
+    If an id occurs in several records, the first one is used, and there is an issue if they differ.
+    """
     dataset = _Dataset()
     for path in files:
         if not DATASET_FILE_NAME.fullmatch(path.name):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -68,8 +68,10 @@ ARGUMENTS_COLUMN = "Args"
 
 
 def replace_badcase_flags(content: bytes, flags: Sequence[ConversationFlags]) -> bytes | None:
-    """Return the content of `badcase.csv` with new flags in each row, or None if no flag
-    changes.
+    """Write new verdicts into `badcase.csv`, and return its content. None if nothing changes.
+
+    Each row is a conversation, with a verdict on the function name and a list of verdicts on the
+    arguments. `flags` are these verdicts in the order of the rows.
     """
     csv.field_size_limit(MAX_CSV_FIELD_LENGTH)
     text = content.decode("utf-8", "replace")
@@ -83,6 +85,8 @@ def replace_badcase_flags(content: bytes, flags: Sequence[ConversationFlags]) ->
         row[arguments_index] = str(row_flags.arguments)
     if new_rows == rows:
         return None
+
+    # The line ends stay as they are.
     first_line, _, _ = content.partition(b"\n")
     line_end = "\r\n" if first_line.endswith(b"\r") else "\n"
     output = io.StringIO(newline="")
@@ -112,7 +116,10 @@ class _GoldenChange:
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Return the first error of a golden fix, which is one call, or None."""
+    """Check the golden call that a reviewer wrote. Return the first error, or None.
+
+    Its arguments must be plain values of declared parameters. It may omit any parameter.
+    """
     if should_decline(item.category, golden_fix if item.golden else ""):
         return "this item has no golden call, because the correct answer is to decline"
     if set(golden_fix) != {"name", "arguments"}:
@@ -143,7 +150,11 @@ def _remove_required_parameters(function_doc: JsonObject) -> JsonObject:
 def rewrite_golden(
     plan: RunPlan, fixes: GoldenFixes
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Yield the dataset files (including `MT_0.json`) and the logs with the golden fixes."""
+    """Write the reviewers' golden calls into the dataset files and the logs of a run.
+
+    The logs repeat the golden calls of the dataset. Yields the files that change, the fixes that
+    the dataset contains, and the number of those that it does not contain.
+    """
     fixes_by_key: FixesByKey = {}
     for item, golden_call in fixes.items():
         fixes_by_key[split_item_id(item[1])] = _SnapshotFix(item, golden_call)
@@ -182,7 +193,11 @@ class _RewrittenGolden:
 def _rewrite_golden_file(
     path: Path, fixes_by_key: FixesByKey, *, is_log: bool
 ) -> _RewrittenGolden | None:
-    """Apply golden fixes to a file. Return None if it is not JSON, or if nothing changes."""
+    """Apply the reviewers' golden calls to a log or a dataset file.
+
+    Returns None if the file is not JSON, or if nothing changes. The content of the result is None
+    if the layout of the JSON is unknown, so that rewriting would change every line.
+    """
     raw = read_file(path)
     try:
         value = json.loads(raw)
@@ -202,9 +217,10 @@ def _rewrite_golden_file(
 def _replace_dataset_calls(
     path: Path, records: Any, fixes_by_key: FixesByKey
 ) -> Iterator[_GoldenChange]:
-    """Replace golden calls in dataset records, in place.
+    """Replace golden calls in the records of a dataset file, in place, and yield each change.
 
-    Yield a change for every record that contains the call.
+    The n-th message with the role `function call` is the golden call of the n-th snapshot.
+    `fixes_by_key` has the new call of each snapshot that a reviewer corrected.
     """
     for index, record in enumerate(as_list(records)):
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
@@ -281,8 +297,10 @@ SnapshotIndexes = tuple[int, int]
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield `badcase.csv` and the judge's files with the overrides, and the overrides that they
-    cannot represent.
+    """Write the reviewed verdicts of a run into `badcase.csv` and the judge's files.
+
+    Yields the files that change, and the reviews that these files cannot represent. Flat logs have
+    no files with verdicts.
     """
     rewritten_files: list[RewrittenFile] = []
     name_ok_by_id: dict[str, bool] = {}
@@ -303,7 +321,12 @@ def rewrite_scores(
 
 
 def _find_refused_passes(written_items: Sequence[ScoredItem]) -> Iterator[Unrepresentable]:
-    """Yield the pass verdicts that the files contain, but that the scripts do not count."""
+    """Yield the numbers of reviewed passes that the files contain, but that the official scripts do
+    not count.
+
+    The scripts ignore the judge if a name is not the golden one, and take every answer with the
+    word "sorry" for a refusal.
+    """
     passed = [item for item in written_items if writeback.get_item_override(item) is True]
 
     judged = [item for item in passed if JUDGE_CRITERION in item.values]
@@ -334,10 +357,13 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 def _is_representable(
     item: ScoredItem, criterion_key: CriterionKey, is_first_name_ok: bool | None
 ) -> bool:
-    """Return whether the files can represent an override.
+    """Whether the files of a run can contain a reviewed verdict.
 
-    `is_first_name_ok` is the verdict on the first snapshot's function name in the rewritten file,
-    or None without a file.
+    Args:
+        item: The item of a snapshot.
+        criterion_key: The target and the criterion of the verdict.
+        is_first_name_ok: The verdict on the first snapshot's function name in the rewritten file,
+            or None without a file.
     """
     target, criterion = criterion_key
     fails = item.overrides[criterion_key] is False
@@ -362,7 +388,11 @@ def _is_representable(
 def map_items_to_indexes(
     result_file: Path, results: Sequence[Any], items: Sequence[ScoredItem]
 ) -> dict[SnapshotIndexes, ScoredItem]:
-    """Return the item of each snapshot in an `MT_res.json` by the indexes of the snapshot."""
+    """Find the item of each snapshot in a result file.
+
+    Returns (index of the conversation, index of the snapshot) -> item. Several conversations can
+    have the same id. Then their items are in the order of the file.
+    """
     dataset_records = load_adjacent_dataset(result_file.parent).records
     type_name = get_dataset_type(result_file.parent)
     items_by_id: dict[str, list[ScoredItem]] = defaultdict(list)
@@ -370,16 +400,19 @@ def map_items_to_indexes(
         if item.category == type_name:
             items_by_id[item.id].append(item)
 
-    items_by_indexes: dict[SnapshotIndexes, ScoredItem] = {}
+    n_used_by_id: Counter[str] = Counter()
+    item_by_indexes: dict[SnapshotIndexes, ScoredItem] = {}
     for conversation, result in enumerate(results):
         dataset_record = dataset_records.get(conversation, {})
         group = make_conversation_id(type_name, dataset_record, conversation)
         for snapshot in range(count_snapshots(result)):
-            # If conversations have the same id, their items are in the order of the file.
-            items_with_id = items_by_id.get(f"{group}_{snapshot + 1}")
-            if items_with_id:
-                items_by_indexes[conversation, snapshot] = items_with_id.pop(0)
-    return items_by_indexes
+            item_id = f"{group}_{snapshot + 1}"
+            items_with_id = items_by_id.get(item_id, [])
+            n_used = n_used_by_id[item_id]
+            if n_used < len(items_with_id):
+                item_by_indexes[conversation, snapshot] = items_with_id[n_used]
+                n_used_by_id[item_id] += 1
+    return item_by_indexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +453,11 @@ class _ReviewedFolder:
         yield from self._rewrite_judge_files()
 
     def _rewrite_judge_files(self) -> Iterator[RewrittenFile]:
-        """Yield the judge's files with the overridden verdicts, if they change."""
+        """Yield the judge's files with the reviewed verdicts, if they change.
+
+        One file has a flag for each snapshot, `new_flags[conversation][snapshot]`. Another has the
+        judge's replies as a flat list over all conversations. A folder can have either or both.
+        """
         new_flags = [list(row) for row in self.companions.flags]
         new_replies = [list(row) for row in self.companions.replies]
         is_changed = False
@@ -453,7 +490,11 @@ def _apply_overrides_to_flags(
     recorded: ConversationFlags,
     items_by_indexes: Mapping[SnapshotIndexes, ScoredItem],
 ) -> ConversationFlags:
-    """Return the verdicts on a conversation with the overrides of its snapshots."""
+    """Return the evaluator's verdicts on a conversation with the reviews of its snapshots.
+
+    The verdict on the function name is that of the first snapshot. `recorded` are the verdicts in
+    the file.
+    """
     name_ok = recorded.name_ok
     first_item = items_by_indexes.get((conversation_index, 0))
     if first_item is not None and first_item.overrides:
@@ -501,11 +542,10 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 
 
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Recompute the verdict with a golden fix.
+    """Recompute the verdict on a snapshot with a golden call that a reviewer wrote. None if that is
+    not possible.
 
-    In folders of conversations, the first snapshot's function name counts for all snapshots. A
-    golden fix of a later snapshot does not change this. The prediction comes from the item, because
-    `record` is None for JSON arrays.
+    The prediction comes from the item, because `record` is None for JSON arrays.
     """
     prediction = _get_prediction(item)
     if prediction is None:
@@ -516,6 +556,8 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
     is_later_snapshot = run.generation == "conversation" and not item.id.endswith("_1")
     if not is_later_snapshot:
         return outcome.func_ok and outcome.args_ok
+    # In folders of conversations, the function name of the first snapshot decides for all. A golden
+    # call of a later snapshot does not change that.
     is_first_name_ok = _infer_first_func_ok(item)
     if is_first_name_ok is None:
         return None

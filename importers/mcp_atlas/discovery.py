@@ -50,6 +50,10 @@ def find_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,  # noqa: ARG001 - scored files contain the scores
 ) -> DiscoveredRuns:
+    """Find the runs among the opened files: each file with scored answers is one.
+
+    Files with answers that were not scored, and diagnoses of failed tasks, can be runs as well.
+    """
     found = _sort_files(files)
     known_files = set(files)
     named_tasks = _find_task_files(dataset_folders)
@@ -65,6 +69,9 @@ def find_runs(
             runs.plans.append(_plan_scored_file(path, found, named_tasks, known_files))
 
     scored = [*found.scored, *found.diagnoses]
+
+    # The scorer copies the answers into the scored file, so the file with the answers is no run of
+    # its own.
     copies = find_scored_copies(found.outputs, scored)
     for path in found.outputs:
         copy = copies.get(path)

@@ -40,6 +40,11 @@ def get_effective_coverage(item: ScoredItem) -> float | None:
 
 
 def _compute_split(split: str, items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the metrics of MCP-Atlas over some tasks, with the names of the official program.
+
+    The coverage of a task is the mean score of the claims that its answer must contain. `split`
+    names the tasks, such as `all`. A task without an answer or with an error has no coverage.
+    """
     coverages = [get_effective_coverage(item) for item in items]
     valid = [coverage for coverage in coverages if coverage is not None]
     n_with_errors = sum(_has_errors(item.metadata.get(ERRORS)) for item in items)
@@ -68,10 +73,10 @@ def _compute_split(split: str, items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _compute_without_judge_failures(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the mean coverage and the pass rate without requests that failed and claims whose
-    judge failed.
+    """Compute the mean coverage and the pass rate without what failed for technical reasons.
 
-    Returns no metric if nothing failed.
+    These are tasks whose request failed, and claims whose judge failed. The official figures count
+    both as 0. Returns no metrics if nothing failed.
     """
     coverages: list[float] = []
     n_failed_claims = 0
@@ -130,30 +135,25 @@ def _compute_coverage_of_judged_claims(item: ScoredItem) -> float | None:
 def _make_metrics_without_failures(
     coverages: Sequence[float], n_tasks: int, note: str
 ) -> list[Metric]:
-    """Return the mean coverage and the pass rate of the tasks that have a coverage.
+    """Make the mean coverage and the pass rate of the tasks that have a coverage.
 
-    `n_tasks` also counts the tasks without one.
+    `n_tasks` also counts the tasks without one. `note` says what is left out.
     """
     table = "coverage without failed requests and judges"
     n_passed = sum(coverage >= PASSING_COVERAGE for coverage in coverages)
     pass_rate = n_passed / len(coverages) if coverages else None
-    counts: dict[str, Any] = {
-        "n": len(coverages),
-        "total": n_tasks,
-        "counted_noun": "tasks",
-        "note": note,
-    }
-    return [
-        Metric(
-            table,
-            "mean coverage",
-            value=_compute_mean(coverages),
-            unit="score",
-            digits=4,
-            **counts,
-        ),
-        Metric(table, "pass rate", value=pass_rate, **counts),
-    ]
+    mean_metric = Metric(
+        table, "mean coverage", value=_compute_mean(coverages), unit="score", digits=4
+    )
+    pass_rate_metric = Metric(table, "pass rate", value=pass_rate)
+
+    metrics = [mean_metric, pass_rate_metric]
+    for metric in metrics:
+        metric.n = len(coverages)
+        metric.total = n_tasks
+        metric.counted_noun = "tasks"
+        metric.note = note
+    return metrics
 
 
 def _has_no_answer(item: ScoredItem) -> bool:

@@ -96,6 +96,11 @@ class _RunContext:
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | MissingItem]:
+    """Yield an item for each record of the result file, and issues.
+
+    The files of a run can also have a diagnosis of each failed task, statistics, which become the
+    official metrics, and the tasks, of which those without a result are yielded at the end.
+    """
     files: RunFiles = plan.importer_data
     issues: list[ImportIssue] = []
     statistics = _read_statistics(files.statistics, issues)
@@ -201,6 +206,12 @@ class _Task:
 
 
 def _make_item(record: CsvRecord, context: _RunContext) -> Item:
+    """Make the item of a result record: a task, the model's answer and the judge's scores of its
+    claims.
+
+    Cells of the task file complete those of the record. `context` has what the items of a run
+    share.
+    """
     task = _join_task(record, context)
     item = _start_item(record, task.id, task.category, context)
     if context.tasks and task.id not in context.tasks:
@@ -273,7 +284,11 @@ def _parse_cell(item: Item, cells: dict[str, str], column: str) -> Any:
 
 
 def _fill_conversation(item: Item, cells: dict[str, str], response: str) -> None:
-    """Fill the messages, the calls in them and the function docs."""
+    """Fill the messages of an item, the calls in them and the function docs, from the cells of its
+    record.
+
+    The prompt and the final response are added if the conversation does not contain them.
+    """
     messages = _read_written_messages(item, cells)
     prompt = cells.get(columns.PROMPT, "")
     if prompt and not _begins_with_prompt(messages):
@@ -296,7 +311,11 @@ def _begins_with_prompt(messages: list[Any]) -> bool:
 
 
 def _read_written_messages(item: Item, cells: dict[str, str]) -> list[Any]:
-    """Return the messages of the model, also from the trajectory of older files."""
+    """Return the messages of the model that a record contains. Older files have a trajectory
+    instead, which is converted.
+
+    A value that is not a list, and a record without either column, are issues.
+    """
     if cells.get(columns.CONVERSATION):
         written = _parse_cell(item, cells, columns.CONVERSATION)
         if written is not None and not isinstance(written, list):
@@ -333,7 +352,10 @@ def _convert_old_trajectory(item: Item, turns: list[Any]) -> Iterator[dict[str, 
 def _convert_old_call(
     item: Item, fields: dict[str, Any], path: str, call_id: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield a call and its result, with the mark of an error if the call failed."""
+    """Yield a call of an old trajectory and its result, as messages of OpenAI's chat format.
+
+    The result of a failed call gets a mark. `path` is the place of the call, for issues.
+    """
     function = {"name": fields["name"], "arguments": fields.get("parameters")}
     yield {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
 
@@ -400,7 +422,11 @@ def _add_final_response(item: Item, response: str) -> None:
 
 
 def _add_golden_trajectory(item: Item, cells: dict[str, str]) -> None:
-    """Set the golden calls, and show the whole trajectory as a part of the task."""
+    """Add the dataset's trajectory, one possible way to the answer: its calls as golden calls, and
+    the whole as a section of the task.
+
+    A difference from these calls is no error, so the states of the pairs do not count.
+    """
     item.extra.uncounted_states = NOT_REQUIRED
     written = _parse_cell(item, cells, columns.TRAJECTORY)
     if written is not None and not isinstance(written, list):
@@ -460,7 +486,12 @@ def _add_task(item: Item, cells: dict[str, str], claims: Sequence[str]) -> None:
 
 
 def _add_scores(item: Item, cells: dict[str, str], claims: Sequence[str], judge: str) -> None:
-    """Add the coverage, the verdict that follows, and the judge's verdict on each claim."""
+    """Add the scores of an answer: its coverage, the verdict that follows from it, and the judge's
+    verdict on each claim that the answer must contain.
+
+    The coverage is the mean score of the claims. `claims` are their texts in the task, and `judge`
+    is the name of the judge.
+    """
     coverage = _read_coverage(item, cells)
     judgements = _read_claim_judgements(item, cells, has_coverage=coverage is not None)
     if coverage is not None:
@@ -483,7 +514,11 @@ def _add_scores(item: Item, cells: dict[str, str], claims: Sequence[str], judge:
 def _read_claim_judgements(
     item: Item, cells: dict[str, str], *, has_coverage: bool
 ) -> list[Judgement]:
-    """Return the judgement of each claim. A task with a coverage must have judgements."""
+    """Return the judge's judgement of each claim that the answer must contain.
+
+    A task with a coverage (`has_coverage`) must have judgements. If they are missing or malformed,
+    there are issues.
+    """
     details = _parse_cell(item, cells, columns.DETAILS)
     is_other_value = details is not None and not isinstance(details, dict)
     if columns.DETAILS not in cells or is_other_value:
@@ -553,7 +588,9 @@ def _get_judged_score(judgement: Judgement) -> float | None:
 def _check_counts(
     item: Item, cells: dict[str, str], claims: Sequence[str], judgements: Sequence[Judgement]
 ) -> None:
-    """Add an issue if the numbers of claims and judgements contradict each other."""
+    """Add an issue if the task has another number of claims than were judged, or if the record
+    states another number.
+    """
     n_judgements = len(judgements)
     if n_judgements == 0:
         return
@@ -585,7 +622,12 @@ def _check_coverage(item: Item, coverage: float | None, judgements: Sequence[Jud
 
 
 def _add_diagnosis(item: Item, cells: dict[str, str]) -> None:
-    """Add the failure mode that a judge gave to a task that did not pass."""
+    """Add the diagnosis of a task that did not pass: the way in which the model failed, according
+    to a judge.
+
+    It becomes a verdict of its own, and the error type of the item. A judge that found no such way
+    failed.
+    """
     mode = cells.get(columns.DIAGNOSIS, "").strip()
     if not mode:
         return

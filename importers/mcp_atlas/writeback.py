@@ -129,7 +129,11 @@ def _list_claims(details: JsonObject) -> list[Any]:
 
 
 def _apply_reviews(record: CsvRecord, item: ScoredItem) -> dict[str, str] | None:
-    """Return the cells of a record with reviewed claims, or None if no claim is overridden."""
+    """Return the cells of a record with the reviewed scores of its claims, or None if no review
+    changes a claim.
+
+    The scores are in a JSON object in one of the cells, in a list with an entry for each claim.
+    """
     details = _read_details(record)
     claims = [dict(claim) if isinstance(claim, dict) else claim for claim in _list_claims(details)]
     has_changed = False
@@ -154,11 +158,11 @@ def _describe_covered(score: float) -> bool | str:
 
 
 def _replace_scores(record: CsvRecord, details: JsonObject) -> dict[str, str]:
-    """Return the cells of a record with the scores of `details`, and the coverage and the counts
-    that follow from them.
+    """Return the cells of a record with new scores of claims (`details`), and with the coverage and
+    the counts that follow from them.
 
-    As in `score_claims.py`, a claim without a number counts as 0, and one below 1 as partial from
-    0.5.
+    The coverage is the mean score. As in the official `score_claims.py`, a claim without a number
+    counts as 0, and one below 1 as partly covered from 0.5.
     """
     scores = [claim.get("score") for claim in details["per_claim"] if isinstance(claim, dict)]
     numbers = [float(score) if is_number(score) else 0.0 for score in scores]

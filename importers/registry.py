@@ -216,8 +216,11 @@ def _search_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,
 ) -> DiscoveredRuns:
-    """Find the runs of one benchmark. A file at which the importer raises an exception becomes a
-    run that fails."""
+    """Find the runs of one benchmark among the opened files.
+
+    If the importer raises an exception because of a file, that file becomes a run that fails, and
+    the others are searched again.
+    """
 
     def find_runs(searched_files: Sequence[Path]) -> DiscoveredRuns:
         return importer.find_runs(searched_files, dataset_folders, search)
@@ -292,8 +295,10 @@ class _FileConflict:
 
 
 def _find_file_conflicts(plans: Sequence[RunPlan]) -> list[_FileConflict]:
-    """Find the plans with a result file that a plan of another benchmark claims with higher
-    confidence."""
+    """Find the plans that lose a file to a plan of another benchmark.
+
+    Two importers can recognise the same file. The plan with the higher confidence wins.
+    """
     conflicts: list[_FileConflict] = []
     owner_by_file: dict[Path, RunPlan] = {}
     for plan in sorted(plans, key=lambda plan: -plan.confidence):
@@ -360,8 +365,9 @@ def _report_unused_score_folders(
 
 
 def _report_unclaimed_files(unclaimed: Sequence[Path]) -> Iterator[ImportIssue]:
-    """Yield a notice for archives, one for Git LFS pointers, and one each for JSON files
-    and tables that no importer recognizes."""
+    """Yield notices about the opened files that belong to no run: archives, Git LFS pointers, and
+    JSON files and tables that no importer recognizes.
+    """
     archives = find_archives(unclaimed)
     if archives:
         yield _make_notice_about_files(
@@ -426,6 +432,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         yield ImportIssue(str(plan.results[0]), line=None, what=plan.failure, severity="error")
         return
 
+    # Records that cannot be stored or shown are cleaned, and texts that are too long are cut.
     files_with_records: set[str] = set()
     has_items = False
     text_limiter = TextLimiter()
@@ -543,8 +550,9 @@ def explain_golden_fix_rejection(run: Run, item: Item, golden_fix: dict[str, Any
 
 
 def is_unchanged_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> bool:
-    """Return whether a valid golden fix equals the golden answer in the dataset. Errata are
-    ignored."""
+    """Whether a golden answer that a reviewer wrote equals the one in the dataset, so that it fixes
+    nothing. The user's errata are ignored.
+    """
     # The golden answer of a benchmark can be the whole fix, or the value of its only field.
     possible_answers: list[Any] = [golden_fix]
     if len(golden_fix) == 1:

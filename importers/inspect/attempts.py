@@ -130,7 +130,8 @@ class _Candidate:
 
     @classmethod
     def read(cls, log: FoundLog) -> _Candidate:
-        """Read the facts from the headers.
+        """Read from the headers of a log how complete it is: whether its run finished, and how many
+        samples and scores it has. A log can consist of several files.
 
         A log that cannot be read is not finished and has no samples.
         """
@@ -182,6 +183,11 @@ def _count_samples(log: InspectLog) -> int:
 
 
 def _read_time(log: FoundLog) -> tuple[int, ...]:
+    """Return when a log was written: the latest date in its archive, else the date of its file.
+    Empty if it cannot be read.
+
+    The date in an archive survives when the file is copied.
+    """
     path = log.paths[-1]
     try:
         written: tuple[int, ...] = tuple(time.localtime(path.stat().st_mtime)[:6])
@@ -198,7 +204,11 @@ def _read_time(log: FoundLog) -> tuple[int, ...]:
 
 
 def _choose_attempt(candidates: Sequence[_Candidate]) -> list[ChosenLog]:
-    """Choose one of several attempts: one log for each of its copies that has scores of its own."""
+    """Choose the best of several attempts at a run, and note why the others are skipped.
+
+    The best attempt can exist as several copies, in which other scorers ran. Of the copies with
+    the same scores, one is chosen.
+    """
     best = max(candidates, key=lambda each: each.attempt_rank)
     copies: list[_Candidate] = []
     skipped: list[SkippedLog] = []
@@ -211,6 +221,7 @@ def _choose_attempt(candidates: Sequence[_Candidate]) -> list[ChosenLog]:
             )
 
     chosen = [_choose_copy(variant) for variant in _group_copies_by_scores(copies)]
+    # One of the chosen logs reports the skipped ones.
     chosen[-1].skipped[:0] = skipped
     return chosen
 

@@ -56,20 +56,24 @@ class MessageContent:
 
 
 def read_content(content: Any) -> MessageContent:
-    """Read the content of a message for display. Media become placeholders."""
+    """Read the content of a message for display: texts, reasoning, and calls that the provider
+    executed itself.
+
+    Texts before and after such calls are kept apart. Images and other media become placeholders.
+    """
     found = MessageContent()
-    before: list[str] = []
-    after: list[str] = []
+    texts_before_calls: list[str] = []
+    texts_after_calls: list[str] = []
     for part in _iterate_parts(content):
         if part.get("type") == "reasoning":
             found.reasoning.append(_read_reasoning(part))
         elif part.get("type") == "tool_use":
             found.server_calls.append(_read_server_call(part))
         else:
-            texts = after if found.server_calls else before
+            texts = texts_after_calls if found.server_calls else texts_before_calls
             texts.append(_format_part(part))
-    found.text = "\n".join(before)
-    found.text_after_calls = "\n".join(after)
+    found.text = "\n".join(texts_before_calls)
+    found.text_after_calls = "\n".join(texts_after_calls)
     return found
 
 

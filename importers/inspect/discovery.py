@@ -129,9 +129,10 @@ def find_runs(
 
 
 def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
-    """Return the logs among files.
+    """Find the logs of Inspect among the opened files, and claim their files.
 
-    Claim their files, and add a failed plan for each that cannot be read.
+    A log is an archive, a JSON file, several files with parts of a run, or the folder of an
+    unpacked archive. A log that cannot be read becomes a plan that fails.
     """
     unpacked_folders = _find_unpacked_folders(files)
     has_archives = any(path.suffix == ".eval" for path in files)
@@ -175,8 +176,10 @@ def _join_shards(log_files: Sequence[Path]) -> list[FoundLog]:
 
 
 def _find_unpacked_folders(files: Sequence[Path]) -> list[Path]:
-    """Return the folders with the members of an archive: a header or a start record, and samples
-    or a journal.
+    """Find the folders into which users have unpacked the archive of a log.
+
+    Such a folder contains the header of the log, or the record with which a run starts, and a
+    folder with samples or a journal.
     """
     folders: dict[Path, None] = {}
     for path in files:
@@ -241,6 +244,7 @@ def _read_fields(log: FoundLog, found: DiscoveredRuns) -> bool:
 
 
 def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
+    """Make the import plan of a run from the log that was chosen among its attempts and copies."""
     log = chosen.log
     path = log.path
     run_path = path
@@ -309,9 +313,10 @@ def _read_status(path: Path) -> str:
 def _attach_bfcl_dataset(
     plan: RunPlan, eval_fields: dict[str, Any], dataset_folders: Sequence[Path]
 ) -> None:
-    """Find the BFCL dataset in the same way as for BFCL runs.
+    """Find the BFCL dataset of a log in which Inspect ran BFCL, and set it in the plan.
 
-    A missing dataset is not an issue, because a log contains the questions and golden answers.
+    The search is that of the BFCL importer, for which a plan of a BFCL run is made. A missing
+    dataset is not an issue, because a log contains the questions and the golden answers.
     """
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
     from fcreview.importers.bfcl.filenames import read_first

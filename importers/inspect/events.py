@@ -80,6 +80,11 @@ class _EventCollector:
         self._last_span_type: Any = None
 
     def add(self, event: dict[str, Any]) -> None:
+        """Read one event of a sample: replies of models, and errors in scorers.
+
+        Events are nested in spans. Whether an error happened in a scorer depends on the spans
+        around it.
+        """
         kind = event.get("event")
         if kind == "span_begin":
             self._open_span(event)

@@ -42,10 +42,10 @@ def apply_sample_incident(item: Item, sample: dict[str, Any], *, has_scorer_erro
 
 
 def find_incident(sample: dict[str, Any], *, has_scorer_error: bool = False) -> Incident | None:
-    """Return why a sample has no answer, or a limit that it used up, or the weak mark of an empty
-    reply.
+    """Find out why a sample has no answer, or which limit it used up. None if nothing is known.
 
-    If a scorer raised the error of the sample, the model had answered before.
+    The error of the sample counts first, unless a scorer raised it (`has_scorer_error`), because
+    then the model had answered. An empty reply is only a weak sign.
     """
     error = sample.get("error")
     if isinstance(error, dict) and not has_scorer_error:

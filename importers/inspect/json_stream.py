@@ -158,9 +158,10 @@ class JsonStream:
             yield self._read_scalar()
 
     def _iterate_container_chunks(self, depth: int) -> Iterator[bytes]:
-        """Yield the text up to the bracket that closes an array or object.
+        """Yield the text up to the bracket that closes an array or an object, in chunks.
 
-        `depth`: 0 before the opening bracket, or 1 inside the array or object.
+        Brackets are counted, except those in strings. `depth` is the number of open brackets: 0
+        before the opening one, or 1 inside.
         """
         starts_in_string = False
         size = FIRST_CHUNK_BYTES
@@ -211,6 +212,10 @@ class JsonStream:
         return chunk
 
     def _read_scalar(self) -> bytes:
+        """Read a number, true, false or null, up to the next character that cannot be a part of it.
+
+        More of the file is read if the value may go on there.
+        """
         end = _SCALAR_END.search(self._buffer, self._index)
         while end is None:
             if len(self._buffer) - self._index > CHUNK_BYTES:
@@ -324,14 +329,16 @@ def _hide_escaped_characters(chunk: bytes) -> bytes:
 
 
 def _find_container_end(chunk: bytes, depth: int, *, starts_in_string: bool) -> int:
-    """Return the index after the bracket that closes the array or object.
+    """Return the index after the bracket that closes an array or object. The chunk contains it.
 
-    The chunk must contain it.
+    Numpy computes the nesting depth at each byte, because chunks can have many megabytes. `depth`
+    is the number of brackets that are open before the chunk.
     """
     import numpy
 
     text = _hide_escaped_characters(chunk)
     # Only the last bit of the number of quotes matters, so it may overflow.
+    # A byte is outside of strings if the number of quotes up to it is even.
     n_quotes = numpy.cumsum(numpy.frombuffer(text, numpy.uint8) == ord(_QUOTE), dtype=numpy.uint8)
     is_outside = (n_quotes & 1) == (1 if starts_in_string else 0)
     steps = numpy.frombuffer(text.translate(_TO_STEPS), numpy.int8) * is_outside

@@ -86,18 +86,26 @@ class LogMetrics:
 
 
 def read_score_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the score columns of a log as JSON: those in its results or, without results, the
-    declared columns.
+    """Return the score columns of a log as JSON: those of its results or, if the run did not
+    finish, those that the log declares.
+
+    A column has the name of a score, its scorer, and its metrics.
     """
     results = as_object(header.get("results"))
-    recorded = results.get("scores")
-    if recorded is None and "scorer" in results:  # Logs before format 2 have one scorer.
-        recorded = [
-            {"name": _get_scorer_name(results["scorer"]), "metrics": results.get("metrics")}
-        ]
+    recorded_scores = results.get("scores")
+    if recorded_scores is None and "scorer" in results:  # Logs before format 2 have one scorer.
+        only_score = {
+            "name": _get_scorer_name(results["scorer"]),
+            "metrics": results.get("metrics"),
+        }
+        recorded_scores = [only_score]
+
     n_samples = _count_recorded_samples(header, results)
-    found = [_read_recorded_column(score, n_samples) for score in list_objects(recorded)]
-    columns = [column for column in found if column is not None]
+    columns = []
+    for score in list_objects(recorded_scores):
+        column = _read_recorded_column(score, n_samples)
+        if column is not None:
+            columns.append(column)
     return columns or list(_list_declared_columns(header))
 
 
@@ -111,9 +119,9 @@ def _count_recorded_samples(header: Mapping[str, Any], results: Mapping[str, Any
 
 
 def _read_recorded_column(score: Mapping[str, Any], n_samples: int | None) -> dict[str, Any] | None:
-    """Return a column of the results as JSON, or None without a name.
+    """Return a score column of the results as JSON, or None if it has no name.
 
-    `n_samples` is the number of scored samples if the column does not tell it.
+    `n_samples` is the number of scored samples, for columns that do not state it.
     """
     name = str(score.get("name") or _get_scorer_name(score.get("scorer")))
     if not name:
@@ -148,9 +156,10 @@ def _read_recorded_metric(key: str, metric: Any) -> dict[str, Any]:
 
 
 def _list_declared_columns(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a column for each declared scorer and reducer.
+    """Yield the score columns that a log declares, for a log without results.
 
-    Its groups and keys are known only from the scores.
+    A column is a scorer with a reducer, which combines the epochs (repeats) of a sample. A scorer
+    whose scores are objects has a column for each key.
     """
     declaration = as_object(header.get("eval"))
     listed_reducers = as_list(as_object(declaration.get("config")).get("epochs_reducer"))
@@ -190,7 +199,9 @@ def _make_declared_column(
 
 
 def load_log_metrics(run: Run) -> LogMetrics:
-    """Return the score columns that the importer stored in the run."""
+    """Return what the importer stored in the run about the scores of its log: the primary score,
+    which gives the verdicts, the score columns, and the scale of each score.
+    """
     stored = as_object(run.official_metrics.get(LOG_KEY))
     primary = stored.get("primary")
     primary_key = stored.get("primary_key")
@@ -207,6 +218,11 @@ def load_log_metrics(run: Run) -> LogMetrics:
 
 
 def _parse_score_columns(stored_columns: Sequence[Mapping[str, Any]]) -> list[ScoreColumn]:
+    """Convert the score columns that the importer stored as JSON in the run.
+
+    A score can have a column for each reducer, which combines the epochs (repeats) of a sample, and
+    one without a reducer, whose metrics are then those of the single epochs.
+    """
     # A score with reduced columns and one column without reducer has metrics of the single epochs
     # in the latter.
     reduced_scores = {
@@ -275,8 +291,8 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 
 def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator[Metric]:
-    """Yield the pass rate of the items with a recomputed verdict, and count the causes of
-    different verdicts.
+    """Compute the pass rate of the items whose verdict fcreview recomputed, and count the causes
+    for which it differs from the verdict of the log.
     """
     checked = [item for item in items if item.metadata.get("is_recomputed") is True]
     if not checked:
@@ -297,6 +313,12 @@ def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator
 def _compute_column_metrics(
     items: Sequence[ScoredItem], log_metrics: LogMetrics, *, is_edited: bool
 ) -> Iterator[Metric]:
+    """Compute the metrics of all score columns of a log.
+
+    With `is_edited`, the metrics are those of the scores that users of Inspect edited in the log;
+    columns without edits are left out. Otherwise, the metrics follow from the verdicts of the
+    items.
+    """
     is_whole = log_metrics.is_whole_run(items)
     for column in log_metrics.columns:
         has_edits = any(column.scorer in as_object(item.metadata.get("edited")) for item in items)
@@ -377,10 +399,14 @@ class _ColumnFigures:
         known: Sequence[ReducedScore],
         complete: Sequence[ReducedScore],
     ) -> Metric:
-        """Return a metric with the number of samples that it covers.
+        """Make a metric with the number of samples that it covers.
 
-        `known` are the reduced scores of the samples with verdicts, and `complete` those of all
-        scored samples.
+        Args:
+            table: The table of the metric.
+            spec: Name and parameters of the metric.
+            computed: Its value as fcreview computes it.
+            known: The scores of the samples with verdicts, one for each sample.
+            complete: The scores of all scored samples.
         """
         value, note = self._choose_value(spec, computed)
         n_known = _count_values(spec, known)
@@ -408,19 +434,28 @@ class _ColumnFigures:
         )
 
     def _choose_value(self, spec: MetricSpec, computed: ComputedMetric) -> tuple[float | None, str]:
-        """Return the value of a metric, and a remark if it is not computed from the verdicts."""
+        """Return the value of a metric, and a note if it is the one that the log recorded.
+
+        The value that follows from the verdicts is better, but cannot always be computed: the log
+        may lack samples, or fcreview may not know how Inspect computes the metric.
+        """
         values = self.values
+        recorded = spec.recorded
+        recorded_note = f"{AS_RECORDED}{self._explain_difference()}"
+
+        # No review has changed the values, and nothing can be computed.
         if values.is_recorded and (not computed.is_recomputable or not values.known):
-            return spec.recorded, f"{AS_RECORDED}{self._explain_difference()}"
-        if spec.recorded is None or not self.is_recorded_valid or spec.is_reproduced:
+            return recorded, recorded_note
+        if recorded is None or not self.is_recorded_valid or spec.is_reproduced:
             return computed.value, ""
         if values.is_recorded and self.is_about_recorded:
-            return spec.recorded, f"{AS_RECORDED}{self._explain_difference()}"
-        if not values.known or (
-            computed.is_recomputable and not self.column.has_fewer_samples_than_recorded
-        ):
+            return recorded, recorded_note
+
+        # Reviews have changed the values.
+        can_compute = computed.is_recomputable and not self.column.has_fewer_samples_than_recorded
+        if not values.known or can_compute:
             return computed.value, ""
-        return spec.recorded, f"{UNCHANGED_BY_REVIEWS}{self._explain_difference()}"
+        return recorded, f"{UNCHANGED_BY_REVIEWS}{self._explain_difference()}"
 
     def _explain_difference(self) -> str:
         if not self.column.has_fewer_samples_than_recorded:
@@ -469,7 +504,11 @@ def read_edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[Epo
 def compute_column_values(
     items: Sequence[ScoredItem], scorer: str, log_metrics: LogMetrics
 ) -> ColumnValues:
-    """Compute the values of a score from the verdicts of the items."""
+    """Compute the values that a score has after the reviews, for each item that has the score.
+
+    The values of the primary score follow from the verdicts on the items, those of other scores
+    from reviews of their criteria.
+    """
     recorded_values = [
         _make_epoch_value(item, item.metadata["scores"][scorer])
         for item in items
@@ -493,7 +532,18 @@ def _compute_primary_values(
     log_metrics: LogMetrics,
     recorded_values: Sequence[EpochValue],
 ) -> ColumnValues:
-    """Compute the values of the primary score, which follow from the verdicts on the items."""
+    """Compute the values of the primary score, the one that gives the verdicts on items, after the
+    reviews of these verdicts.
+
+    The result has two lists: the values of samples whose epochs (repeats) all have a verdict, and
+    these with the recorded values of the other samples.
+
+    Args:
+        items: The items, one for each epoch of a sample.
+        scorer: The name of the score.
+        log_metrics: What the log says about its scores.
+        recorded_values: The values in the log.
+    """
     values: list[EpochValue] = []
     samples_without_verdict: set[str] = set()
     for item in items:
@@ -519,10 +569,12 @@ def _compute_primary_values(
 
 
 def _derive_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetrics) -> Any:
-    """Return the value of the primary score that follows from the item's verdict, or MISSING.
+    """Return the value that the primary score has after the reviews of an item, or MISSING if the
+    item has no verdict any more.
 
-    A verdict on the item changes the key of an object score that gives the verdicts. If there is no
-    such key, reviews of the keys change them instead.
+    A score can be a plain value or an object such as `{"correct": 1, "style": 0.5}`. Of an object,
+    a verdict on the item changes the key that gives the verdicts; reviews of other keys change
+    these. `recorded` is the value in the log.
     """
     primary = log_metrics.primary or ""
     if isinstance(recorded, dict) and log_metrics.primary_key is not None:
@@ -540,10 +592,14 @@ def _derive_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetri
 
 
 def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMetrics) -> Any:
-    """Return the value that a score has by the verdict on the item, or MISSING.
+    """Return the value that a score has after the reviews of an item, or MISSING if the item has no
+    verdict any more.
 
-    The score is not an object: it is a whole score, or one key of an object score. `recorded` is
-    its value in the log.
+    Args:
+        item: The item.
+        recorded: The value in the log. It is no object.
+        name: Name of the score, or of the key of a score, `SCORE.KEY`.
+        log_metrics: What the log says about its scores, such as the value from which one passes.
     """
     scale = log_metrics.get_scale(name)
     recorded_verdict = scale.to_verdict(recorded)

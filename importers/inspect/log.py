@@ -126,16 +126,21 @@ def _has_log_members(file: BinaryIO, start: bytes) -> bool:
 
 
 def _is_json_log_start(start: bytes) -> bool:
+    """Whether the first bytes of a file are those of a JSON log: an object whose first fields are
+    those of a log, with an object `eval`.
+    """
     if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
         return False
+
+    # The bytes end somewhere in the middle of the log, which ends the loop with an error.
     parts = iter([start.removeprefix(b"\xef\xbb\xbf")])
     stream = JsonStream(lambda _: next(parts, b""))
     found: set[str] = set()
     with contextlib.suppress(JsonStreamError):
         for key in stream.iterate_keys():
-            if (key not in LOG_FIELDS and not found) or (
-                key == "eval" and stream.peek_after_space() != b"{"
-            ):
+            is_other_file = key not in LOG_FIELDS and not found
+            is_other_eval = key == "eval" and stream.peek_after_space() != b"{"
+            if is_other_file or is_other_eval:
                 return False
             found.add(key)
             stream.skip_value()
@@ -143,7 +148,10 @@ def _is_json_log_start(start: bytes) -> bool:
 
 
 def read_eval_fields(path: Path) -> dict[str, Any]:
-    """Return the object `eval` of a log without reading its samples. Raises UnreadableLog."""
+    """Return the object `eval` of a log, which describes the run, without reading the samples.
+
+    The first member of an archive contains it, which is the fastest way. Raises UnreadableLog.
+    """
     try:
         with open_file(path) as file:
             start = read_first_member(file, START.encode(), MAX_START_BYTES)
@@ -171,9 +179,9 @@ def _read_eval_of_json_log(file: BinaryIO, path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_log(path: Path) -> Iterator[InspectLog]:
-    """Open a log and read its header.
+    """Open a log and read its header, to use it in a `with` statement.
 
-    `path` is a file, or the folder of an unpacked log. Raises UnreadableLog.
+    `path` is an archive, a JSON file, or the folder of an unpacked archive. Raises UnreadableLog.
     """
     if path.is_dir():
         try:
@@ -181,6 +189,7 @@ def open_log(path: Path) -> Iterator[InspectLog]:
         except (OSError, ValueError) as error:
             raise UnreadableLog(str(error)) from error
         return
+
     try:
         file = open_file(path)
     except OSError as error:
@@ -259,6 +268,11 @@ class ArchiveLog:
         )
 
     def read_samples(self) -> Iterator[LogSample | ImportIssue]:
+        """Yield the samples of an archive in the order of the dataset, and issues.
+
+        A sample that cannot be read is skipped. If the archive unpacks to more than is allowed, all
+        later samples are skipped. The line of a sample is its number in the archive.
+        """
         yield from _report_misplaced_samples(self.path, list(self.reader.members))
         infos = self.reader.archive.infolist()
         line_by_offset = {info.header_offset: line for line, info in enumerate(infos, 1)}
@@ -385,6 +399,11 @@ def sort_sample_files(names: Sequence[str], header: dict[str, Any]) -> list[str]
 
 
 def _make_sample_rank(header: dict[str, Any]) -> Callable[[str], tuple[int, int]]:
+    """Return a function that sorts the names of sample files into the order of the dataset.
+
+    The function returns the position of the sample in the dataset, and its epoch. Unknown samples
+    come last.
+    """
     sample_ids = as_list(as_object(as_object(header.get("eval")).get("dataset")).get("sample_ids"))
     positions: dict[str, int] = {}
     for sample_id in sample_ids:
@@ -400,7 +419,11 @@ def _make_sample_rank(header: dict[str, Any]) -> Callable[[str], tuple[int, int]
 
 
 def _open_unpacked_log(folder: Path) -> InspectLog:
-    """Open a folder that contains the members of an archive."""
+    """Open a log that is a folder with the members of an archive.
+
+    Its header is missing if the run did not finish; then the record of its start has most of the
+    same content. Samples are read only when they are needed.
+    """
     has_header = (folder / HEADER).is_file()
     header_path = folder / (HEADER if has_header else START)
     header = _parse_object(read_file(header_path, MAX_HEADER_BYTES), header_path, [])
@@ -462,6 +485,11 @@ class _JsonSamplePlace:
 
 
 def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
+    """Open a log that is one JSON file.
+
+    Samples are read only when they are needed, in the order of the dataset. If the file has them in
+    this order, it is read from start to end; otherwise, the place of each sample is used.
+    """
     header, places = _read_json_header(file, path)
     rank = _make_sample_rank(header)
     ordered = sorted(places, key=lambda place: rank(place.name))
@@ -518,7 +546,11 @@ def _iterate_json_scores(file: BinaryIO, path: Path) -> Iterator[dict[str, Any]]
 
 
 def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[_JsonSamplePlace]]:
-    """Return a log without its samples, and the places of the samples."""
+    """Read a JSON log without its samples.
+
+    Returns the other fields of the log, and the place of each sample in the file. If the file is
+    cut off, no places are returned, so that the samples are read in the order of the file.
+    """
     stream = _make_json_stream(file)
     header: dict[str, Any] = {}
     places: list[_JsonSamplePlace] = []
@@ -537,14 +569,17 @@ def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[
 
     if not isinstance(header.get("eval"), dict):
         raise UnreadableLog(cut_off_reason or "the log has no object `eval`")
-    # A log that is cut off is read in the order of the file, up to the place where it ends.
     if cut_off_reason:
         return header, []
     return header, places
 
 
 def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
-    """Read the id and the epoch of a sample, which are its first fields, and skip the rest."""
+    """Return the place of a sample in the file, and its name as a member of an archive.
+
+    The name consists of the id and the epoch (the number of the repeat), which are the first fields
+    of the sample. The rest is skipped.
+    """
     first_byte = stream.peek_after_space()
     line = stream.line
     offset = stream.position
@@ -570,11 +605,19 @@ def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
 def _read_json_sample(
     file: BinaryIO, path: Path, stream: JsonStream, place: _JsonSamplePlace | None = None
 ) -> Iterator[LogSample | ImportIssue]:
-    """Read the sample at the position of a stream.
+    """Read the sample at the position of a stream. A sample that cannot be read becomes an issue.
 
-    `place`: its place in the file, if the stream begins there.
+    Args:
+        file: The file of the log.
+        path: Its path, for issues.
+        stream: The stream, which stands before the sample.
+        place: The place of the sample in the file, if the stream begins there.
     """
-    line, offset = (stream.line, stream.position) if place is None else (place.line, place.offset)
+    line = stream.line
+    offset = stream.position
+    if place is not None:
+        line = place.line
+        offset = place.offset
     start = stream.position
     text = stream.read_value(MAX_WHOLE_BYTES)
     sample = LogSample(
@@ -589,6 +632,7 @@ def _read_json_sample(
         if text is not None:
             yield fill_sample_from_text(sample, text)
         else:
+            # The sample is too large to be read as a whole, so its fields are read one by one.
             after = file.tell()
             file.seek(offset)
             try:

@@ -71,9 +71,10 @@ def build_conversation(
     begins a new turn.
 
     Args:
-        messages: the field `messages` of the sample.
-        replies: replies in model events. Those that are not in `messages` are inserted.
-        is_turn_per_user_message: whether every user message after the first one begins a new turn.
+        messages: The field `messages` of the sample.
+        replies: Replies in model events, such as those of other agents. Those that are not in
+            `messages` are inserted.
+        is_turn_per_user_message: Whether every user message after the first one begins a new turn.
     """
     entries = _merge_event_replies(list_objects(messages), replies[:MAX_EVENT_REPLIES])
     builder = _ConversationBuilder(
@@ -108,23 +109,23 @@ class _Entry:
 def _merge_event_replies(
     messages: Sequence[dict[str, Any]], replies: Sequence[EventReply]
 ) -> list[_Entry]:
-    """Return the messages with their agents.
+    """Join the messages of a sample with the replies in its events.
 
-    A reply that is in no message follows the reply before it.
+    A reply that is also a message tells the agent of the message. Any other reply is inserted after
+    the reply before it, and after the results of that one's calls.
     """
     index = _MessageIndex(messages)
-    agents: dict[int, str | None] = {}
-    inserted: dict[int, list[_Entry]] = {}
+    agents: dict[int, str | None] = {}  # number of a message -> its agent
+    inserted: dict[int, list[_Entry]] = {}  # number of a message -> entries before it
     position = _count_opening_messages(messages)
     for reply in replies:
-        known = index.find(reply)
-        if known is None:
-            inserted.setdefault(position, []).append(
-                _Entry(reply.message, reply.agent, is_only_event=True)
-            )
+        number = index.find(reply)
+        if number is None:
+            entry = _Entry(reply.message, reply.agent, is_only_event=True)
+            inserted.setdefault(position, []).append(entry)
         else:
-            agents[known] = reply.agent
-            position = _skip_tool_messages(messages, known + 1)
+            agents[number] = reply.agent
+            position = _skip_tool_messages(messages, number + 1)
 
     entries: list[_Entry] = []
     for number, message in enumerate(messages):
@@ -300,7 +301,11 @@ class _ConversationBuilder:
         )
 
     def _add_reply(self, entry: _Entry) -> None:
-        self._step, self._n_replies = self._step + 1, self._n_replies + 1
+        """Add a reply of the model: reasoning, text, the provider's own calls, and the calls that
+        Inspect executed.
+        """
+        self._step += 1
+        self._n_replies += 1
         content = read_content(entry.message.get("content"))
         calls = list_objects(entry.message.get("tool_calls"))
         speaker = self._name_speaker(entry, content.text)
@@ -309,7 +314,9 @@ class _ConversationBuilder:
             self._append("assistant", reasoning, "reasoning", self._step)
         error = format_tool_error(entry.message)
         text = "\n".join(part for part in (error, content.text) if part)
-        if text or (speaker is not None and (calls or content.server_calls)):
+        # A reply that is only calls needs a message if its speaker must be shown.
+        has_calls = bool(calls or content.server_calls)
+        if text or (speaker is not None and has_calls):
             self._append("assistant", text, speaker, self._step)
 
         self._add_server_calls(content)
@@ -333,6 +340,10 @@ class _ConversationBuilder:
         return EVENT_REPLY_NAME if entry.is_only_event else None
 
     def _add_server_calls(self, content: MessageContent) -> None:
+        """Add the calls that the provider of the model executed itself, with their results.
+
+        Their results are in the reply, so they come before the text that follows the calls.
+        """
         for server_call in content.server_calls:
             self._add_call(server_call.call, None)
             result = Message(
@@ -343,22 +354,25 @@ class _ConversationBuilder:
                 name=server_call.call.name,
             )
             self._open_calls.calls[-1].result = result
-            facts = (
-                [server_call.tool_type] if server_call.tool_type != server_call.call.name else []
-            )
+            facts = []
+            if server_call.tool_type != server_call.call.name:
+                facts.append(server_call.tool_type)
             if server_call.server is not None:
                 facts.append(server_call.server)
             description = f" ({', '.join(facts)})" if facts else ""
             self._conversation.server_tools.append(f"{server_call.call.name}{description}")
             if server_call.is_error:
                 self._conversation.tool_errors.append("server_tool")
-        # The provider returned these results within the reply, before the text that follows them.
         self._conversation.messages += [
             call.result for call in self._open_calls.calls if call.result is not None
         ]
         self._open_calls = _OpenCalls()
 
     def _add_call(self, call: ParsedToolCall, call_id: Any) -> None:
+        """Add a call of the model to the conversation, and remember that it waits for its result.
+
+        A call of a handoff tool passes the conversation on to another agent, whose name is noted.
+        """
         step = max(self._step, 0)
         self._conversation.calls.append(
             Call(
@@ -380,6 +394,12 @@ class _ConversationBuilder:
             self._handed_over_to.add(call.name.removeprefix(_HANDOFF_PREFIX))
 
     def _add_result(self, message: dict[str, Any]) -> None:
+        """Add the result of a call. It waits with its call until the end of the step, so that
+        results come in the order of the calls.
+
+        A result that answers no waiting call is added after the others. If its id is unknown, this
+        is a problem of the conversation.
+        """
         name = message.get("function")
         text = get_text_and_error(message)
         step = max(self._step, 0)
@@ -400,8 +420,8 @@ class _ConversationBuilder:
     def _close_step(self) -> None:
         """Add the results of the step in the order of its calls.
 
-        The item view assigns results by position, so a call without a result gets a placeholder if
-        a result follows.
+        The item view matches results and calls by position. So a call without a result gets a
+        placeholder, unless no result follows it.
         """
         answered = [
             number for number, call in enumerate(self._open_calls.calls) if call.result is not None

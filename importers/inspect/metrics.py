@@ -95,9 +95,10 @@ class EpochValue:
 
 
 def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[ReducedScore]:
-    """Reduce the values of a column's scorer to one value for each sample.
+    """Combine the epochs (repeats) of each sample to one value, by the reducer of a score column.
 
-    Raises NotRecomputable for an unknown reducer.
+    A column without a reducer beside columns with one keeps the values of the single epochs. Raises
+    NotRecomputable for an unknown reducer.
     """
     if column.is_unreduced:
         return [
@@ -259,7 +260,8 @@ def _parse_reducer_name(reducer: str | None) -> ReducerName:
 
 
 def _reduce_values(values: Sequence[Any], reducer: ReducerName, n_votes: int) -> Any:
-    """Reduce plain values to one value, or to None if all of them are None.
+    """Combine plain values of one sample to one value by a reducer such as `mean` or `mode`. None
+    if all values are None.
 
     `n_votes` is the number of epochs, with those that have no value.
     """
@@ -386,7 +388,12 @@ class _GroupSettings:
 
 
 def _compute_grouped_metric(spec: MetricSpec, scored: Sequence[ReducedScore]) -> float | None:
-    """Compute the metric of one group, or of all groups together, by the name in `spec`."""
+    """Compute a metric over groups of samples, which have the same value of a key in their
+    metadata.
+
+    The name in `spec` says which group is meant, or all groups together: as one group, or as the
+    mean of the groups. Raises NotRecomputable if that is not possible.
+    """
     settings = _GroupSettings.from_params(spec.params)
     metric = spec.params.get("metric")
     if not isinstance(metric, dict) or not isinstance(settings.key, str):
@@ -460,7 +467,11 @@ def list_group_names(params: Mapping[str, Any], scores: Sequence[ReducedScore]) 
 def _compute_simple_metric(
     metric_name: str, params: Mapping[str, Any], scored_samples: Sequence[ReducedScore]
 ) -> float | None:
-    """Compute a metric without groups. Returns None without samples."""
+    """Compute a metric such as `accuracy` or `stderr` over all samples together. None without
+    samples.
+
+    Raises NotRecomputable for a metric of which fcreview does not know the formula.
+    """
     name = metric_name
     if metric_name.startswith("inspect_ai/"):
         name = metric_name.rpartition("/")[2]
@@ -505,9 +516,16 @@ for them.
 def _compute_clustered_error(
     numbers: list[float], scored: Sequence[ReducedScore], cluster_key: str
 ) -> float:
-    """Return the standard error of the mean of samples that depend on each other within clusters.
+    """Compute the standard error of a mean whose samples depend on each other within clusters.
 
-    Samples are in one cluster if their metadata has the same value of `cluster_key`.
+    Samples are in one cluster if their metadata has the same value of `cluster_key`. As in Inspect,
+    the deviations from the mean are added up within each cluster, and the squares of these sums
+    replace the squares of the single deviations.
+
+    Args:
+        numbers: The value of each sample.
+        scored: The samples with their metadata.
+        cluster_key: The key in the metadata.
     """
     center = compute_mean(numbers)
     if not math.isfinite(center):

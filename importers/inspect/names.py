@@ -37,8 +37,10 @@ def _get_last_part(name: Any) -> str:
 
 
 def list_name_parts(eval_fields: Mapping[str, Any], status: str, path: Path) -> list[str]:
-    """Return the task as the log names it, the arguments, the status of an unfinished log, its
-    time and its name.
+    """List what distinguishes a run from others of its model, most telling first: the task, its
+    arguments, the status of an unfinished log, the time and the file name.
+
+    API keys and control characters are removed, because logs contain the arguments of commands.
     """
     parts = [_get_last_part(eval_fields.get("task"))]
     parts += _list_arguments(eval_fields)

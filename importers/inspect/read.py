@@ -121,15 +121,19 @@ class ItemIds:
         return self._assign(sample_id, epoch)
 
     def _assign(self, sample_id: Any, epoch: int) -> str:
+        """Return the item id of a sample in an epoch, such as `7` or `7#2`.
+
+        The ids of samples can be numbers or texts. If the number 7 and the text "7" both occur, the
+        second one gets its JSON as id, or a quote at the end.
+        """
         name = _make_sample_name(sample_id, epoch)
         known = self._id_by_name.get(name)
         if known is not None:
             return known
         ending = "" if epoch == 1 else f"#{epoch}"
-        candidates = [f"{text}{ending}" for text in (str(sample_id), to_json_text(sample_id))]
-        while candidates[0] in self._taken and len(candidates) > 1:
-            candidates.pop(0)
-        item_id = candidates[0]
+        item_id = f"{sample_id}{ending}"
+        if item_id in self._taken:
+            item_id = f"{to_json_text(sample_id)}{ending}"
         while item_id in self._taken:
             item_id += "'"
         self._id_by_name[name] = item_id
@@ -163,7 +167,10 @@ class RunContext:
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
-    """Yield the items, issues and facts of a run, and set its settings and recorded metrics."""
+    """Yield the items, issues and facts of a run, which consists of one or more logs.
+
+    Also sets the settings of the run, and the metrics that its logs recorded.
+    """
     context = RunContext(plan.run, {str(name): value for name, value in plan.options.items()})
     sources: LogSources = plan.importer_data or LogSources()
     if plan.run.generation == BFCL:
@@ -208,6 +215,11 @@ def collect_statistics(paths: Sequence[Path]) -> LogStatistics:
 
 
 def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
+    """Yield the items of one log, with issues and facts about it.
+
+    The header needs a sample that has scores, so the samples up to the first such one are read
+    before the others. At the end, the metrics of the log are compared with recomputed ones.
+    """
     yield from _report_run_status(log)
     records = log.read_samples()
     first_records = _read_up_to_scored_sample(records)
@@ -261,9 +273,9 @@ def _read_up_to_scored_sample(
 
 
 def _make_verdict_fact(context: RunContext) -> RunFact:
-    """Say which score gives the verdicts.
+    """Make the fact that says which score of the log gives the verdicts, and why.
 
-    Without verdicts, the reason lists the scores to choose from.
+    If none does, it says which scores the user can choose.
     """
     scores = context.scores
     name = VerdictSource(scores.primary or "", scores.primary_key).name
@@ -299,7 +311,10 @@ def _gives_verdicts(name: str, context: RunContext) -> bool:
 
 
 def _report_values(path: str, statistics: LogStatistics) -> Iterator[ImportIssue]:
-    """Report scores that are no ordinary numbers. They count as in Inspect."""
+    """Yield issues for scores that are not a number or infinite. They count as in Inspect.
+
+    `statistics` has the counts for each score by its name.
+    """
     for name, values in statistics.by_name.items():
         if values.n_nan:
             n_scores = format_count(values.n_nan, f"score of {name} is", f"scores of {name} are")
@@ -315,6 +330,9 @@ def _report_values(path: str, statistics: LogStatistics) -> Iterator[ImportIssue
 
 
 def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
+    """Yield an issue if the run of a log did not finish with success, because its metrics may then
+    cover fewer samples.
+    """
     status = log.header.get("status")
     path = str(log.path)
     if not log.has_header:
@@ -340,10 +358,13 @@ def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
 def _classify_scores(
     header: dict[str, Any], sample: LogSample | None, context: RunContext
 ) -> LogScores:
-    """Choose the primary score, which gives the item verdicts, and find the scores that a model
-    gives.
+    """Choose the primary score, which gives the verdicts on items, and find the scores that a model
+    gives, whose verdicts are those of a judge.
 
-    `sample`: a sample of the log, if possible one with scores.
+    Args:
+        header: The header of the log.
+        sample: A sample of the log, if possible one with scores.
+        context: What the items of the run have in common. Gets the scales of the scores.
     """
     graders: dict[str, str] = {}
     scores: dict[str, SampleScore] = {}
@@ -378,8 +399,10 @@ def _list_score_names(header: dict[str, Any], scores: Mapping[str, SampleScore])
 def _choose_primary_score(
     header: dict[str, Any], names: Sequence[str], judges: Sequence[str], context: RunContext
 ) -> VerdictSource | None:
-    """Return the score that the user chose, else the one in the log's headline or, without a
-    headline, the first score that no model gives.
+    """Choose the score that gives the verdicts on items. None if the log has no score.
+
+    The user's choice counts, then the score that the log names as its headline, then the first
+    score that no model gives.
     """
     chosen = VerdictSource.parse(context.options.get("verdict_from", ""), context.statistics)
     if chosen is not None:
@@ -403,7 +426,11 @@ def _read_grader_role(header: dict[str, Any]) -> str | None:
 
 
 def _store_header_data(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
-    """Set the settings and the score columns of the run, and prepare the ids of its items."""
+    """Set what the header of a log says about the run: its settings, its score columns and how its
+    scores are read. Also prepares the ids of its items.
+
+    `is_complete` says whether the log has all samples of the run.
+    """
     context.log_metadata = _read_log_metadata(header)
     settings = _read_settings(header) | context.log_metadata
     context.run.settings = {name: to_plain_json(value) for name, value in settings.items()}
@@ -475,13 +502,17 @@ def _describe_log_update(update: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_item(sample: LogSample, context: RunContext) -> Item | None:
-    """Read an item. If the sample occurs twice, add an issue to the second one and return None."""
+    """Make the item of a sample in one epoch (repeat).
+
+    If the log contains the sample twice, the second one gets an issue, and None is returned.
+    """
     sample_id = sample.value.get("id")
     recorded_epoch = sample.value.get("epoch")
     epoch = recorded_epoch if is_integer(recorded_epoch) and recorded_epoch > 0 else 1
     item_id = _make_item_id(sample_id, epoch, sample, context)
     if item_id is None:
         return None
+
     item = Item(
         item_id, "", file=sample.file, line=sample.line, offset=sample.offset, length=sample.length
     )
@@ -501,9 +532,10 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
 
 
 def _make_item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext) -> str | None:
-    """Return the item id of a sample in an epoch.
+    """Return the item id of a sample in an epoch (repeat). None if the log contains the sample
+    twice.
 
-    If the sample occurs twice, add an issue and return None.
+    A sample without an id is named by its line. Both cases are issues of the sample.
     """
     if sample_id is None or isinstance(sample_id, (dict, list)):
         sample.issues.append(ImportIssue(sample.file, sample.line, what="a sample has no id"))
@@ -521,7 +553,11 @@ def _make_item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunCon
 
 
 def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
-    """Fill an item from its sample. The task decides how the conversation is read."""
+    """Fill an item from its sample: conversation, usage, remarks, verdicts and incident.
+
+    `context` has what the items of a run have in common, such as the task, which decides how the
+    conversation is read.
+    """
     value = sample.value
     sample_metadata = as_object(value.get("metadata"))
     item.category = _find_category(sample_metadata)
@@ -561,7 +597,10 @@ def _is_bfcl_sample(value: dict[str, Any], context: RunContext) -> bool:
 
 
 def _fill_conversation(item: Item, sample: LogSample, context: RunContext) -> Conversation:
-    """Set messages, calls, functions and golden answer of an item by the rules of its task."""
+    """Set the messages, calls, functions and golden answer of an item, and return its conversation.
+
+    Samples of BFCL and of tau2-bench are read by the rules of these benchmarks.
+    """
     value = sample.value
     if context.bfcl is not None and _is_bfcl_sample(value, context):
         return tasks.fill_bfcl_item(item, sample, context.bfcl)
@@ -614,7 +653,11 @@ def _set_target_and_answer(item: Item, sample_value: dict[str, Any]) -> None:
 
 
 def _fill_usage(item: Item, sample_value: dict[str, Any], model: str) -> None:
-    """Set tokens and seconds. Tokens of graders do not count if the model's own are known."""
+    """Set the tokens and the seconds of an item.
+
+    The log has the tokens of each model, also of those that graded the sample. If those of the
+    evaluated model (`model`) are known, only these count.
+    """
     usage_by_model = {
         name: usage
         for name, usage in as_object(sample_value.get("model_usage")).items()
@@ -672,6 +715,7 @@ def _add_log_remarks(item: Item, sample_value: dict[str, Any]) -> None:
 
 
 def _list_remarks(sample_value: dict[str, Any]) -> list[str]:
+    """List sentences about how a sample ended: an error, a limit, or that a user invalidated it."""
     remarks = []
     error = sample_value.get("error")
     if isinstance(error, dict):
@@ -693,10 +737,11 @@ def _list_remarks(sample_value: dict[str, Any]) -> list[str]:
 
 
 def _compare_metrics(context: RunContext) -> list[str]:
-    """Compare the recorded metrics with recomputed ones, both from the edited scores.
+    """Compare the metrics that the log recorded with recomputed ones, and describe those that
+    differ.
 
-    Return a text for each metric that differs, and store which metrics are equal: only these can be
-    recomputed after a review.
+    Also stores which metrics are equal, because only these can be recomputed after a review. Both
+    are computed from the scores with the edits that users of Inspect made.
     """
     stored = context.run.official_metrics[LOG_KEY]
     stored["n_items"] = len(context.scored)
@@ -734,7 +779,10 @@ def _count_scored(column: ScoreColumn, values: Sequence[EpochValue]) -> int | No
 
 
 def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[ImportIssue]:
-    """Yield an issue if recomputed metrics differ from those in the log."""
+    """Yield an issue if recomputed metrics differ from those that the log recorded.
+
+    It is only a notice if the log lacks samples, because then a difference is no surprise.
+    """
     different = _compare_metrics(context)
     if not different:
         return

@@ -57,7 +57,11 @@ class LogSample:
 
 
 def fill_sample_from_text(sample: LogSample, text: bytes) -> LogSample:
-    """Parse a sample as a whole. Raises JsonStreamError."""
+    """Fill a sample from its JSON text, and return it. Raises JsonStreamError if the text is no
+    JSON object.
+
+    Inspect stores long texts once, as attachments. References to them are replaced by the texts.
+    """
     value = sample.parse_field(text)
     if not isinstance(value, dict):
         raise JsonStreamError("the sample is not a JSON object")
@@ -74,13 +78,17 @@ def fill_sample_from_text(sample: LogSample, text: bytes) -> LogSample:
 
 
 def fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample:
-    """Read the fields of a large sample that items need. Raises JsonStreamError."""
+    """Fill a sample that is too large to be parsed as a whole, and return it.
+
+    Only the fields that items need are read from the stream. Raises JsonStreamError.
+    """
     reader = _LargeSampleReader(sample, stream)
     reader.read_fields()
     _report_omitted_fields(sample, reader.omitted)
     sample.value = {name: sample.parse_field(text) for name, text in reader.texts.items()}
     _resolve_attachments(sample, AttachmentResolver(reader.attachments, reader.budget))
 
+    # Without replies in the messages, the model's replies are only in the events.
     messages = list_objects(sample.value.get("messages"))
     if not any(message.get("role") == "assistant" for message in messages):
         limit = f"{MAX_WHOLE_BYTES >> 20} MB"
@@ -105,6 +113,11 @@ class _LargeSampleReader:
         self._n_values = 0
 
     def read_fields(self) -> None:
+        """Read the fields of a large sample one after the other, in the order of the file.
+
+        Of events, attachments and the store, only the parts that items need are read. Fields that
+        items do not need are skipped.
+        """
         for name in self.stream.iterate_keys():
             first_byte = self.stream.peek_after_space()
             if name == "events" and first_byte == b"[":
@@ -158,8 +171,10 @@ class _LargeSampleReader:
         return b"{" + b",".join(members) + b"}"
 
     def _read_needed_attachments(self) -> None:
-        """Read the attachments to which the fields that were read so far refer, as far as they fit
-        the budget. It is spent later, where an attachment is used.
+        """Read the attachments to which the fields read so far refer, as far as they fit the budget
+        of text.
+
+        The budget itself is spent later, where an attachment is used.
         """
         needed = self._find_needed_attachments()
         n_read_bytes = 0
@@ -188,7 +203,11 @@ class _LargeSampleReader:
         return names
 
     def _read_first_events(self) -> EventData:
-        """Read the events up to the one with the available functions, and skip the others."""
+        """Read the events of a large sample up to the one that lists the available functions, and
+        skip the others.
+
+        There are also limits on the number and the size of the events that are read.
+        """
         path = Path(self.sample.file)
         start = self.stream.position
         events: list[Any] = []

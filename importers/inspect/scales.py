@@ -154,9 +154,12 @@ def _list_values(score: Any) -> Iterable[Any]:
 
 
 def build_scales(statistics: LogStatistics, configured: str) -> dict[str, Scale]:
-    """Return the scale of each name.
+    """Return the scale of each score, which says which values pass and whether lower values are
+    better.
 
-    `configured`: JSON of the settings `[scorers]`, or an empty text.
+    Args:
+        statistics: The values that each score has in the logs.
+        configured: The user's settings `[scorers]` as JSON, or an empty text.
     """
     settings = as_object(json.loads(configured)) if configured else {}
     scales: dict[str, Scale] = {}

@@ -110,7 +110,11 @@ def parse_part_score_name(name: str) -> ScoredPart | None:
 def read_scores(
     sample_scores: Any, issues: list[ImportIssue], file: str, line: int
 ) -> dict[str, SampleScore]:
-    """Read the scores of a sample. A score without a value is omitted with an issue."""
+    """Read the scores of a sample by their names. A score without a value is left out, with an
+    issue.
+
+    `file` and `line` are the place of the sample, for issues.
+    """
     found: dict[str, SampleScore] = {}
     if sample_scores is not None and not isinstance(sample_scores, dict):
         issues.append(ImportIssue(file, line, what="the scores of a sample are not an object"))
@@ -125,10 +129,10 @@ def read_scores(
 
 
 def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
-    """Read a score and its history of edits.
+    """Read a score of a sample: its official state, and the edits that users of Inspect made.
 
-    An entry of the history without provenance is not an edit, and the first such entry is the
-    official score.
+    The history lists all states. An entry with provenance, which says who made it, is an edit. The
+    first one without provenance is the official state.
     """
     history = list_objects(score.get("history"))
     current = _read_state(score, ScoreState())
@@ -175,9 +179,9 @@ def _read_edit(
 
 
 def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
-    """Return the state of a score after an entry of its history.
+    """Return the state of a score after an entry of its history, given the state before it.
 
-    A missing or `UNCHANGED` field keeps its old value.
+    A field that is missing in the entry, or has the value `UNCHANGED`, keeps its old value.
     """
 
     def get_new_or_old(key: str, old: Any) -> Any:
@@ -360,8 +364,16 @@ def add_score_verdicts(
     log_scores: LogScores,
     conversation: Conversation,
 ) -> None:
-    """Set the item's verdicts, and store all scores in its metadata, from which the metrics are
-    computed.
+    """Convert the scores of a sample: official ones to verdicts of the item, and edits to reviews.
+
+    All scores are also stored in the item's metadata, from which the metrics are computed.
+
+    Args:
+        item: The item.
+        sample: The sample, for the error type.
+        scores: The scores by name.
+        log_scores: Which score gives the verdicts, and which ones are a judge's.
+        conversation: The conversation, for the error type.
     """
     official_states = {
         name: score.official for name, score in scores.items() if score.official is not None
@@ -385,7 +397,9 @@ def add_score_verdicts(
 def _store_scores(
     item: Item, scores: Mapping[str, SampleScore], official_states: Mapping[str, ScoreState]
 ) -> None:
-    """Store the official values of the scores, their edited values, and the answers."""
+    """Store the scores of a sample in the item's metadata: official values, values after edits, and
+    the answers that scorers extracted.
+    """
     metadata = item.extra.metadata
     metadata["scores"] = {name: state.value for name, state in official_states.items()}
 
@@ -401,16 +415,19 @@ def _store_scores(
 
 
 def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
-    """Add the verdict on the item, if the score decides, and a verdict on each criterion of the
-    score.
+    """Add the verdicts that follow from the official state of a score.
+
+    The primary score, or the first of a judge, gives the verdict on the item, if its value means
+    pass or fail. All scores give a verdict on a criterion of their own; a score that is an object
+    has a criterion for each key.
     """
     source: SourceName = "judge" if name in log_scores.judges else "official"
     author = log_scores.get_score_author(name)
     rationale = _make_rationale(state)
     verdict = log_scores.to_verdict(name, state.value)
-    decides = verdict is not None and (
-        name == log_scores.primary or (source == "judge" and item.judge is None)
-    )
+    is_first_of_judge = source == "judge" and item.judge is None
+    may_decide = name == log_scores.primary or is_first_of_judge
+    decides = verdict is not None and may_decide
     if decides:
         item.verdicts.append(Verdict(source, verdict, rationale=rationale, by=author))
         if source == "judge":
@@ -425,10 +442,11 @@ def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores:
 
 
 def _add_score_metadata(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
-    """Store the explanation of a further score, and the metadata of any score. The item screen
-    shows both.
+    """Store what a scorer wrote beside its value in the item's metadata, which the item screen
+    shows.
 
-    The explanation of the main score, and of the judge that decides, is the reason of a verdict.
+    The explanation of the main score, and that of a judge, is already shown as the reason of a
+    verdict.
     """
     metadata = item.extra.metadata
     is_shown_as_reason = name == log_scores.primary or name in log_scores.judges
@@ -503,7 +521,16 @@ def _set_error_type_and_difference(
     log_scores: LogScores,
     conversation: Conversation,
 ) -> None:
-    """Set the error type of the item and, for a fail without one, the first difference."""
+    """Set the error type of a failing item, also in its verdict, and the first difference if the
+    item has none.
+
+    Args:
+        item: The item, with its verdicts.
+        sample: The sample, with its error or limit.
+        primary_state: The state of the score that gives the verdicts, if there is one.
+        log_scores: What is known about the scores of the log.
+        conversation: The conversation, with errors of tools.
+    """
     passed = item.official if item.official is not None else item.judge
     if passed is not False:
         # A sample that ended with an error may have no score, or one that passes.
@@ -524,10 +551,14 @@ def _set_error_type_and_difference(
 
 
 def _set_first_difference(item: Item, state: ScoreState) -> None:
-    """Set the first difference to the wrong answer, or else to the scorer's explanation."""
+    """Set the text that explains a failure in one line: the wrong answer, else the scorer's
+    explanation.
+    """
     answer = item.extra.final_answer if state.answer is None else state.answer
-    accepted_answers = item.extra.accepted_answers
-    if accepted_answers and answer is not None and str(answer) not in map(str, accepted_answers):
+    accepted_answers = item.extra.accepted_answers or []
+    accepted_texts = [str(accepted) for accepted in accepted_answers]
+    is_wrong_answer = answer is not None and str(answer) not in accepted_texts
+    if accepted_answers and is_wrong_answer:
         item.diff_golden = abbreviate(accepted_answers[0])
         item.diff_predicted = abbreviate(answer)
         item.first_difference = f"the answer is {item.diff_predicted} instead of {item.diff_golden}"
@@ -538,7 +569,12 @@ def _set_first_difference(item: Item, state: ScoreState) -> None:
 def _choose_error_type(
     sample: Mapping[str, Any], score_value: Any, conversation: Conversation
 ) -> str:
-    """Return the most exact reason for a failed sample. The order of the checks matters."""
+    """Choose the error type of a failed sample: the most exact reason that is known, so the order
+    of the checks matters.
+
+    `score_value` is the value of the score that gives the verdict. In Inspect, "N" means no answer
+    and "P" partly correct.
+    """
     if isinstance(sample.get("error"), dict):
         return SAMPLE_ERROR
     limit = as_object(sample.get("limit")).get("type")
@@ -570,24 +606,34 @@ def _get_stop_reason(sample: Mapping[str, Any]) -> Any:
 def _convert_edit_to_review(
     score_name: str, edit: ScoreEdit, log_scores: LogScores, official: ScoreState | None
 ) -> RecordedReview:
-    """Convert an edit of a score to a review.
+    """Convert an edit, with which a user of Inspect changed a score, to a review.
 
-    An edit of the primary score is a verdict on the item.
+    An edit of the primary score is a verdict on the item. An edit of another score is a verdict on
+    a criterion with the name of the score. Scores that fcreview exported name their target
+    themselves.
+
+    Args:
+        score_name: Name of the edited score.
+        edit: The edit, with the new value, the reason and the author.
+        log_scores: Which score is the primary one, and which values pass.
+        official: The state of the score before all edits, if there was one.
     """
     verdict = log_scores.to_verdict(score_name, edit.state.value)
-    decides = score_name == log_scores.primary and verdict is not None
+    is_item_verdict = score_name == log_scores.primary and verdict is not None
     part = parse_part_score_name(score_name)
     if part is None:
-        part = ScoredPart(ITEM, CORRECT if decides else score_name)
+        part = ScoredPart(ITEM, CORRECT if is_item_verdict else score_name)
 
+    # An edit can also change only the reason. Then the review has no verdict.
     value = None
     if edit.changes_value:
-        value = _find_reviewed_value(edit, verdict, official, decides=decides)
+        value = _find_reviewed_value(edit, verdict, official, decides=is_item_verdict)
     if isinstance(value, dict):
         reviewed_verdict: Any = to_json_text(value)
     else:
         reviewed_verdict = _to_verdict_value(value)
-    # An edit that fcreview exported names its events.
+
+    # An edit that fcreview exported names the events of its reviews.
     own_metadata = as_object(as_object(edit.metadata).get("fcreview"))
     return RecordedReview(
         "inspect",

@@ -233,8 +233,10 @@ class BfclTask:
     def find_dataset_item(
         self, item_id: str, category: str, metadata: dict[str, Any], issues: list[ImportIssue]
     ) -> DatasetItem:
-        """Return the dataset item if it has the sample's question and golden answer, else make
-        one from the sample.
+        """Return the BFCL item of a sample: the dataset's, if it has the question and the golden
+        answer of the sample, else one made from the sample.
+
+        A difference is an issue, because the dataset may be of another version.
         """
         item_of_log = _make_item_from_sample(item_id, category, metadata)
         files = self.files.get(category)
@@ -270,6 +272,11 @@ def _find_different_part(
 
 
 def _make_item_from_sample(item_id: str, category: str, metadata: dict[str, Any]) -> DatasetItem:
+    """Make a BFCL dataset item from the metadata of a sample, in which Inspect keeps the question,
+    the functions and the golden answer.
+
+    Inspect changes the parameter types of Java and JavaScript functions, so they are restored.
+    """
     function_docs = list_objects(metadata.get("tools"))
     if metadata.get("language") in ("java", "js", "javascript"):
         function_docs = [restore_parameter_types(doc) for doc in function_docs]
@@ -298,7 +305,9 @@ def restore_parameter_types(function_doc: dict[str, Any]) -> dict[str, Any]:
 
 
 def _restore_parameter_type(schema: Any) -> Any:
-    """Return the schema of a parameter with the type that its description names, if it does."""
+    """Return the schema of a parameter with its original type, which Inspect's conversion moved
+    into the description. Without such a hint, the schema is returned unchanged.
+    """
     description = as_object(schema).get("description")
     if not isinstance(description, str):
         return schema
@@ -321,10 +330,10 @@ def is_bfcl_sample(sample_value: dict[str, Any]) -> bool:
 
 
 def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversation:
-    """Fill the golden calls, the pairs and the recomputed verdict of an item. Return its
-    conversation.
+    """Fill an item of BFCL, which Inspect ran: golden calls, conversation, pairs and the recomputed
+    verdict. Return the conversation.
 
-    The item's official verdict is set later. `set_bfcl_error_type` then compares the two verdicts.
+    The official verdict is set later. `set_bfcl_error_type` then compares the two verdicts.
     """
     sample_value = sample.value
     metadata: dict[str, Any] = sample_value["metadata"]
@@ -381,7 +390,11 @@ def _fill_agentic_item(item: Item, accepted_answers: Any) -> None:
 def _recompute_verdict(
     item: Item, dataset_item: DatasetItem, category: str, *, has_sample_error: bool
 ) -> None:
-    """Set the item's pairs and its verdict by BFCL's rules."""
+    """Pair the calls of an item, and recompute its verdict by BFCL's rules.
+
+    A sample that ended with an error (`has_sample_error`) has no reply to check, so it gets no
+    verdict.
+    """
     # In BFCL, all calls of a single-turn reply are one step.
     for index, call in enumerate(item.predicted):
         call.turn = 0
@@ -484,8 +497,10 @@ def _set_difference_cause(item: Item, official: Verdict, explanation: str | None
 
 
 def _set_error_type_of_fail(item: Item, official: Verdict, explanation: str) -> None:
-    """Set the error type and the first difference of an item that the task fails, from the
-    scorer's explanation.
+    """Set the error type and the first difference of an item that Inspect's BFCL task failed.
+
+    Both come from the scorer's explanation, unless the recomputed verdict also fails: its error
+    type and difference are more exact. `official` is the verdict of the task.
     """
     error_type = _find_error_type(explanation)
     if item.rule is False:
@@ -577,7 +592,12 @@ def is_tau2_sample(sample_value: dict[str, Any]) -> bool:
 
 
 def fill_tau2_item(item: Item, sample_value: dict[str, Any]) -> Conversation:
-    """Fill the conversation, the golden actions and their pairs. Return the conversation."""
+    """Fill an item of tau2-bench, which Inspect ran: conversation, golden actions and their pairs.
+    Return the conversation.
+
+    The agent's own trajectory is in the store of the sample. The messages of the sample are those
+    of the simulated user.
+    """
     task: dict[str, Any] = sample_value["metadata"]["task"]
     messages = _read_agent_trajectory(sample_value.get("store"))
     if not messages:

@@ -128,6 +128,12 @@ class LogEditor:
         return json.dumps(log, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     def _edit_archive_log(self, content: bytes) -> bytes:
+        """Return an archive with the edited samples. Its summaries, metrics and reduced scores are
+        updated too.
+
+        The members of the archive that do not change are kept as they are. `content` is the
+        archive.
+        """
         buffer = io.BytesIO(content)
         archive: ZipFile = import_zipfile().ZipFile(buffer, "a")
         members = dict(archive.NameToInfo)
@@ -149,12 +155,18 @@ class LogEditor:
             replaced[HEADER] = _to_member_text(header)
             if reductions is not None:
                 replaced[REDUCTIONS] = _to_member_text(reductions)
+
         for name, text in replaced.items():
             _replace_member(archive, members[name], text)
         archive.close()
         return buffer.getvalue()
 
     def _edit_sample_members(self, reader: ArchiveReader) -> EditedSamples:
+        """Apply the edits to the samples of an archive, and return all samples with the new texts
+        of those that changed.
+
+        The texts are kept in memory, so their size is limited. Raises LogEditError above the limit.
+        """
         edited = EditedSamples()
         for name, member in reader.members.items():
             if not is_sample_file(name):
@@ -173,7 +185,11 @@ class LogEditor:
         return edited
 
     def _recompute_metrics(self, log: JsonObject, edited: EditedSamples, reductions: Any) -> None:
-        """Recompute the metrics and the reduced scores of the changed scores."""
+        """Recompute the metrics of the scores that edits changed, in place.
+
+        `log` has the results of the log. `reductions` are the values of the samples after their
+        epochs (repeats) were combined.
+        """
         results = log.get("results") or {}
         recorded = results.get("scores") or []
         # Beside columns with a reducer, a column without one has metrics of the single epochs.
@@ -204,8 +220,9 @@ class LogEditor:
     def _recompute_column(
         self, entry: JsonObject, column: ScoreColumn, edited: EditedSamples
     ) -> None:
-        """Recompute the metrics in `entry`, the results of a column. Metrics that cannot be
-        recomputed keep their values.
+        """Recompute the metrics of a score column, in place. `entry` are its results in the log.
+
+        Metrics that cannot be recomputed keep their values and get a mark.
         """
         reduced = self._reduce_if_complete(column, edited)
         if reduced is not None:
@@ -332,9 +349,9 @@ def _is_already_exported(scores: JsonObject, planned: PlannedEdit) -> bool:
 
 
 def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) -> bool:
-    """Add an edit to a score, or add the score if it is missing.
+    """Add an edit to a score of a sample, or add the score if the sample does not have it.
 
-    Return whether its value changed.
+    Returns whether the value of the score changed.
     """
     score = scores.get(planned.score)
     if score is None:
@@ -383,14 +400,16 @@ def _add_edit_to_history(score: JsonObject, edit: JsonObject) -> None:
 
 
 def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, Any]) -> None:
-    """Insert the event of an edit into the events of a sample, before the end of the last span
-    `scorers`. Without this end, the event is the last one.
+    """Add the event of an edit to the events of a sample, where Inspect itself would put it.
+
+    That is at the end of the last span `scorers`, the part in which scorers ran. Without the end of
+    such a span, the event is the last one.
     """
     if not isinstance(sample.get("events"), list):
         sample["events"] = []
     events = sample["events"]
 
-    span_id = None
+    span_id = None  # id of the last span `scorers`
     for event in events:
         is_span = event.get("event") == "span_begin"
         if is_span and event.get("type") == event.get("name") == "scorers":
@@ -413,7 +432,10 @@ def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, A
 
 
 def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
-    """Set the scores in the summaries of an archive to those of the samples."""
+    """Set the scores in the summaries of an archive to those of the edited samples.
+
+    A summary is a short record of a sample, which Inspect shows in lists.
+    """
     if not isinstance(summaries, list):
         return summaries
 
@@ -464,12 +486,13 @@ SampleKey = tuple[str, type, Any]
 def write_reviewed_logs(
     plan: RunPlan, verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield a copy of each log of a run with the reviewed verdicts as edits of its scores.
+    """Yield a copy of each log of a run with the reviewed verdicts as edits of its scores, as a
+    user of Inspect would make them.
 
     Args:
-        plan: the plan of a run whose `official_metrics` contain the score columns.
-        verdicts: the reviewed verdicts.
-        items: the items with their effective verdicts.
+        plan: The plan of the run. Its `official_metrics` contain the score columns.
+        verdicts: The reviewed verdicts.
+        items: The items with their effective verdicts.
     """
     log_metrics = leaderboard.load_log_metrics(plan.run)
     if log_metrics.primary is None:
@@ -512,6 +535,10 @@ class _EditsOfSamples:
 def _plan_edits_of_samples(
     verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem], log_metrics: LogMetrics
 ) -> _EditsOfSamples:
+    """Plan the edits of each sample from the reviewed verdicts on its item.
+
+    Also counts the reviews of samples without a score, which no edit can represent.
+    """
     verdicts_by_item: defaultdict[str, list[ReviewedVerdict]] = defaultdict(list)
     for verdict in verdicts:
         verdicts_by_item[verdict.item_id].append(verdict)
@@ -545,8 +572,10 @@ def _plan_edits(
 
 
 def _choose_score_name(item: ScoredItem, verdict: ReviewedVerdict, log_metrics: LogMetrics) -> str:
-    """Return the name of the score that a verdict edits: the primary one, the one of its
-    criterion, or a new one.
+    """Return the name of the score that a reviewed verdict edits.
+
+    A verdict on the item edits the primary score, one on a criterion the score of that criterion.
+    Any other verdict becomes a score of its own.
     """
     if (verdict.target, verdict.criterion) == ITEM_CORRECT:
         return log_metrics.primary or ""

@@ -73,6 +73,11 @@ def find_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,  # noqa: ARG001 - the rollouts contain the rewards
 ) -> DiscoveredRuns:
+    """Find the runs among the opened files: each file with rollouts is one, or one for each of
+    several agents in it.
+
+    Files with failures, inputs and aggregates beside it belong to the run.
+    """
     found_files = _sort_files(files)
     named_inputs = list(_find_named_inputs(dataset_folders))
     runs = DiscoveredRuns()
@@ -139,15 +144,24 @@ def _find_named_inputs(folders: Sequence[Path]) -> Iterator[Path]:
 def _find_files_of_run(
     path: Path, found: _FoundFiles, known_files: set[Path], named_inputs: Sequence[Path]
 ) -> RunFiles:
+    """Find the files that belong to a file of rollouts, by their names.
+
+    Args:
+        path: The file of rollouts.
+        found: The files of NeMo Gym among the opened files.
+        known_files: All opened files.
+        named_inputs: Files with inputs in the folders that the user named.
+    """
+
     def find_beside(ending: str) -> Path | None:
         beside = path.with_name(path.stem + ending + path.suffix)
         return beside if beside in known_files else None
 
-    datasets = [
-        each
-        for each in found.inputs
-        if each.parent == path.parent and not each.stem.endswith(MATERIALIZED)
-    ]
+    datasets = []
+    for input_file in found.inputs:
+        is_beside = input_file.parent == path.parent
+        if is_beside and not input_file.stem.endswith(MATERIALIZED):
+            datasets.append(input_file)
     aggregate = path.with_name(f"{path.stem}{SUMMARY_ENDINGS[0]}")
     return RunFiles(
         path,
@@ -164,8 +178,10 @@ def _find_summaries(path: Path, known_files: set[Path]) -> list[Path]:
 
 
 def _find_first_rollouts(files: RunFiles, first: JsonObject) -> dict[Owner | None, JsonObject]:
-    """Return the first rollout of each agent and model. The key is None if the files have only
-    one.
+    """Return the first rollout of each agent and model in the files of a run. The key is None if
+    the files have only one.
+
+    A fast search for agents and models comes first, because most files have only one.
     """
     if not any(_may_have_several_owners(path) for path in files.list_rollout_files()):
         return {None: first}
@@ -235,6 +251,7 @@ def _scan_texts(path: Path, pattern: re.Pattern[bytes]) -> set[bytes]:
 
 
 def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPlan:
+    """Make the import plan of a run: the rollouts of one agent and model in a file."""
     agent = get_agent_name(first_rollout)
     run = Run("nemo_gym", agent, "", _choose_model_name(first_rollout, path), str(path))
     run.needs_dataset = False

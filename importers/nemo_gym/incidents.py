@@ -101,10 +101,10 @@ def _find_mask(rollout: JsonObject) -> Incident | None:
 
 
 def _find_incomplete_response(response: JsonObject) -> Incident | None:
-    """Return the incident of a response without output.
+    """Find out why a response has no output. None if it has some: a reply that was cut is a result.
 
-    A reply that was cut has some output, and is a result. If there is none at all, the context was
-    longer than the model can read: vLLM then ends the response with `max_output_tokens`.
+    If there is no output at all, and the response ended with `max_output_tokens`, the context was
+    longer than the model can read. vLLM ends such responses so.
     """
     output: Any = response.get("output")
     reason = as_object(response.get("incomplete_details")).get("reason")

@@ -61,9 +61,11 @@ class Golden:
 
 
 def read_golden(row: Mapping[str, Any], file: str | None = None) -> Golden | None:
-    """Return the golden answer in a rollout or an input, or None without one.
+    """Find the golden answer in a rollout or in an input. None if there is none.
 
-    A golden answer in a form that cannot be read has a problem, and neither calls nor answers.
+    It can be a list of calls, an expected action (a call or a message), or an answer. A golden
+    answer in a form that cannot be read has a problem, and neither calls nor answers. `file` is the
+    file of an input.
     """
     for name in CALL_LISTS:
         calls = _find_calls(row.get(name))
@@ -147,9 +149,10 @@ def _read_other_form(row: Mapping[str, Any], file: str | None) -> Golden | None:
 
 
 def _read_expected_action(action: JsonObject, written: Any, file: str | None) -> Golden:
-    """Read the expected action: a call, several calls, or a message instead of a call.
+    """Read the golden answer that is an expected action: a call, several calls, or a message
+    instead of a call.
 
-    `written`: the field as it is in the file.
+    `action` is the action as an object, and `written` the field as it is in the file.
     """
     golden = Golden(EXPECTED_ACTION, written, file=file)
     match action.get("type"):
@@ -171,6 +174,10 @@ def _read_expected_action(action: JsonObject, written: Any, file: str | None) ->
 
 
 def _add_calls(golden: Golden, written_calls: list[Any]) -> None:
+    """Set the calls of a golden answer. Malformed parts become problems of it.
+
+    Each golden argument accepts exactly the written value.
+    """
     calls: list[Call] = []
     for written in written_calls:
         fields = as_object(_unwrap_call(written))
@@ -247,6 +254,12 @@ class _InputReader:
             self._join_by_question(row, path)
 
     def read_materialized_inputs(self, path: Path) -> None:
+        """Read the file of materialized inputs, which has a row for each planned rollout, and join
+        its golden answers with the rollouts.
+
+        Planned rollouts without a result are noted as not run. A row without the numbers of its
+        task and rollout is joined by its question.
+        """
         self.inputs.n_expected = 0
         for row in self._read_rows(path):
             if self._owner is not None and get_agent_name(row) != self._owner.agent:

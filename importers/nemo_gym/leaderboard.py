@@ -56,6 +56,9 @@ def get_effective_reward(item: ScoredItem) -> float | None:
 
 
 def _compute_field_statistics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute NeMo Gym's statistics of each numeric field of the rollouts, such as the mean and the
+    standard deviation.
+    """
     values_by_field: defaultdict[str, list[float]] = defaultdict(list)
     for item in items:
         for name, value in _list_numbers(item).items():
@@ -131,8 +134,11 @@ STATISTICS: Mapping[str, Callable[[Scores], float]] = {
 
 
 def _compute_pass_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute pass@k, the mean of the first k rollouts and, if the rollouts have answers,
-    majority@k, for each k up to the number of rollouts of a task.
+    """Compute NeMo Gym's metrics of several rollouts (attempts) of a task, for each number k of
+    them.
+
+    pass@k is the chance that at least one of k rollouts passes, avg-of-k the mean reward of the
+    first k, and majority@k the reward of the answer that most of the first k gave.
     """
     tasks = _group_by_task(items)
     max_rollouts = max((len(rollouts) for rollouts in tasks), default=0)
@@ -210,7 +216,11 @@ def _score_majority(rollouts: Sequence[_Rollout]) -> float:
 
 
 def _compute_spread_across_runs(rewards_by_task: Sequence[Scores], k: int) -> list[Metric]:
-    """Compute the spread of the means of the first, the second ... rollout of all tasks."""
+    """Compute how much the mean reward varies between runs: its standard deviation and standard
+    error, in percent.
+
+    The first rollouts of all tasks are the first run, the second ones the second, up to `k` runs.
+    """
     means: list[float] = []
     for index in range(k):
         rewards_of_run = [rewards[index] for rewards in rewards_by_task if index < len(rewards)]

@@ -152,7 +152,12 @@ class _RunContext:
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | MissingItem]:
-    """Yield the rollouts, and then the failed attempts of rollouts that never succeeded."""
+    """Yield an item for each rollout (attempt at a task) of a run, and then one for each rollout of
+    which all attempts failed.
+
+    The rollouts are surveyed first, because their rewards show which ones pass. At the end, yields
+    what is missing in the files or contradicts them.
+    """
     files: RunFiles = plan.importer_data
     survey = survey_rollouts(files)
     rule = choose_pass_rule(
@@ -180,7 +185,11 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | Missing
 def _read_finished_rollouts(
     path: Path, owner: Owner | None, context: _RunContext, failures: _Failures
 ) -> Iterator[Item | ImportIssue]:
-    """Yield the finished rollouts of a file, and add its failed attempts to `failures`."""
+    """Yield an item for each finished rollout (attempt at a task) of a file, and an issue for each
+    record that is none.
+
+    Failed attempts are added to `failures`. `agent` selects the rollouts of one of several agents.
+    """
     is_empty = True
     for record in read_rollouts(path, owner):
         is_empty = False
@@ -221,6 +230,11 @@ def _make_not_a_rollout_issue(path: Path, record: JsonRecord) -> ImportIssue:
 
 
 def _make_item(record: JsonRecord, name: RolloutName, path: Path, context: _RunContext) -> Item:
+    """Make the item of a rollout, one attempt at a task, without its reward.
+
+    The golden answer is in the rollout, or in the file of inputs, which `context` has. Rollouts
+    without one are counted.
+    """
     item = Item(name.item_id, context.category, group=name.group, file=str(path))
     set_position(item, record)
     # The id of a rollout that occurs again ends with `#` and its line.
@@ -269,7 +283,10 @@ def _fill_conversation(item: Item, rollout: JsonObject) -> None:
 
 
 def _read_request(item: Item, request: JsonObject) -> ParsedConversation:
-    """Read what the model was asked. Its calls are those of earlier turns."""
+    """Read the request of a rollout: what the model was asked.
+
+    Calls in it are those of earlier turns, so they are shown but not compared.
+    """
     messages = _list_request_messages(item, request)
     for name in request:
         if name not in REQUEST_FIELDS and request[name] is not None:
@@ -346,7 +363,9 @@ def _add_functions(
 
 
 def _add_metadata(item: Item, rollout: JsonObject) -> None:
-    """Add the fields of a rollout that have no other place, and its indexes."""
+    """Add the fields of a rollout that have no other place to the item's metadata, with the numbers
+    of its task and its rollout.
+    """
     metadata = item.extra.metadata
     for name, value in rollout.items():
         if name not in READ_FIELDS and value is not None:
@@ -398,7 +417,11 @@ def _add_reward(item: Item, rollout: JsonObject, rule: PassRule) -> None:
 
 
 def _add_golden(item: Item, golden: Golden | None) -> None:
-    """Set the golden answer and the pairs."""
+    """Set the golden answer of an item, and pair its calls.
+
+    A golden answer can be calls, accepted texts, or a message. One that cannot be read becomes
+    metadata, with its problems as issues.
+    """
     if golden is None or golden.calls is None:
         item.pairs = align_calls_by_turn([], item.predicted)
         item.rule_note = "the rollout has no golden calls"
@@ -450,7 +473,11 @@ def _list_function_calls(item: Item, response: JsonObject) -> list[Call]:
 
 
 def _add_judge_verdicts(item: Item, rollout: JsonObject) -> None:
-    """Add the verdicts of judges, with what they wrote as the explanation."""
+    """Add the verdicts of judges, LLMs that grade answers, with what they wrote as the explanation.
+
+    Some environments write a list of evaluations, others the judge's text and verdict in fields of
+    the rollout or of the judge's response.
+    """
     evaluations = _list_judge_evaluations(item, rollout)
     for index, evaluation in enumerate(evaluations):
         _add_judge_evaluation(item, evaluation, index)
@@ -483,7 +510,12 @@ def _list_judge_evaluations(item: Item, rollout: JsonObject) -> list[JsonObject]
 
 
 def _add_judge_evaluation(item: Item, evaluation: JsonObject, index: int) -> None:
-    """Add one evaluation. Its label can be missing, because it is also in the judge's text."""
+    """Add one evaluation of a judge as a verdict. If its label is missing, it is read from the
+    judge's text.
+
+    The first evaluation judges the answer. A further one, `index` 1 and higher, has a criterion of
+    its own.
+    """
     place = f"{JUDGE_EVALUATIONS}[{index}]"
     text = _join_output_texts(evaluation.get("response"))
     if not text:
@@ -625,7 +657,9 @@ def _report_not_run(context: _RunContext) -> Iterator[RunFact | MissingItem]:
 def _compare_official_metrics(
     plan: RunPlan, files: RunFiles, context: _RunContext
 ) -> Iterator[ImportIssue]:
-    """Set the official metrics of the run. Yield a notice if the mean reward is another one."""
+    """Set the official metrics of the run from its file of aggregates. Yield a notice if their mean
+    reward is not that of the rollouts.
+    """
     if files.aggregate is None:
         return
     issues: list[ImportIssue] = []

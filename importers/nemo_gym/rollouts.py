@@ -172,6 +172,11 @@ class RolloutNamer:
     _used_ids: set[str] = field(default_factory=set)
 
     def name(self, record: JsonRecord) -> RolloutName:
+        """Return the item id of a rollout, its group (the task) and its number: `task_3_rollout_0`.
+
+        A rollout without a task is grouped by its question. If an id occurs again, the line is
+        added to it.
+        """
         rollout: JsonObject = record.value
         task = get_task_index(rollout)
         if task is None:

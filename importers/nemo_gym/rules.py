@@ -55,8 +55,10 @@ def _set_verdict(item: Item, result: RuleResult, rules: str) -> None:
 
 
 def _compare_with_expected_answers(golden: Sequence[Call], calls: Sequence[Call]) -> RuleResult:
-    """Each expected call needs a call of its own with the expected arguments, and no call may be
-    left over. A call may have more arguments than the expected ones.
+    """Check calls by the rule of the environments with `expected_answers`: each expected call needs
+    a call of its own with the expected arguments, and no call may be left over.
+
+    A call may have more arguments than the expected ones.
     """
     if len(calls) != len(golden):
         error_type = "missing_call" if len(calls) < len(golden) else "extra_call"
@@ -87,6 +89,11 @@ def _has_arguments(call: Call, expected: Mapping[str, AcceptedValues]) -> bool:
 
 
 def _recompute_expected_action(item: Item, golden: Sequence[Call], calls: Sequence[Call]) -> None:
+    """Recompute the verdict of an item with an expected action: a message, or one or more calls.
+
+    Some cases depend on the configuration of the environment, which is not in the files. Then the
+    item gets a note instead.
+    """
     if not golden:
         _set_verdict(item, _check_expected_message(item, calls), SINGLE_STEP)
         return

@@ -44,6 +44,10 @@ CONFIG = "instance_config"
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Write the reviewed rewards of a run into its file of rollouts.
+
+    Yields the file if it changes, and the reviews that it cannot represent.
+    """
     files: RunFiles = plan.importer_data
     lines_by_id = _find_lines(files)
     is_shared = files.owner is not None

@@ -132,13 +132,19 @@ class _ReadLines:
 
 
 def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
-    """Read a session, and the files of its subagents."""
+    """Read a session of Claude Code, and the files of its subagents.
+
+    Lines of subagents are marked as sidechain. In the file of a subagent, all lines are, and form
+    the conversation.
+    """
     session = Session(path, program="claude_code")
     lines = _read_lines(session)
     is_only_sidechain = all(line.is_sidechain for line in lines.messages)
     main_lines = [line for line in lines.messages if is_only_sidechain or not line.is_sidechain]
     side_lines = [line for line in lines.messages if line.is_sidechain and not is_only_sidechain]
     main_tree = [line for line in lines.tree if is_only_sidechain or not line.is_sidechain]
+
+    # Users can go back to an earlier message. The last conversation is chosen.
     chosen = _choose_conversation(main_lines, main_tree)
     _add_entries(session, main_lines, chosen, lines.notes)
     _report_replies_without_id(session, main_lines)
@@ -168,7 +174,12 @@ def _read_lines(session: Session) -> _ReadLines:
 def _read_line(
     session: Session, read: _ReadLines, value: dict[str, Any], record: JsonRecord
 ) -> None:
-    """Read a line with a message, or with data about the session."""
+    """Read one line of a session file: a message, or data about the session.
+
+    The lines form a tree, because a user can go back and continue from an earlier message. `read`
+    collects the messages, the notes and the tree; `value` is the content of the line, and `record`
+    its place.
+    """
     kind = get_type(value)
     session.note_time(value.get("timestamp"))
     if isinstance(value.get("sessionId"), str) and not session.id:
@@ -222,6 +233,10 @@ def _read_system_line(session: Session, read: _ReadLines, value: dict[str, Any],
 def _read_message_line(
     session: Session, read: _ReadLines, value: dict[str, Any], record: JsonRecord
 ) -> None:
+    """Read a line with a message of the user or the model, and keep it in `read`.
+
+    Long texts are cut by the budget of the session, and messages above the limit are only counted.
+    """
     message = value.get("message")
     if not isinstance(message, dict):
         session.add_issue("message is not an object", record.line)
@@ -303,10 +318,12 @@ def _find_missing_results(lines: Sequence[_Line], chosen: set[int]) -> set[int]:
 
 
 def _find_path(tree: Sequence[_TreeLine], *, last_line: int) -> set[int]:
-    """Return the numbers of the lines from the last message to its root.
+    """Return the numbers of the lines of the last conversation: those from its last message back to
+    the first one.
 
-    A line whose parent is not in the file (after a compaction, or in a file that was cut) follows
-    the line before it.
+    Each line names its parent, because users can go back to an earlier message. A line whose parent
+    is not in the file (after a compaction, or in a file that was cut) follows the line before it.
+    Lines after `last_line` do not belong to the conversation.
     """
     positions = {line.uuid: position for position, line in enumerate(tree) if line.uuid}
     path: set[int] = set()
@@ -334,7 +351,12 @@ def _find_path(tree: Sequence[_TreeLine], *, last_line: int) -> set[int]:
 def _add_entries(
     session: Session, lines: Sequence[_Line], chosen: set[int], notes: Iterable[SessionNote]
 ) -> None:
-    """Add the messages of the conversation in the order of the file, and notes between them."""
+    """Add the messages of the chosen conversation to the session in the order of the file, with
+    notes at their places.
+
+    Messages that are not chosen, because the user went back and wrote another one, are added as
+    older versions before the next chosen message. `chosen` has the positions of the chosen lines.
+    """
     if lines:
         session.first_line = lines[0].line
     replies: dict[str, WrittenMessage] = {}
@@ -354,9 +376,11 @@ def _add_entries(
 
 
 def _add_line(session: Session, line: _Line, replies: dict[str, WrittenMessage]) -> None:
-    """Add the message of a line. The lines of one reply become one message.
+    """Add the message of a line to the session. An interruption or an error of the API becomes a
+    note.
 
-    `replies` contains the messages of earlier replies by their ids. A new one is added to it.
+    The program writes each block of a reply as a line of its own. These lines become one message:
+    `replies` contains the messages of earlier replies by their ids, and gets each new one.
     """
     # The program writes an interruption as a message of the user, without results of calls.
     if line.kind == "user" and line.text.startswith(INTERRUPTION) and not line.answered_ids:
@@ -500,7 +524,11 @@ def _report_results_without_call(
 
 
 def _count_replies(session: Session, lines: Sequence[_Line]) -> None:
-    """Count models and tokens. Both are repeated on each line of a reply; the last ones count."""
+    """Count the replies of each model, and the tokens, of a session.
+
+    The program writes a reply as several lines, and repeats model and tokens on each. Those of the
+    last line count.
+    """
     usage_by_reply: dict[str, dict[str, Any]] = {}
     model_by_reply: dict[str, str] = {}
     for line in lines:
@@ -565,7 +593,12 @@ def _add_subagents(
     side_lines: Sequence[_Line],
     subagent_files: Sequence[Path],
 ) -> None:
-    """Add a note with the conversation of each subagent, after the result of its call."""
+    """Add a note with the conversation of each subagent, after the result of the call that started
+    it.
+
+    Older versions write subagents into the file of the session (`side_lines`), newer ones into
+    files of their own. `main_lines` are the lines of the main agent.
+    """
     subagents = _group_side_lines(side_lines)
     subagents += _read_files(session, subagent_files)
     if not subagents:
@@ -614,15 +647,20 @@ class _Callers:
 
 
 def _group_side_lines(lines: Sequence[_Line]) -> list[_Subagent]:
-    """Return the subagents in the file of the session: by their id, or by their first line."""
-    by_root: dict[str, _Subagent] = {}
-    roots: dict[str, str] = {}
+    """Group the lines of subagents in the file of a session: one group for each subagent.
+
+    A line names its subagent or, in older versions, its parent. Then all lines that descend from
+    the same first line belong to one subagent.
+    """
+    subagent_by_name: dict[str, _Subagent] = {}
+    name_by_line: dict[str, str] = {}  # id of a line -> name of its subagent
     for line in lines:
-        root = line.agent or roots.get(line.parent or "") or line.uuid or f"line {line.line}"
+        name_of_parent = name_by_line.get(line.parent or "")
+        name = line.agent or name_of_parent or line.uuid or f"line {line.line}"
         if line.uuid is not None:
-            roots[line.uuid] = root
-        by_root.setdefault(root, _Subagent(root, [])).lines.append(line)
-    return list(by_root.values())
+            name_by_line[line.uuid] = name
+        subagent_by_name.setdefault(name, _Subagent(name, [])).lines.append(line)
+    return list(subagent_by_name.values())
 
 
 def _read_files(session: Session, files: Sequence[Path]) -> Iterator[_Subagent]:

@@ -114,6 +114,11 @@ class _CodexReader:
         self._tokens: dict[str, Any] = {}
 
     def read_line(self, value: dict[str, Any], record: JsonRecord) -> None:
+        """Read one line of a session file of Codex, by its type: data about the session or a turn,
+        an item of the conversation, an event, or a compaction.
+
+        `value` is the content of the line, and `record` its place.
+        """
         session = self._session
         session.note_time(value.get("timestamp"))
         payload = value.get("payload")
@@ -166,6 +171,10 @@ class _CodexReader:
                 self._session.metadata[name] = payload[name]
 
     def _read_item(self, payload: dict[str, Any], record: JsonRecord) -> None:
+        """Read a line with an item of the conversation: a message, a call, a result or reasoning.
+
+        Messages that the program itself wrote in the name of the user are marked.
+        """
         session = self._session
         if get_type(payload) in IGNORED_ITEMS:
             return

@@ -65,6 +65,9 @@ def find_runs(
     dataset_folders: Sequence[Path],  # noqa: ARG001 - the files have no dataset
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
+    """Find the sessions of coding agents among the opened files. The sessions of one program in one
+    folder form a run.
+    """
     found = DiscoveredRuns()
     groups: dict[tuple[Program, Path], _SessionGroup] = {}
     for path in files:
@@ -87,8 +90,11 @@ def find_runs(
 
 
 def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
-    """Return the session in a file, an issue for output of `codex exec`, or None for any other
-    file.
+    """Find out by the first lines whether a file is a session of a coding agent, and of which
+    program.
+
+    Returns the session, an issue for output of `codex exec`, which cannot be imported, or None for
+    any other file.
     """
     if path.suffix == DOCUMENT_SUFFIX:
         return _recognise_document(path)
@@ -206,6 +212,9 @@ def _find_run_folder(session: _FoundSession) -> Path:
 
 
 def _make_plan(group: _SessionGroup) -> RunPlan:
+    """Make the import plan of the sessions of one program in one folder. A single session is named
+    by its file instead of the folder.
+    """
     sessions = _join_subagents(group.sessions)
     is_single = len(sessions) == 1 and not sessions[0].subagents
     path = sessions[0].main if is_single else group.folder
@@ -230,8 +239,8 @@ def _make_plan(group: _SessionGroup) -> RunPlan:
 
 
 def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
-    """Return the sessions with the files of their subagents. A subagent without its session is a
-    session of its own.
+    """Give each session the files of its subagents. A subagent whose session is not among the files
+    is a session of its own.
     """
     mains = [session for session in sessions if not session.is_subagent]
     main_by_id: dict[str, _FoundSession] = {}

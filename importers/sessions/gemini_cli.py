@@ -189,7 +189,9 @@ class _SessionLog:
         self._fold(position or 0, REWOUND, line)
 
     def _set(self, changes: Any, record: JsonRecord) -> None:
-        """Change fields of the session. A list of messages replaces all of them."""
+        """Apply a line that changes fields of the session. A list of messages replaces all earlier
+        ones, which are kept as an older version.
+        """
         fields = as_object(changes)
         if not isinstance(changes, dict):
             self._session.add_unread_line("a change that is not an object", record.line)
@@ -307,9 +309,11 @@ def _list_parts(content: Any) -> Iterator[Any]:
 
 
 def _add_reply(session: Session, fields: dict[str, Any], line: int) -> None:
-    """Add a reply: thoughts, text, calls, and then a message with the results.
+    """Add a reply of the model: thoughts, text, calls, and then a message with the results of the
+    calls.
 
-    The text of a reply with calls was said before them.
+    The program stores all of this in one record. The text was said before the calls. `line` is the
+    line of the record.
     """
     _count_reply(session, fields)
     parts = list(_list_thoughts(session, fields.get("thoughts"), line))

@@ -90,6 +90,11 @@ def _read_session(files: SessionFiles) -> Session:
 
 
 def _make_item(session: Session, files: SessionFiles, known_ids: set[str]) -> Item:
+    """Make the item of a session, with a unique id.
+
+    A session that was resumed or copied keeps its id in a file of another name. Then the name of
+    the file is added.
+    """
     session_id = session.id or files.main.stem
     item_id = session_id
     if files.program == "claude_code" and files.main.stem.startswith("agent-"):
@@ -126,6 +131,9 @@ def _fill_item(item: Item, session: Session) -> None:
 
 
 def _collect_metadata(session: Session) -> dict[str, object]:
+    """Collect what is known about a session as metadata of its item: program, models, times and
+    errors of the API.
+    """
     metadata: dict[str, object] = {"program": PROGRAM_TITLES[session.program]}
     most_common = session.models.most_common()
     if most_common:
@@ -155,7 +163,11 @@ def _set_incident(item: Item, session: Session) -> None:
 
 
 def _read_conversation(session: Session, written: Sequence[WrittenMessage]) -> ParsedConversation:
-    """Read the messages in the dialect of the program, and put the notes in their places."""
+    """Read the messages of a session in the form of the program's API, and insert the notes at
+    their places.
+
+    Issues refer to the lines of the file. `written` are the messages as they are in the file.
+    """
     dialect = DIALECTS[session.program]
     conversation = ParsedConversation(dialect)
     messages: list[ParsedMessage] = []
@@ -251,8 +263,9 @@ def _locate_notes(session: Session) -> Iterator[_LocatedNote]:
 def _add_issues(
     session: Session, problems: Sequence[MessageIssue], written: Sequence[WrittenMessage]
 ) -> None:
-    """Add issues with their lines. Of many with one text, the first ones are listed, and one more
-    issue counts the rest.
+    """Add the problems of the messages to the session as issues, with the lines of the file.
+
+    If many have the same text, only the first ones are added, and one more issue counts the rest.
     """
     lines_by_text: dict[str, list[int | None]] = {}
     for problem in problems:

@@ -171,8 +171,11 @@ def label_type(kind: str) -> str:
 
 
 def check_depth(value: Any) -> Any:
-    """Return a JSON value. Raises RecursionError if it has more levels than the store can
-    write."""
+    """Return a JSON value if the store can write it. Raises RecursionError if it is nested too
+    deeply.
+
+    The value is walked level by level and not by recursion, which deep values would exhaust.
+    """
     level = [value]
     for _ in range(MAX_DEPTH):
         parts: list[Any] = []

@@ -142,9 +142,10 @@ class RewardParts:
         return " + ".join(error_types) or None
 
     def explain_reward(self, has_actions: bool) -> str:
-        """Explain how the reward follows from its parts.
+        """Explain in words how the reward follows from its parts: `reward = DB 1 x COMMUNICATE 0;
+        the agent never said ...`.
 
-        `has_actions` states whether the task has golden actions.
+        `has_actions` states whether the task has golden actions, which do not count in all tasks.
         """
         if not self.values:
             return "no part counts for the reward"
@@ -202,9 +203,16 @@ class Grading:
 def add_unchecked_verdicts(
     item: Item, reward: float | None, error_type: str, rationale: str, *, is_left_out: bool = False
 ) -> None:
-    """Add the verdicts on an item that the benchmark did not check. It fails with `error_type`.
+    """Add the verdicts on an item that the benchmark failed without a check, for example because
+    the agent did not finish.
 
-    `is_left_out`: as in `add_reward_verdicts`.
+    Args:
+        item: The item.
+        reward: The recorded reward, or None.
+        error_type: The error type of the failure.
+        rationale: Why it fails, in words.
+        is_left_out: Whether the benchmark leaves the item out of its figures, because it has no
+            recorded reward although others have one. Then it gets no recomputed verdict.
     """
     no_parts = RewardParts()
     _set_official_verdict(item, reward)
@@ -226,13 +234,19 @@ def add_unchecked_verdicts(
 def add_reward_verdicts(
     item: Item, reward: float | None, parts: CheckedParts, *, is_left_out: bool = False
 ) -> JsonObject:
-    """Add the verdicts that follow from the recorded reward and its parts.
+    """Add the verdicts that follow from the reward of an item and its parts. Return the parts as
+    metadata.
 
-    Return metadata with the parts.
+    The reward is the product of its parts, such as DB (the final database is right) and COMMUNICATE
+    (the agent said the expected texts). Each part is known as recorded, as recomputed, or both.
 
-    `is_left_out`: whether the benchmark leaves the item out of its figures, because it has no
-    recorded reward although others have one. Then only the parts have verdicts. A recomputed
-    verdict on the item would change corrected figures although nobody has reviewed anything.
+    Args:
+        item: The item.
+        reward: The recorded reward, or None.
+        parts: The official and the recomputed parts.
+        is_left_out: Whether the benchmark leaves the item out of its figures, because it has no
+            recorded reward although others have one. Then only the parts get verdicts: a recomputed
+            verdict would change corrected figures although nobody has reviewed anything.
     """
     official = parts.official
     recomputed = parts.recomputed
@@ -399,7 +413,15 @@ def add_pairs_and_verdicts(
 def _add_verdicts_without_checks(
     item: Item, reward: float | None, reason: Any, recorded: JsonObject, *, is_left_out: bool
 ) -> None:
-    """Add the verdicts on a simulation that ended in a way after which nothing is checked."""
+    """Add the verdicts on a simulation that ended in a way after which nothing is checked.
+
+    Args:
+        item: The item of the simulation.
+        reward: The recorded reward, or None.
+        reason: The recorded reason of the end.
+        recorded: The recorded checks, which may have a note.
+        is_left_out: Whether the benchmark leaves the item out of its figures.
+    """
     if reward is None and not isinstance(reason, str):
         item.rule_note = "the simulation has neither a recorded reward nor a termination reason"
         add_issue(item, item.rule_note)
@@ -517,8 +539,10 @@ class _CheckedSimulation:
     def _report_contradicting_checks(
         self, item: Item, golden_texts: list[str], part_product: float | None
     ) -> None:
-        """Add issues for recorded checks that contradict the task, and for a reward that
-        contradicts its parts.
+        """Add issues for recorded checks that contradict the task, and for a recorded reward that
+        is not the product of its parts.
+
+        `golden_texts` are the texts that the agent must say by the task.
         """
         if OWN_FIELD in as_object(self.recorded.get("info")):
             return  # fcreview exported this file, and reviews may contradict the checks.
@@ -544,10 +568,12 @@ class _CheckedSimulation:
     def _add_action_checks(self, item: Item, matches: Sequence[bool]) -> dict[str, list[Any]]:
         """Add the recorded and the recomputed verdict on each golden action.
 
-        Return the checks as metadata, which is empty without golden actions.
+        Returns the checks as metadata, a list of [address, criterion, value, kind of tool]. Empty
+        without golden actions. `matches` says for each golden action whether a call matches it.
         """
         recorded_checks = list_objects(self.recorded.get("action_checks"))
         names = [action.name for action in self.actions]
+        # Recorded checks of other actions say nothing about these.
         if _list_checked_actions(self.recorded) != names:
             recorded_checks = [{} for _ in names]
 
@@ -589,8 +615,13 @@ def _list_checked_actions(recorded: JsonObject) -> list[str | None]:
 def _recompute_part_values(
     item: Item, criteria: JsonObject | None, results: _MessageChecks
 ) -> dict[str, float | None]:
-    """Return the recomputed values of ACTION and COMMUNICATE. A value is None if the file does not
-    determine it.
+    """Recompute two parts of the reward: ACTION (all golden actions were called) and COMMUNICATE
+    (all expected texts were said). A value is None if the file does not determine it.
+
+    Args:
+        item: The item, which gets issues about malformed criteria.
+        criteria: The criteria of the task, with the golden actions and texts.
+        results: What the messages show.
     """
     if criteria is None:
         return {}
@@ -639,7 +670,11 @@ def read_reward_basis(criteria: JsonObject) -> list[str]:
 
 
 def _read_official_parts(recorded: dict[str, Any], counted_parts: Sequence[str]) -> RewardParts:
-    """Read the parts that count, and the checks that failed, from `reward_info`."""
+    """Read the parts of the reward that count, and the checks that failed, from the recorded
+    `reward_info`.
+
+    `counted_parts` are the names of the parts that count for the task.
+    """
     breakdown = as_object(recorded.get("reward_breakdown"))
     parts = RewardParts()
     for part in counted_parts:
@@ -736,9 +771,11 @@ def _make_uncounted_verdicts(
 
 
 def _add_nl_assertions(item: Item, recorded: dict[str, Any]) -> dict[str, list[Any]]:
-    """Add the judge's verdicts on natural-language assertions.
+    """Add a judge's verdicts on the assertions of a task in natural language, such as "The agent
+    offered a refund".
 
-    Return the checks as metadata, which is empty without assertions.
+    Returns the checks as metadata, a list of [target, criterion, value, None]. Empty without
+    assertions.
     """
     listed: list[Any] = []
     for number, check in enumerate(list_objects(recorded.get("nl_assertions")), 1):

@@ -214,7 +214,12 @@ def _report_message_problems(item: Item, messages: Sequence[ConversationMessage]
 
 
 def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
-    """Add messages and calls to an item. Return the number of the turn, from 0, of each message."""
+    """Add the messages of a conversation and their calls to an item. Return the number of the turn,
+    from 0, of each message.
+
+    In some domains, the simulated user calls functions too. Their places are noted, because they
+    are no predictions.
+    """
     _report_message_problems(item, messages)
     for message in messages:
         item.issues.extend(make_issues(item, message.issues))
@@ -385,7 +390,11 @@ class _TickConversion:
         self._message_index_by_tick[number] = len(self._entries) - 1
 
     def _add_speech_chunk(self, chunk: Any, role: str, tick: int) -> None:
-        """Add a chunk to the utterance that it continues, or begin an utterance."""
+        """Add a chunk of speech to the utterance that it continues, or begin an utterance.
+
+        A spoken conversation is recorded in ticks, in which both sides can speak at once. `role` is
+        the speaker, and `tick` the number of the tick. A pause ends the utterance of its speaker.
+        """
         if not isinstance(chunk, dict):
             return
         text = get_spoken_text(chunk)
@@ -429,14 +438,14 @@ CallIndexes = dict[int, int]
 
 
 def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str]:
-    """Add golden calls and call pairs to an item that already has its predicted calls.
-
-    Return the address of the pair of each golden action.
+    """Add the golden actions of a task to an item as golden calls, and pair them with its predicted
+    calls. Return the address of the pair of each golden action.
 
     A golden action is paired with a call that matches it by the official rule, else with the most
     similar call of the same function. Without such a call, it gets the turn of the golden action
     before it.
     """
+    # Index of a golden action -> index of its call.
     call_indexes = _match_by_official_rule(actions, item.predicted)
     call_indexes |= _match_by_similarity(actions, item.predicted, call_indexes)
     turns = _assign_turns(len(actions), call_indexes, item)
@@ -506,7 +515,11 @@ def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Cal
 def _match_by_similarity(
     actions: Sequence[GoldenAction], calls: Sequence[Call], matched: CallIndexes
 ) -> CallIndexes:
-    """Find the most similar call of the same function for each action that is not yet matched."""
+    """Match golden actions with the most similar calls of the same function, for those that the
+    official rule did not match.
+
+    `matched` and the result map indexes of golden actions to indexes of calls.
+    """
     used_calls = set(matched.values())
     similar: CallIndexes = {}
     for name in dict.fromkeys(action.name for action in actions):
@@ -553,7 +566,11 @@ def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) 
 
 
 def _make_call_pair(action: GoldenAction, golden: Call, predicted: Call | None) -> CallPair:
-    """Return the pair of a golden action with its call, or without one, with the differences."""
+    """Pair a golden action, as the call `golden`, with the predicted call that was found for it, or
+    with none. The pair lists the differences.
+
+    In the state "~", arguments differ that the official rule does not compare.
+    """
     pair = CallPair(golden.turn, golden=golden.index, predicted=None, name=golden.name, state="-")
     if predicted is None:
         return pair

@@ -47,7 +47,11 @@ def find_runs(
     dataset_folders: Sequence[Path],  # noqa: ARG001 - the files have no dataset
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
-    """Recognize each file by its first bytes, and join the files that belong to one run."""
+    """Find the runs of tau-bench and tau2-bench among the opened files.
+
+    Each file is recognized by its first bytes. A run of tau2-bench can be one file, or a main file
+    with a folder of simulations. Notes of its users belong to the run that they are about.
+    """
     found = DiscoveredRuns()
     simulations: defaultdict[Path, list[Path]] = defaultdict(list)
     main_files: list[Path] = []
@@ -80,10 +84,11 @@ def find_runs(
 def _make_version2_plans(
     main_files: Sequence[Path], simulations: Mapping[Path, list[Path]]
 ) -> Iterator[RunPlan]:
-    """Yield the plans of single files and of folders.
+    """Yield the plans of the runs of tau2-bench: single files with all simulations, and folders
+    with a file for each simulation.
 
-    `simulations`: folder -> files with one simulation. A main file beside such a folder belongs to
-    it.
+    `main_files` have the tasks, and all simulations if there is no folder of simulations beside
+    them. `simulations` maps these folders to their files.
     """
     remaining = dict(simulations)
     for path in main_files:
@@ -201,7 +206,11 @@ def _make_version1_plan(path: Path) -> RunPlan:
 
 
 def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
-    """Return a run of tau2-bench, whose model is `name` if the main file names no model."""
+    """Make a run of tau2-bench from the first bytes of its main file, which name the model, the
+    domain and the simulated user.
+
+    `name` is the model if the main file names none. API keys in the fields are removed.
+    """
     run = Run("tau", "v2", "en", name, str(path), title="tau2-bench", needs_dataset=False)
     head = _read_head(main_file) if main_file is not None else ""
     agent_field = r'"agent_info"\s*:\s*\{[^{}]*?'
@@ -283,9 +292,10 @@ class ItemIds:
     def assign_id(
         self, task: str, trial: Any, *, file: str, line: int, simulation_id: str = ""
     ) -> AssignedId:
-        """Assign an item id to a simulation.
+        """Return a unique item id for a simulation, such as `7_trial_0`, and an issue if the id had
+        to be changed.
 
-        If its trial is missing or occurs twice, the item id contains the simulation's own id or,
+        If the trial is missing or occurs twice, the item id contains the simulation's own id or,
         without one, the line number. If this id occurs again, `#2`, `#3` and so on follow it.
         """
         trial_id = f"{task}_trial_{trial}"

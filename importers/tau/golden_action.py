@@ -112,7 +112,11 @@ class CallFinder:
         return first_index
 
     def _find_groups(self, action: GoldenAction) -> Iterator[_EqualCalls]:
-        """Yield the calls that match an action."""
+        """Yield the groups of equal calls that match a golden action by the official rule.
+
+        Without a list of arguments to compare, the arguments that the call has must equal those of
+        the action. With a list, exactly the listed arguments are compared.
+        """
         expected = action.arguments or {}
         if action.compare_arguments is None:
             # The arguments that a call has must be equal. Calls are grouped by the names of theirs.

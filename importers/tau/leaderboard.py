@@ -121,8 +121,11 @@ def _compute_version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _compute_version1_pass_hat(known_items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute pass^k as the official program does: every task counts as if it had all trials of
-    the file.
+    """Compute pass^k, the chance that k trials of a task all succeed, as the official program of
+    tau-bench does.
+
+    The program takes the number of trials in the file as that of every task, also if a task has
+    fewer.
     """
     successes = list(count_successes_by_task(known_items).values())
     max_k = find_largest_k(known_items)
@@ -140,7 +143,9 @@ def _compute_version1_pass_hat(known_items: Sequence[ScoredItem]) -> list[Metric
 
 
 def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the metrics of tau2-bench over the simulations that were run."""
+    """Compute the metrics of tau2-bench. Simulations that failed for technical reasons are left
+    out, as in the official program.
+    """
     counted = [item for item in items if is_counted_in_metrics(item)]
     successes = list(count_successes_by_task(counted).values())
     n_left_out = len(items) - len(counted)
@@ -343,7 +348,11 @@ def _make_counts_by_frequency(table: str, counts: Counter[str]) -> list[Metric]:
 
 
 def _get_effective_error_type(item: ScoredItem) -> str:
-    """Return the error type of a failing item. Reviews of reward parts and checks can change it."""
+    """Return the error type of a failing item after the reviews: the parts of its reward that fail,
+    such as `database + communicate`.
+
+    If no review concerns a part or a check, it is the imported error type.
+    """
     parts = item.metadata.get(REWARD_PARTS) or {}
     checks = item.metadata.get(REWARD_CHECKS)
 

@@ -186,7 +186,11 @@ def _read_single_file(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a folder with one file for each simulation, and a main file."""
+    """Yield the items of a run that is a folder with one file for each simulation, and a main file
+    with the tasks.
+
+    The main file can be missing. Simulations in it are ignored, because the folder has them.
+    """
     if plan.data:
         main_file = plan.data[0]
         document = read_json_document(main_file, SIMULATIONS)
@@ -244,7 +248,11 @@ def _has_reward(simulation: Any) -> bool:
 
 
 def parse_run_data(main_fields: Mapping[str, Any], file: str) -> SharedRunData:
-    """Read domain, policy, functions and tasks of a run from the fields of its main file."""
+    """Read what all simulations of a run share from the fields of its main file: domain, policy,
+    functions and tasks.
+
+    `file` is the main file, for issues.
+    """
     info = as_object(main_fields.get("info"))
     environment = as_object(info.get("environment_info"))
     n_trials = info.get("num_trials")
@@ -447,7 +455,9 @@ def _list_hashed_parts(message: ConversationMessage) -> list[Any]:
 def _add_task(
     item: Item, simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData
 ) -> None:
-    """Add what the agent and the simulated user were told, and the sections of the task."""
+    """Add what the agent was told (the policy), what the simulated user was told (the instruction),
+    and the sections of the task to an item.
+    """
     policy = get_content_text(simulation.get("policy")) or data.policy
     if policy and not any(message.role == "system" for message in item.messages):
         item.messages.insert(0, Message(0, -1, role="system", content=policy))
@@ -530,7 +540,11 @@ def _sum_agent_tokens(messages: Any, field_name: str) -> int | None:
 
 
 def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> Conversation:
-    """Read the messages of a simulation, and the numbers by which reviews refer to them."""
+    """Read the messages of a simulation, each with the number by which judges refer to it.
+
+    That is its `turn_idx`, or its position. Judges of spoken conversations refer to ticks instead;
+    `message_index_by_tick` maps these to messages.
+    """
     if not isinstance(raw_messages, list):
         raise TypeError("the field messages is not a list")
 
@@ -599,7 +613,8 @@ class Scenario(NamedTuple):
 
 
 def read_scenario(task: dict[str, Any]) -> Scenario:
-    """Read the scenario of the simulated user.
+    """Read what the simulated user was told: the question with which it begins, and the whole
+    instruction.
 
     The instructions are a text, or an object whose field `reason_for_call` is the question. Without
     both, the ticket is the question.
@@ -627,9 +642,11 @@ def read_scenario(task: dict[str, Any]) -> Scenario:
 def add_judge_reviews(
     item: Item, simulation: Mapping[str, Any], positions: ErrorPositions
 ) -> Counter[str]:
-    """Add the verdicts from the judges' reviews of a simulation.
+    """Add the verdicts of the judges that reviewed a simulation. Each judge has a field of its own
+    with flags and with a list of errors.
 
-    Return how many errors they found, by source and severity.
+    Returns how many errors they found, by source (agent or user) and severity. `positions` finds
+    the place in the item to which an error refers.
     """
     counts: Counter[str] = Counter()
     for field_name, judge in JUDGES_BY_FIELD.items():
@@ -728,9 +745,11 @@ class _Notes:
 
 
 def read_reviews_from_notes(note_files: Sequence[Path]) -> _Notes:
-    """Read the notes in files that contain one note, a list of notes, or an object with `notes`.
+    """Read the notes that users of tau2-bench wrote about simulations, and convert them to reviews
+    by simulation id, oldest first.
 
-    Source: `SimulationNote` in `data_model/simulation.py` of tau2-bench 1.0.1.
+    A file contains one note, a list of notes, or an object with `notes`. Source: `SimulationNote`
+    in `data_model/simulation.py` of tau2-bench 1.0.1.
     """
     reviews: defaultdict[str, list[RecordedReview]] = defaultdict(list)
     issues: list[ImportIssue] = []
@@ -803,7 +822,11 @@ def _fill_review_from_viewer(review: RecordedReview, note: Mapping[str, Any]) ->
 def _fill_exported_review(
     review: RecordedReview, exported: Mapping[str, Any], note: Mapping[str, Any]
 ) -> None:
-    """Set the fields of a review that fcreview exported: `exported` is its field of the note."""
+    """Set the fields of a review from a note that fcreview itself exported.
+
+    `exported` is the field of the note in which fcreview wrote the review, and `note` the whole
+    note. Values of another type or unknown ones are ignored.
+    """
     review.author = _get_author(exported.get("annotator") or note.get("author_email"))
     review.verdict = exported.get("verdict")
     review.tags = [tag for tag in as_list(exported.get("tags")) if isinstance(tag, str)]

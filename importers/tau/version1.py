@@ -100,9 +100,10 @@ def read_tools_in_text(messages: Sequence[ConversationMessage]) -> list[dict[str
 
 
 def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[ConversationMessage]:
-    """Convert the actions in the text of messages to calls and replies.
+    """Convert the messages of an agent that writes its calls as text, with results as messages of
+    the user, to messages with calls and results.
 
-    The user message after a call is its result if it has the prefix of a result.
+    A user message is the result of a call if it follows the call and has the prefix of a result.
     """
     converted: list[ConversationMessage] = []
     open_function: str | None = None  # function that was called and has no result yet
@@ -122,7 +123,12 @@ def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[Con
 
 
 def _parse_action_text(message_text: str) -> ConversationMessage:
-    """Return a message of the agent with its thought, and with the call or reply of its action."""
+    """Parse a message of an agent that writes a thought and then an action as JSON, as in
+    `Thought: ...\\nAction: {"name": "f", "arguments": {...}}`.
+
+    An action is a call, or the reply to the user. Returns the message with the thought as its text,
+    and the call or the reply.
+    """
     thought_text, _, action_text = message_text.rpartition(ACTION_MARK)
     thought = thought_text.strip()
     raw = action_text.strip()
@@ -262,7 +268,11 @@ def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -
 
 
 def fill_version1_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
-    """Fill an item: its conversation, its golden actions, and the verdicts on it."""
+    """Fill an item of the first tau-bench: conversation, golden actions and verdicts.
+
+    `entry` is the record of the result file, and `info` its field with the task and the recorded
+    checks.
+    """
     item.extra.metadata = _make_metadata(entry, info)
     item.extra.uncounted_states = "-!+"  # The golden actions show one way to the expected database.
     task = as_object(info.get("task"))
@@ -387,9 +397,10 @@ def _parse_call(call: Any) -> ToolCall:
 def _add_verdicts(
     item: Item, entry: JsonObject, messages: Sequence[ConversationMessage] | None
 ) -> JsonObject:
-    """Add the verdicts on the item and on the parts of its reward.
+    """Add the verdicts on an item and on the parts of its reward. Return the parts as metadata.
 
-    Return metadata with the parts. `messages` is None if the conversation cannot be graded.
+    How much can be recomputed depends on what the entry recorded: an exception, a step limit,
+    checks, or only a reward. `messages` is None if the conversation cannot be graded.
     """
     info = as_object(entry.get("info"))
     reward_info = info.get("reward_info")
@@ -428,9 +439,18 @@ def _add_checked_verdicts(
     task: JsonObject,
     messages: Sequence[ConversationMessage] | None,
 ) -> JsonObject:
-    """Add the verdicts on an item whose reward was computed.
+    """Add the verdicts on an item whose reward the benchmark computed. Return the parts as
+    metadata.
 
-    Return metadata with the parts. `checks`: the recorded checks, `reward_info.info`.
+    The parts are DB, whether the final database is right, which only the benchmark can check, and
+    COMMUNICATE, whether the agent said the expected outputs.
+
+    Args:
+        item: The item.
+        reward: The recorded reward, or None.
+        checks: The recorded checks, `reward_info.info`.
+        task: The task with the expected outputs.
+        messages: The messages of the agent; None if they cannot be graded.
     """
     expected_outputs = _read_expected_outputs(item, task.get("outputs"), checks)
     _report_invalid_results(item, checks)
@@ -476,9 +496,13 @@ def _add_output_parts(
     expected_outputs: Sequence[str] | None,
     messages: Sequence[ConversationMessage] | None,
 ) -> None:
-    """Add the part COMMUNICATE: whether the agent said the expected outputs.
+    """Add the part COMMUNICATE of the reward: whether the agent said the expected outputs.
 
-    Without the outputs or the messages, it cannot be recomputed.
+    Args:
+        parts: The official and the recomputed parts, which get this part.
+        recorded: The recorded checks.
+        expected_outputs: The texts that the agent must say; None if they are unknown.
+        messages: The messages of the agent; None if they cannot be graded.
     """
     is_said = check_outputs(expected_outputs or [], messages or [])
     recomputed_value = None

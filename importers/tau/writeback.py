@@ -62,8 +62,10 @@ _VERSION1_PARTS = {"db": "r_actions", "communicate": "r_outputs"}
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the files with the reviewed rewards and checks, and the reviews that no file can
-    represent.
+    """Write the reviewed rewards and checks of a run into its files.
+
+    Yields the files that change, and the reviews that no file can represent. The main file of a
+    folder also lists the rewards of all simulations.
     """
     yield from find_unrepresentable_reviews(items, _is_representable)
     changed = [item for item in items if _has_representable_review(item)]
@@ -126,7 +128,11 @@ class _RewrittenRecords:
 def _rewrite_records(
     path: Path, edits: Sequence[_RecordEdit], *, is_version1: bool
 ) -> _RewrittenRecords:
-    """Write reviews to records of a file. All other bytes stay the same."""
+    """Write the reviews into the records of a file, and return its content with the new rewards.
+    All other bytes stay the same.
+
+    `edits` has the place of each record that changes, in the order of the file.
+    """
     raw = read_file(path)
     pieces: list[bytes] = []
     copied_until = 0
@@ -190,9 +196,10 @@ def _find_check_position(
 
 
 def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> int:
-    """Set `reward_info` of a simulation to the reviewed values.
+    """Set the reward of a simulation, its parts and its single checks to the reviewed values.
 
-    Return how many reviews it cannot represent.
+    Returns how many reviews the simulation cannot represent. A review of a check changes the part
+    that the check belongs to.
     """
     reward_info = dict(as_object(simulation.get("reward_info")))
     known_parts = item.metadata.get(REWARD_PARTS)
@@ -250,7 +257,10 @@ def _try_set_check(reward_info: JsonObject, position: CheckPosition, value: Any)
 
 
 def _try_set_checks(reward_info: JsonObject, part: str, indexes: range, value: Any) -> bool:
-    """Set the checks with these indexes to passed (1) or failed (0)."""
+    """Set some checks of a part of the reward, those at `indexes`, to passed (1) or failed (0).
+
+    Returns whether that is possible: the simulation has these checks, and the value is 0 or 1.
+    """
     fields = CHECK_FIELDS[part]
     checks = [dict(check) for check in list_objects(reward_info.get(fields.checks))]
     chosen = [check for index, check in enumerate(checks) if index in indexes]
@@ -306,7 +316,9 @@ def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> Non
 
 
 def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[RewrittenFile]:
-    """Yield the main file with the reviewed rewards in its index, if it has an index."""
+    """Yield the main file with the reviewed rewards, if it has an index of the simulations.
+    `rewards` maps simulation ids to rewards.
+    """
     raw = read_file(path)
     try:
         main = json.loads(raw.decode("utf-8", "surrogateescape"))

@@ -33,6 +33,9 @@ def find_runs(
     dataset_folders: Sequence[Path],  # noqa: ARG001 - rollouts contain the tasks
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
+    """Find the runs among the opened files: each file whose first record is an episode, or a
+    rollout of an older version, is one.
+    """
     found = DiscoveredRuns()
     known_files = set(files)
     for path in files:

@@ -133,7 +133,9 @@ def _find_stop_incident(rollout: JsonObject) -> Incident | None:
 
 
 def find_legacy_incident(rollout: JsonObject) -> Incident | None:
-    """Return why a legacy rollout has no answer, or only the mark of an empty reply, or None."""
+    """Find out why a rollout of an older version has no answer. None if it has one. An empty reply
+    is only a weak sign.
+    """
     error = rollout.get("error")
     if error:
         fields = as_object(error)

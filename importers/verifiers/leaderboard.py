@@ -49,7 +49,11 @@ def _has_error(item: ScoredItem) -> bool:
 
 
 def _compute_mean_rewards(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the mean rewards, also of each reward function, and the share of errors."""
+    """Compute the mean reward of the rollouts with and without those that ended with an error, the
+    means of the single reward functions, and the share of errors.
+
+    Returns no metrics if no rollout has a reward.
+    """
     rewards = [get_effective_reward(item) for item in items]
     if all(reward is None for reward in rewards):
         return []
@@ -113,8 +117,10 @@ def _compute_mean_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _compute_pass_at_k(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute pass@k and pass^k over the examples that have all their rollouts. `k` is 1, 2, 4 and
-    so on, as in verifiers.
+    """Compute pass@k, the chance that at least one of k rollouts of an example passes, and pass^k,
+    the chance that all k pass.
+
+    As in verifiers, k is 1, 2, 4 and so on, and only examples with all their rollouts count.
     """
     n_rollouts = _find_rollouts_per_example(items)
     if n_rollouts < 1 or all(item.valid is None for item in items):

@@ -38,7 +38,12 @@ def convert_message(message: Any) -> Any:
 
 
 def convert_call(call: Any) -> Any:
-    """Return a call with `function`. A text is the JSON of a call, in versions 0.1 to 0.3."""
+    """Convert a call of verifiers to the form of OpenAI's chat API, with its name and arguments in
+    an object `function`.
+
+    In versions 0.1 to 0.3, a call is the JSON text of one. A value that is no call is returned
+    unchanged.
+    """
     if isinstance(call, str):
         try:
             call = parse_json_text(call, [])
@@ -132,6 +137,11 @@ def read_tree(nodes: Any, *, place: str) -> MessageTree:
 
 
 def _read_node(written: Any, index: int, place: str, issues: list[MessageIssue]) -> Node:
+    """Read a node of the message tree of a rollout: a message, and the node that it follows.
+
+    `index` is the number of the node and `place` its place in the file. Malformed parts are added
+    to `issues`.
+    """
     fields = as_object(written)
     if "message" not in fields:
         issues.append(MessageIssue("node without a message", path=place, raw=written))

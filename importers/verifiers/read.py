@@ -159,6 +159,9 @@ def list_verdict_choices(plan: RunPlan) -> list[str]:
 
 
 def _survey_rollouts(files: RunFiles) -> _Survey:
+    """Read the models and the rewards of all rollouts, from which it follows which rewards are
+    verdicts.
+    """
     survey = _Survey()
     for record in read_rollouts(files):
         if isinstance(record, ImportIssue):
@@ -176,6 +179,11 @@ def _survey_rollouts(files: RunFiles) -> _Survey:
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
+    """Yield an item for each rollout of a run, with issues and facts.
+
+    All rollouts are surveyed first, because their rewards show which ones are verdicts: a reward
+    that is always 0 or 1 is one. Files of older versions have another form.
+    """
     files: RunFiles = plan.importer_data
     survey = _survey_rollouts(files)
     chosen = plan.options.get("verdict_from", "")
@@ -221,6 +229,11 @@ def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category:
 
 
 def _fill_episode(item: Item, episode: JsonObject, rule: PassRule, deciding: str | None) -> Item:
+    """Fill the item of an episode, a rollout with the trace of each agent, and return it.
+
+    The trace of the main agent is the conversation. `deciding` is the name of the reward that is
+    the verdict, if there is one; otherwise, `rule` decides.
+    """
     trace = choose_main_trace(episode)
     nodes = [as_object(node).get("message") for node in as_list(trace.get("nodes"))]
     item.prediction_hash = answer_hash(nodes)
@@ -240,7 +253,11 @@ def _fill_episode(item: Item, episode: JsonObject, rule: PassRule, deciding: str
 
 
 def _add_episode_conversation(item: Item, episode: JsonObject, trace: JsonObject) -> None:
-    """Show the last branch as the conversation, and what only earlier branches have before it."""
+    """Add the conversation of the main agent to an item.
+
+    Its messages form a tree, because an agent can rewrite its context. The last branch is the
+    conversation. Messages that only earlier branches have are shown before it.
+    """
     if not trace:
         _add_prompt(item, episode)
         return
@@ -260,7 +277,7 @@ def _add_episode_conversation(item: Item, episode: JsonObject, trace: JsonObject
 
 
 def _add_prompt(item: Item, episode: JsonObject) -> None:
-    """Show the question of an episode that has no trace."""
+    """Show the question of an episode that has no trace, because the agent never started."""
     data = as_object(as_object(episode.get("task")).get("data"))
     messages: list[Any] = []
     if data.get("system_prompt"):
@@ -288,7 +305,11 @@ def _add_functions(conversation: ParsedConversation, trace: JsonObject) -> None:
 def _add_earlier_branches(
     item: Item, tree: MessageTree, leaves: list[Node], last_branch: list[Node]
 ) -> None:
-    """Add the messages of earlier branches that are not in the last one, each branch as a log."""
+    """Add the messages that only earlier branches of the tree have, each branch as one log message
+    before the conversation.
+
+    `leaves` are the last messages of all branches, and `last_branch` is the one that is shown.
+    """
     shown = {node.index for node in last_branch}
     logs: list[Message] = []
     for number, leaf in enumerate(leaves[:-1], 1):
@@ -323,10 +344,14 @@ def _add_task(item: Item, task: JsonObject) -> None:
 
 
 def _add_rewards(item: Item, trace: JsonObject, rule: PassRule, deciding: str | None) -> None:
-    """Add each reward as a score, their weighted sum, and the verdict that follows.
+    """Add the rewards of a rollout as scores, their weighted sum, and the verdict that follows from
+    them.
 
-    `deciding`: name of the reward that is the verdict. Without one, `rule` turns the sum into the
-    verdict.
+    Args:
+        item: The item of the rollout.
+        trace: The main trace of the rollout, which has the rewards.
+        rule: Which weighted sums pass.
+        deciding: Name of the reward that is the verdict itself. Without one, the rule decides.
     """
     rewards = read_rewards(trace)
     _report_unread_rewards(item, trace, rewards)
@@ -414,7 +439,11 @@ def _add_other_traces(item: Item, episode: JsonObject, main: JsonObject) -> None
 
 
 def _add_other_trace(item: Item, trace: JsonObject, agent: str, *, place: str) -> None:
-    """Add the messages of an agent as a log in the last step, and its rewards as scores."""
+    """Add the trace of another agent of an episode: its messages as a log in the last step, and its
+    rewards as scores.
+
+    `place` is the place of the trace, for issues.
+    """
     tree = read_tree(trace.get("nodes"), place=f"{place}.nodes")
     described = describe_nodes(tree.nodes)
     item.issues.extend(make_issues(item, [*tree.issues, *described.issues]))
@@ -492,6 +521,11 @@ def _read_count(value: Any) -> int | None:
 def _read_legacy_run(
     plan: RunPlan, files: RunFiles, survey: _Survey, category: str
 ) -> Iterator[Item | ImportIssue | RunFact]:
+    """Yield the items of a run in the form of older versions, in which a rollout is one flat
+    record.
+
+    Metadata of the run, with official figures and the passing reward, can be in a file beside it.
+    """
     issues: list[ImportIssue] = []
     metadata = (read_json(files.config, issues, dict) or {}) if files.config else {}
     yield from issues
@@ -581,7 +615,9 @@ def _add_legacy_reward(item: Item, rollout: JsonObject, rule: PassRule) -> None:
 
 
 def _add_legacy_metadata(item: Item, rollout: JsonObject) -> None:
-    """Add the fields of a rollout that have no other place."""
+    """Add the fields of an older rollout that have no other place to the item's metadata, with its
+    metrics, its end and its tokens.
+    """
     metadata = item.extra.metadata
     for name in LEGACY_METADATA:
         if rollout.get(name) is not None:

@@ -42,6 +42,10 @@ MASKS = "reviewed incidents, because verifiers has no field for rollouts to leav
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Write the reviewed rewards and verdicts of a run into its file of rollouts.
+
+    Yields the file if it changes, and the reviews that it cannot represent.
+    """
     files: RunFiles = plan.importer_data
     lines_by_id = _find_lines(files)
     yield from find_unrepresentable_reviews(

@@ -241,7 +241,12 @@ class UnblindedAnalysis:
     def _iter_repeated_ratings(
         self, item: ReviewedItem, annotator: str
     ) -> Iterator[RepeatedRating]:
-        """Yield the targets that an annotator decided in both reviews of an item."""
+        """Yield the targets that an annotator decided twice: in the review of an item, and in that
+        of its hidden duplicate.
+
+        A queue can show an item a second time, without saying so, to measure how consistent an
+        annotator is.
+        """
         before, on_duplicate = self._reviews.events.compute_opinions_before_and_on_duplicate(
             item.key, annotator, *item.hashes
         )

@@ -115,23 +115,25 @@ def is_store_of_other_user(workspace: Workspace) -> bool:
 def attach_store(
     workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None
 ) -> Connection:
-    """Open the workspace's store read-only, as the default database `store` of the connection.
+    """Open the workspace's store, a DuckDB file, read-only, as the default database of a new
+    connection.
 
     The connection cannot access any other file, because a view in another user's store could read
-    any file. `attach_other_files` is called before the access is restricted, and can attach more
-    databases. The main database is in memory, because `duckdb.connect(path)` would return the file
-    that this process already has open, even after an import has replaced it.
+    any file. `attach_other_files` can attach more databases before the access is restricted.
 
     Raises OSError if the store is missing, a link or not a regular file; duckdb.Error if it is
     damaged.
     """
-    # DuckDB itself would follow a link and wait for a pipe.
+    # This raises an error for a link or a pipe. DuckDB itself would follow a link, and wait for a
+    # pipe.
     os.close(workspace.files.open(workspace.store))
     logs = (workspace.store_log, find_log_path(workspace.store))
     for log in logs:
         if os.path.lexists(log):
             raise OSError(errno.EINVAL, f"{os.fspath(log)} was written by another program")
 
+    # The main database is in memory, and the store is attached. `duckdb.connect(path)` would return
+    # the file that this process already has open, even after an import has replaced it.
     connection = connect_in_memory()
     try:
         _set_limits(connection)
@@ -155,9 +157,11 @@ def _set_limits(connection: Connection) -> None:
 def open_store(
     workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None
 ) -> Connection:
-    """Open the store like `attach_store`, and check its version.
+    """Open the store of a workspace read-only, and check its version.
 
-    Raises StoreError if it is missing or not usable.
+    Raises StoreError, with advice, if the store is missing, cannot be read, or was written by
+    another version. `attach_other_files` can attach more databases before the connection loses
+    access to other files.
     """
     try:
         connection = attach_store(workspace, attach_other_files)
@@ -379,11 +383,16 @@ def run_with_timeout(
     timeout: float | None = None,
     submit: Callable[[Callable[[], object]], object] = _call_in_new_thread,
 ) -> T:
-    """Call `work` and return its result. After `timeout` seconds, interrupt the queries of `work`
-    on `connection`.
+    """Call `work`, which runs queries, in another thread, and return its result.
 
-    `submit` runs the call in another thread, because the main thread handles no signals while
-    DuckDB runs its query.
+    The other thread is needed because the main thread handles no signals, such as Ctrl+C, while
+    DuckDB runs a query.
+
+    Args:
+        connection: The connection on which `work` runs its queries.
+        work: The function to call.
+        timeout: Number of seconds after which the queries are interrupted.
+        submit: Runs a function in another thread.
 
     Raises: QueryTimeoutError if `work` takes more than `timeout` seconds.
     """
@@ -399,14 +408,18 @@ def run_with_timeout(
     try:
         _wait_for_future(done, timeout)
     finally:
-        late = not done.done()
+        # An interrupt between two queries has no effect, so it is repeated. A query that cannot be
+        # interrupted is abandoned.
+        is_late = not done.done()
         end = time.monotonic() + INTERRUPT_TIMEOUT
         while not done.done() and time.monotonic() < end:
             connection.interrupt()
             _wait_for_future(done, INTERRUPT_INTERVAL)
         if not done.done():
             _abandoned.append(done)
-    if late and (not done.done() or done.exception() is not None):
+    # If the work finished in spite of an interrupt, its result is used.
+    has_result = done.done() and done.exception() is None
+    if is_late and not has_result:
         raise QueryTimeoutError
     return done.result()
 
@@ -453,12 +466,12 @@ class SqlError(FcreviewError):
 
 
 def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT) -> SqlResult:
-    """Run one SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN statement.
+    """Run one SQL statement of a user, which must only read, and return its result.
 
-    The transaction is rolled back, because a WITH clause can contain an INSERT into a temporary
-    table.
+    Allowed are SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE and EXPLAIN. The transaction
+    is rolled back, because a WITH clause can contain an INSERT into a temporary table.
 
-    Raises: SqlError for any other statement, and after `timeout` seconds.
+    Raises: SqlError for any other statement, for errors, and after `timeout` seconds.
     """
     try:
         statement.encode()
@@ -484,6 +497,7 @@ def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT
             " --seconds"
         ) from None
     except duckdb.Error as error:
+        # A damaged file of a lake is left out, and the statement runs on the others.
         if _omit_damaged_files(connection, error):
             return run_sql(connection, statement, timeout)
         raise SqlError(_first_lines(error, 6)) from error

@@ -116,7 +116,11 @@ def measure_run_effects(
 
 
 def fetch_run_answers(store: Store, item_number: int) -> list[RunAnswer]:
-    """Return the item of each run that has the question of an item, this item first."""
+    """Return the answers of all runs to the question of an item: the item of each run with its
+    verdicts, this item first.
+
+    Each answer also has the numbers of passing items and of verdicts of its run.
+    """
     own = strip_duplicate_mark(item_number)
     with store.lock:
         connection = store.connection
@@ -235,7 +239,18 @@ def find_unrescored_fixes(store: Store) -> list[UnrescoredFix]:
 def _find_unrescored_fix(
     events: EventIndex, items: ItemIndex, keys: Sequence[ItemKey], annotator: str
 ) -> list[UnrescoredFix]:
-    """Return the unrescored fix of a question, or nothing if its fix counts for all items."""
+    """Return the golden fix of a question if some items were not scored again with it, else an
+    empty list.
+
+    A golden fix is a golden answer that annotators corrected, with the new verdict of each answer
+    that a model gave. Answers of runs that were imported later are not covered.
+
+    Args:
+        events: The events of all annotators' journals.
+        items: The items of the store by key.
+        keys: The keys of the items with the question, one for each run.
+        annotator: The annotator whose own status of the fix is stated.
+    """
     unrescored = list(_list_unrescored_items(events, items, keys, annotator))
     if not unrescored:
         return []

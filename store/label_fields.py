@@ -233,9 +233,12 @@ _DECISION_COLUMNS = ", ".join(
 
 
 def labels_sql(policy: Policy, where: str = "true") -> str:
-    """Return a SELECT statement for `item` and those `LABEL_FIELDS` that have SQL. Verdicts are
-    JSON text. The statement applies `where`, a condition on `item`, before it unnests lists,
-    because unnesting is slow.
+    """Return a SELECT statement for the labels of items: one row for each item, and one for each
+    part or criterion with a verdict.
+
+    The columns are `item` and those of `LABEL_FIELDS` that have SQL. Verdicts are JSON text.
+    `policy` says which human verdict counts if annotators disagree. `where` is a condition on
+    `item`, which the statement applies before it unnests lists, because unnesting is slow.
     """
     columns = ", ".join(
         f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql
@@ -338,8 +341,14 @@ _get_opinion_values = attrgetter(
 def read_label_lines(
     reviews: ReviewTables, connection: Connection, chunk: ItemChunk, selection: LabelSelection
 ) -> list[str]:
-    """Return the labels of a chunk in item order, each as the text of a JSON object. An item's own
-    label comes before the labels of its parts.
+    """Return the labels of some items as lines of JSON, in item order. An item's own label comes
+    before the labels of its parts.
+
+    Args:
+        reviews: The reviews, for the opinions of annotators.
+        connection: The connection to the store.
+        chunk: The items.
+        selection: Which labels and fields the user selected.
     """
     reader = _ChunkReader(reviews, connection, chunk, selection)
     rows = reader.fetch_label_rows()
@@ -420,8 +429,8 @@ class _ChunkReader:
             self._opinions[opinion.target, opinion.criterion].append(values)
 
     def fetch_item_content(self, rows: list[tuple[Any, ...]]) -> dict[int, str]:
-        """Return the fields with the content of each item, as a JSON object without braces. Empty
-        if they were not selected.
+        """Return the fields with the content of each item, such as its messages, as JSON without
+        the outer braces, so that they can be appended to a label. Empty if they were not selected.
         """
         if not self._choice.with_content:
             return {}

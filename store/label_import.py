@@ -85,12 +85,15 @@ def parse_review(
     *,
     check_scale: bool = False,
 ) -> ImportedReview:
-    """Build a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`,
-    `fault` ...).
+    """Build a review from a record of exported labels. Raises ValueError for an invalid record.
 
-    Only `id` and one field of the annotation are required. For records that a person wrote, pass
-    `check_scale`: the verdict must then be a value on the scale of the criterion, or a word for
-    such a value (`pass`). Raises ValueError for an invalid record.
+    Args:
+        line_number: Line of the record.
+        label: The fields that say what was reviewed, such as `id` and `target`. Only `id` is
+            required.
+        opinion: The fields of the review, such as `value` and `fault`. One is required.
+        check_scale: Whether a person wrote the record. Then the verdict must be a value on the
+            scale of the criterion, or a word for such a value, such as `pass`.
     """
     _check_label_fields(label)
     blind = opinion.get("blind")
@@ -242,9 +245,16 @@ class ReviewFile:
 def import_reviews(
     store: Store, journal: Journal, file: ReviewFile, annotator_in_file: str | None = None
 ) -> LabelImportResult:
-    """Write the reviews of the journal's annotator to the journal. `annotator_in_file`: the
-    annotator's name in the file, if it differs. Raises LabelImportError if a record is invalid or
-    no review is by this annotator; nothing has been written then.
+    """Write the reviews in a file that are by the journal's annotator to the journal.
+
+    Reviews that the journal already has are skipped. Raises LabelImportError, without writing
+    anything, if a record is invalid or no review is by this annotator.
+
+    Args:
+        store: The store with the items.
+        journal: The annotator's journal.
+        file: The reviews of the file.
+        annotator_in_file: The annotator's name in the file, if it differs.
     """
     name = annotator_in_file or journal.annotator
     unreadable = [record for record in file.records if isinstance(record, InvalidRecord)]
@@ -271,8 +281,10 @@ def import_reviews(
 def _build_events(
     store: Store, annotator: str, reviews: Sequence[ImportedReview], file: ReviewFile
 ) -> tuple[list[tuple[ImportedReview, Event]], list[InvalidRecord]]:
-    """Build the event of each review. Return the reviews without an item, or with values that a
-    journal cannot hold, as invalid records, in the order of the file.
+    """Build the event of a journal for each review.
+
+    Returns the events with their reviews, and the invalid records in the order of the file. A
+    review is invalid if the store does not have its item, or if a journal cannot hold its values.
     """
     item_ids = {review.key_fields["id"] for review in reviews}
     finder = _ItemFinder(store, item_ids, file)
@@ -392,6 +404,11 @@ _KEY_COLUMNS = (
 
 class _ItemFinder:
     def __init__(self, store: Store, ids: set[str], file: ReviewFile) -> None:
+        """Read the items with the given ids from the store, to find the item of each review.
+
+        Several items can have the same id, in other runs or benchmarks. `file` says in which runs
+        to search, and which ones to prefer.
+        """
         self._scope = frozenset(file.preferred_runs)
         rows = store.connection.execute(
             f"SELECT i.item, i.run, {', '.join(_KEY_COLUMNS)}, coalesce(i.prediction_hash, ''),"
@@ -488,9 +505,13 @@ class _StoredItem:
 def raise_if_target_is_missing(
     target: str, item_id: str, n_turns: int, n_pairs_by_turn: Counter[int]
 ) -> None:
-    """Raise ValueError if the item does not have the target.
+    """Raise ValueError, with advice, if an item does not have the target of a review.
 
-    `n_pairs_by_turn`: number of call pairs by turn from 0.
+    Args:
+        target: The target, such as `turn:2/call:1`, in which numbers count from 1.
+        item_id: Id of the item, for the message.
+        n_turns: Number of turns of the item.
+        n_pairs_by_turn: Turn, from 0 -> number of its call pairs.
     """
     part = parse_address(target)
     if part is None:

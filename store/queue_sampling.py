@@ -114,11 +114,11 @@ class QueueRequest:
 def draw_queue(
     connection: Connection, request: QueueRequest, earlier: Sequence[QueueFile] = ()
 ) -> QueueFile:
-    """Draw a sample and return it as a new queue, without writing a file. Equal requests give the
-    same sample.
+    """Draw a random sample of items for review, and return it as a new queue, without writing it to
+    a file. Equal requests give the same sample.
 
-    Items of the `earlier` queues are not drawn. Raises QueueError if too few items remain, or if
-    hidden duplicates of whole groups are requested.
+    Items of the `earlier` queues are not drawn again. Raises QueueError if too few items remain, or
+    if hidden duplicates of whole groups are requested.
     """
     check_queue_name(request.name)
     _check_request(request)
@@ -127,6 +127,7 @@ def draw_queue(
     _check_remaining_items(population.frame, remaining, earlier, request.size)
 
     drawn = _draw_sample(remaining, request)
+    # The design says how the sample was drawn. Estimates are computed from it later.
     design = SampleDesign(
         seed=request.sharing.seed,
         where=request.view.where,
@@ -405,9 +406,11 @@ def list_content_keys(queue: QueueFile) -> list[ContentKey]:
 
 
 def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> SamplingFrame:
-    """Return all items that the request's filter selects. The same item with the same answer has
-    only one content key in all runs of a model, so it counts once. Raises QueueError for an unknown
-    stratum or if there are no clusters.
+    """Return the sampling frame: all items from which a sample is drawn, each with its stratum (a
+    group with a share of its own in the sample) and its cluster (a group that is drawn as a whole).
+
+    An item is identified by its content. The same item with the same answer in several runs of a
+    model counts once. Raises QueueError for an unknown stratum, or if there are no clusters.
     """
     stratum_sql = _build_stratum_sql(request.stratify)
     question_sql = _COMMON_CLUSTER_SQL if request.cluster else _QUESTION_SQL
@@ -491,13 +494,16 @@ class ExtensionRequest:
 def draw_queue_extension(
     workspace: Workspace, content_keys: Sequence[str], request: ExtensionRequest
 ) -> QueueFile:
-    """Draw more items for a queue, and return them as a new queue, without writing a file.
+    """Draw more items for a queue, and return them as a new queue, without writing it to a file.
 
-    `request.parts` says how many items of each stratum to draw. The name of the new queue is the
-    name of the extended queue and the next free number. The `probability` of an item is its chance
-    to be drawn among those items of the stratum that no earlier queue contains. `content_keys`: the
-    keys of all items of the run, in dataset order. Raises AnnotatorError if the name of an
-    annotator is invalid.
+    Its name is that of the extended queue with the next free number. The `probability` of an item
+    is its chance to be drawn among the items of its stratum that no earlier queue contains. Raises
+    AnnotatorError if the name of an annotator is invalid.
+
+    Args:
+        workspace: The workspace.
+        content_keys: The keys of all items of the run, in dataset order.
+        request: How many items of each stratum to draw, and who reviews them.
     """
     queue = request.queue
     drawn = _draw_from_strata(content_keys, request)
@@ -610,8 +616,9 @@ def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:
 
 
 def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQueue:
-    """Copy a queue to this workspace, unless it already has it.
+    """Copy a queue of another workspace to this one, unless this one already has it.
 
+    If this workspace has another queue of the same name, the copy gets a number, as in `pilot-2`.
     Raises QueueError if the file cannot be written.
     """
     if isinstance(queue, QueueError):

@@ -114,9 +114,15 @@ class Store:
         blind: bool = False,
         policy: Policy = UNANIMOUS,
     ) -> Store:
-        """Open the store of a workspace. `policy` determines the human verdict if annotators
-        disagree. Raises StoreError if the workspace has no imported runs or the file cannot be
-        read.
+        """Open the store of a workspace: a DuckDB file, or a lake of Parquet files.
+
+        Raises StoreError if the workspace has no imported runs, or if they cannot be read.
+
+        Args:
+            workspace: The workspace.
+            annotator: The annotator who reviews.
+            blind: Whether other verdicts are hidden until the annotator has reviewed an item.
+            policy: Which human verdict counts if annotators disagree.
         """
         if workspace.lake is not None:
             from fcreview.store.lake.reader import open_lake as open_store

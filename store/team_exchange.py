@@ -230,6 +230,12 @@ class Inbox:
         )
 
     def _store_lines_of_annotator(self, name: str, lines: Sequence[PulledLine]) -> int:
+        """Store the lines of one annotator's journal that the team's server sent. Return the number
+        of new lines.
+
+        Lines of the user's own journal come from the user's other computers. A line is informed if
+        the annotator had seen other verdicts when it was written, so it does not count as blind.
+        """
         is_own = name == self.annotator
         if not is_own and not self._is_usable_annotator(name):
             warning = (

@@ -96,9 +96,10 @@ class ServerAddress:
 
 
 def parse_server_url(url: str) -> ServerAddress:
-    """Parse `postgresql://USER@HOST:PORT/DATABASE`. The port is optional. The folder of a Unix
-    socket is URL-encoded: `%2Ftmp`. Raises AddressError if a part is missing, or if the URL also
-    contains a password or options.
+    """Parse the URL of a team's server, `postgresql://USER@HOST:PORT/DATABASE`.
+
+    The port is optional. The host can be the folder of a Unix socket, URL-encoded: `%2Ftmp`. Raises
+    AddressError, with advice, if a part is missing, or if the URL contains a password or options.
     """
     scheme, _, rest = url.partition("://")
     if scheme not in ("postgresql", "postgres"):

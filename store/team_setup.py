@@ -202,10 +202,11 @@ def _must_change_tables(connection: Connection[Any], version: int) -> bool:
 
 
 def _lock_tables(connection: Connection[Any]) -> None:
-    """Lock all tables against members, without a deadlock.
+    """Lock all tables of the team's database, so that no member uses them while they change.
 
-    Only the first lock waits, while nothing else is locked. Each member's request locks the same
-    table first, so the other tables are usually free then. If one is not, all locks are given up.
+    To avoid a deadlock, only the first lock waits, while nothing else is locked. Each member's
+    request locks the same table first, so the other tables are usually free then. If one is not,
+    all locks are given up, and tried again after a pause. Raises TeamError after several attempts.
     """
     psycopg = load_driver()
     tables = connection.execute(

@@ -49,9 +49,12 @@ def expand_saved_filters(
     text: str, saved_filters: Mapping[str, str], *, blind: bool = False
 ) -> str:
     """Replace each `@name` in a filter with the saved filter of that name. A quoted `"@name"` stays
-    unchanged. Raises FilterError for an unknown name and for an invalid filter.
+    unchanged.
+
+    Raises FilterError for an unknown name and for an invalid filter. With `blind`, a filter must
+    not reveal verdicts.
     """
-    parse_filter(text, blind=blind)
+    parse_filter(text, blind=blind)  # raises FilterError, with the position in the user's text
     tokens = tokenize(text)
     is_only_token = len(tokens) == 1
     names = [
@@ -67,6 +70,7 @@ def expand_saved_filters(
             saved_filter = _get_saved_filter(term, saved_filters, blind=blind)
         except SavedFilterError as error:
             raise FilterError(str(error), expanded, term.position) from None
+        # Parentheses keep an `or` inside of the saved filter together.
         replacement = saved_filter if is_only_token else f"({saved_filter})"
         end = term.position + len(_get_word(term))
         expanded = expanded[: term.position] + replacement + expanded[end:]

@@ -116,11 +116,13 @@ class StoreBuilder:
     """
 
     def __init__(self, workspace: Workspace, folder: Path, *, copy_existing: bool) -> None:
-        """Create the new file in `folder`. It is empty or, with `copy_existing`, a copy of the
-        store.
+        """Create a new store file, which later replaces the store of the workspace.
 
-        Other users must not have write access to the folder, because DuckDB writes temporary files
-        there and follows links.
+        Args:
+            workspace: The workspace.
+            folder: The folder for the new file. Other users must not have write access to it,
+                because DuckDB writes temporary files there and follows links.
+            copy_existing: Whether the file begins as a copy of the store, or empty.
         """
         self._workspace = workspace
         self._folder = folder
@@ -208,9 +210,11 @@ class StoreBuilder:
     def load_runs(
         self, staged_runs: Sequence[StagedRun], *, omit_invalid_values: bool = False
     ) -> None:
-        """Replace the items of the runs in one transaction.
+        """Replace the items of some runs in one transaction. Raises LoadError if a value cannot be
+        stored.
 
-        With `omit_invalid_values`, invalid values become null.
+        If there is only one run, the load is retried with more memory: several runs can be loaded
+        one by one instead. With `omit_invalid_values`, invalid values become null.
         """
         if not staged_runs:
             return

@@ -148,9 +148,10 @@ class ImportPlanner:
         self._dataset_folders = DatasetFolders(workspace)
 
     def plan_import(self, plans: Sequence[RunPlan]) -> ImportPlan:
-        """Decide which runs to read.
+        """Decide for each run that was found whether to read it, or to keep its last import.
 
-        If `plans` contains a run twice, the second plan becomes an import issue.
+        Each run gets its number, and a row of the summary. If `plans` contains a run twice, the
+        second one becomes an import issue.
         """
         import_plan = ImportPlan()
         known_keys: set[str] = set()
@@ -237,7 +238,13 @@ class ImportPlanner:
     def _add_run_to_plan(
         self, import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun | None
     ) -> None:
-        """Decide whether to read a run, to keep its last import, or only to update its row."""
+        """Decide whether to read a run, to keep its last import, or only to update its row.
+
+        Args:
+            import_plan: The plan of the import, which gets the decision.
+            job: The run, with its files.
+            stored_run: The run in the store, or None if it was never imported.
+        """
         row = import_plan.summary_rows[job.run_number]
         plan = job.plan
         lost_dataset = self._note_missing_folders(row, plan, stored_run)
@@ -245,12 +252,15 @@ class ImportPlanner:
             import_plan.jobs.append(job)
             return
 
+        # Without its dataset or its scores, an import would lose what the last one had.
         if lost_dataset or plan.lost_score_folder:
             row["status"] = self._describe_kept_run(
                 job, stored_run, is_dataset_lost=bool(lost_dataset)
             )
             import_plan.skipped_plans.append(plan)
         elif self._is_up_to_date(job, stored_run):
+            # The files have the same content. New times are stored, so that the content need not
+            # be compared again.
             if _has_new_mtimes(job, stored_run):
                 job.sources = _add_stored_hashes(job.sources, stored_run.sources)
                 import_plan.new_mtime_jobs.append(job)
@@ -315,8 +325,14 @@ class ImportPlanner:
     def _keep_run_without_results(
         self, import_plan: ImportPlan, plan: RunPlan, stored: StoredRun
     ) -> None:
-        """Keep the last import of a run whose results were deleted, instead of reading what is
-        left.
+        """Plan to keep the last import of a run whose result files were deleted.
+
+        Its scores may still exist. They would only give the failing items, so they are not read.
+
+        Args:
+            import_plan: The plan of the import.
+            plan: The plan of the run with the files that are left.
+            stored: The run in the store.
         """
         number = stored.run_number
         job = ReadJob(number, plan=plan, sources=stat_sources(plan, self._workspace.to_stored_path))
@@ -530,7 +546,11 @@ class _Import:
         return issue_rows
 
     def _build_store(self) -> None:
-        """Read the planned runs in worker processes, and replace the store if anything changed."""
+        """Read the planned runs in worker processes, write a new store, and replace the old one if
+        anything changed.
+
+        Workers write the items of a run to staging files, which DuckDB then loads.
+        """
         folder = self.workspace.temporary / str(os.getpid())
         self.workspace.files.remove(folder)
         self.workspace.files.make_folder(folder)
@@ -576,9 +596,10 @@ class _Import:
     def _load_outcomes(
         self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]
     ) -> list[StagedRun]:
-        """Load runs in batches while worker processes read more runs.
+        """Load the runs that workers have read into the new store, in batches, while the workers
+        read more runs.
 
-        Return the staging files of all runs.
+        A run that could not be read is recorded as failed. Returns the staging files of the others.
         """
         staged_runs: list[StagedRun] = []
         batch: list[ReadOutcome] = []
@@ -623,6 +644,10 @@ class _Import:
     def _load_without_invalid_values(
         self, builder: StoreBuilder, outcome: ReadOutcome, load_error: LoadError
     ) -> None:
+        """Load a run again, without the values that made its load fail.
+
+        The item with the first such value gets an issue. If it is unknown, the run fails.
+        """
         staged = outcome.staged
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
         invalid_item = (
@@ -652,7 +677,9 @@ class _Import:
             self._record_success(builder, outcome)
 
     def _record_success(self, builder: StoreBuilder, outcome: ReadOutcome) -> None:
-        """Write the row of a loaded run, and add its issues and counts to the summary."""
+        """Write the row of a run whose items were loaded, and add its issues and counts to the
+        summary of the import.
+        """
         job = outcome.job
         staged = outcome.staged
         info = outcome.info

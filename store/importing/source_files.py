@@ -95,9 +95,10 @@ def add_content_hash(source: SourceFile, path: Path, known_hash: str | None = No
 def is_content_unchanged(
     workspace: Workspace, current_files: list[SourceFile], stored_files: list[SourceFile]
 ) -> bool:
-    """Return whether the content of all files is unchanged.
+    """Whether the files of a run have the same content as at its last import.
 
-    Read a file only if its time changed but not its size.
+    A file of another size has changed. A file of the same size and time has not. Only if the time
+    differs, the file is read and its hash compared.
     """
     stored_by_name = {(source.path, source.kind): source for source in stored_files}
     if len(stored_by_name) != len(current_files):
@@ -282,7 +283,16 @@ def find_folder_of_lost_dataset(
 def _find_lost_dataset_files(
     workspace: Workspace, plan: RunPlan, stored_run: StoredRun, remembered_folders: Sequence[Path]
 ) -> list[Path]:
-    """Return the dataset files of the last import that are needed and have no replacement."""
+    """Return the dataset files of the last import of a run that the run needs and that are gone.
+
+    A file that is gone but has a new file of the same name elsewhere is replaced, and not lost.
+
+    Args:
+        workspace: The workspace.
+        plan: The plan of the run with its present files.
+        stored_run: The run in the store, with the files of its last import.
+        remembered_folders: The folders that the user named with --data for this run earlier.
+    """
     paths_before = {source.path for source in stored_run.sources if source.kind == "data"}
     paths_now = {workspace.to_stored_path(path): path for path in plan.data}
 

@@ -268,11 +268,18 @@ def stage_run(
     cache: SharedRowCache,
     on_progress: Callable[[int], None] | None = None,
 ) -> StagedRun:
-    """Write the items of a run to `path_stem`.items, and its function docs and questions to
-    `path_stem`.shared.
+    """Run an importer, and write its items to staging files, from which DuckDB loads them.
 
-    Iterating over `records` runs the importer, and its exceptions are not caught. `on_progress`
-    gets the number of bytes of result files that the importer has read.
+    Function docs and questions, which many items share, are written to a file of their own.
+    Exceptions of the importer are not caught.
+
+    Args:
+        records: The items, issues and facts of the run. Iterating over them runs the importer.
+        run_number: Number of the run.
+        path_stem: The staging files are `path_stem`.items and `path_stem`.shared.
+        to_stored_path: Converts a path to the form in which the store has it.
+        cache: Shared rows that this process has already written.
+        on_progress: Gets the number of bytes of result files that the importer has read.
     """
     staged = StagedRun(
         run_number,

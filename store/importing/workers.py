@@ -149,12 +149,19 @@ def read_and_stage_runs(
     n_workers: int | None,
     on_progress: ImportProgressCallback | None,
 ) -> Generator[ReadOutcome, None, None]:
-    """Write the staging files of the runs, and yield the outcome of each run as soon as it is
-    complete.
+    """Read runs in worker processes, and yield the outcome of each run as soon as it is complete.
 
     The first `next` starts the worker processes. Call it before this process starts threads, so
-    that forking is safe. If `n_workers` is 1, this process reads the runs. If it is None, the size
-    of the files determines the number.
+    that forking is safe.
+
+    Args:
+        workspace: The workspace.
+        staging_folder: The folder for the files with the items.
+        jobs: The runs to read.
+        read_items: Runs the importer of a run.
+        n_workers: Number of processes. With 1, this process reads the runs itself. If None, the
+            size of the files determines the number.
+        on_progress: Is told how much is read.
     """
     max_workers = _choose_n_workers(jobs) if n_workers is None else n_workers
     n_used_workers = min(max_workers, len(jobs))
@@ -185,8 +192,10 @@ def read_and_stage_run(
     job: ReadJob,
     on_progress: Callable[[int], None] | None,
 ) -> ReadOutcome:
-    """Read one run and write its staging files. If the importer raises an exception, the outcome
-    has its message, so that the import continues with the other runs.
+    """Read one run with its importer, and write its items to staging files.
+
+    If the importer raises an exception, the outcome has its message, so that the import continues
+    with the other runs.
     """
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
@@ -207,6 +216,7 @@ def read_and_stage_run(
         ]
     except Exception as error:
         outcome.error = _format_error(error)
+        # The cache names rows in the staging files of this run, which is not loaded.
         cache.clear()
 
     # The importer may have changed the run while it read the items.

@@ -319,11 +319,15 @@ class LakeConnection:
         assigned: Sequence[tuple[LakeIndex, list[int]]],
         whole_indexes: Sequence[LakeIndex],
     ) -> list[str]:
-        """Return the queries for a table without large columns: from indexes, and from the files of
-        the runs that no index contains.
+        """Return the queries that together read a table of all runs, without large columns.
 
-        `assigned`: the indexes with the runs to read from them. `whole_indexes`: those of which all
-        runs are read.
+        An index contains the small columns of many runs in one file, which is faster to read than a
+        file for each run. Runs that no index contains are read from their own files.
+
+        Args:
+            table: Name of the table.
+            assigned: The indexes, each with the numbers of the runs to read from it.
+            whole_indexes: Those of the indexes from which all runs are read.
         """
         columns = self._fetch_column_types(_TABLES[table])
         computed: Mapping[str, tuple[str, str]] = {}
@@ -388,12 +392,16 @@ class LakeConnection:
         column_types: Mapping[str, str],
         computed_columns: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     ) -> list[str]:
-        """Return a list with one query that reads a table from the Parquet files of `parts`, empty
-        without such files.
+        """Return a list with one query that reads a table from Parquet files, or an empty list
+        without files. Raises _UnexpectedContentError if a file has other columns.
 
-        The query gets the paths from the DuckDB variable `{variable}_{table}`. `computed_columns`
-        has additional columns, in the form of `COMPUTED_COLUMNS`. Raises _UnexpectedContentError if
-        a file has other columns.
+        Args:
+            table: Name of the table.
+            variable: The query gets the paths from the DuckDB variable `{variable}_{table}`, so
+                that its text stays short.
+            parts: The runs or indexes whose files are read.
+            column_types: Column -> SQL type, for the columns to select.
+            computed_columns: Further columns: name -> (SQL type, SQL expression).
         """
         file = f"{table}.parquet"
         parts_with_file = [part for part in parts if file in part.files]
@@ -531,8 +539,10 @@ def open_lake(
 
 
 def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> LakeConnection:
-    """Open the lake of a workspace, with all runs or only the given ones. The connection can access
-    any file. Raises StoreError if the lake cannot be read.
+    """Open the lake of a workspace: a folder, perhaps on a server, with Parquet files of many runs.
+
+    The connection has all runs, or only the given ones, and can access any file. Raises StoreError
+    if the lake cannot be read.
     """
     assert workspace.lake is not None  # noqa: S101 - for the type checker
     files = open_lake_files(workspace.lake)

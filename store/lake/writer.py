@@ -56,11 +56,15 @@ class LakeWriter:
     """
 
     def __init__(self, files: LakeFiles, part: str, scratch: Path) -> None:
-        """Open the lake, or create it if it is missing.
+        """Open a lake to add runs to it, or create it if it is missing.
 
-        `part` is the name of the part's index. `scratch` is an empty local folder for files that
-        are then copied to the lake. Raises StoreError if another version of fcreview wrote the
-        lake, and OSError if it cannot be written.
+        Raises StoreError if another version of fcreview wrote the lake, and OSError if it cannot be
+        written.
+
+        Args:
+            files: The files of the lake.
+            part: Name of the index for the added runs.
+            scratch: An empty local folder for files that are then copied to the lake.
         """
         self._files = files
         self._scratch = scratch
@@ -169,8 +173,16 @@ class LakeWriter:
         row_group_size: int,
         files: dict[str, lake_files.SizeAndHash],
     ) -> None:
-        """Write the rows of a query to a Parquet file of a run or an index, and add the file to
-        `files`. A file without rows is not written, except that of the items.
+        """Write the rows of a query to a Parquet file of a run or an index.
+
+        A file without rows is not written, except that of the items.
+
+        Args:
+            folder: Folder in the lake. That of a run ends with `run=NUMBER`.
+            table: Name of the table, which is also that of the file.
+            query: The query.
+            row_group_size: Number of rows that are compressed together.
+            files: Gets the size and the hash of the file.
         """
         is_run = "=" in folder
         number = folder.rpartition("=")[2] if is_run else "index"
@@ -305,8 +317,11 @@ class LakeImport:
 def import_part(
     lake: LakeImport, plans: Sequence[RunPlan], issues: Sequence[ImportIssue], part: LakePart
 ) -> ImportSummary:
-    """Import the runs of one part. Every part gets the same plans and issues, and selects its runs.
-    The returned summary has the run numbers of the lake, and 0 for a run that failed.
+    """Import one part of the runs into a lake. Several processes can import a part each.
+
+    Every part gets the same plans and issues, and selects its own runs, which are imported in
+    batches into a temporary store. The returned summary has the run numbers of the lake, and 0 for
+    a run that failed.
     """
     summary = ImportSummary()
     index_name = part.build_index_name(lake.paths)
@@ -388,6 +403,11 @@ def _import_batch(
     writer: LakeWriter,
     summary: ImportSummary,
 ) -> None:
+    """Import a batch of runs into a temporary workspace, copy them to the lake, and add their rows
+    and issues to the summary.
+
+    The temporary store numbers the runs in its own way. `numbers` maps these to the lake's numbers.
+    """
     lake.prepare(plans, workspace)
     result = import_runs(
         workspace,

@@ -89,15 +89,20 @@ def fetch_clusters_by_groupings(
     groupings: Sequence[int] = (BY_ERROR_TYPE,),
     raise_if_interrupted: Callable[[], None] = lambda: None,
 ) -> list[list[Cluster]]:
-    """Return the clusters of items whose effective verdict is fail, for each grouping, the largest
-    cluster first.
+    """Group the failing items of a view into clusters, such as those with the same error type. The
+    largest cluster comes first.
 
-    Items with an incident are not failures of the model. They have clusters of their own, one for
-    each kind, which come first.
+    Items with an incident, such as a failed request, are not failures of the model. They have
+    clusters of their own, one for each kind of incident, which come first. The filter
+    `Cluster.where` selects exactly the items of a cluster.
 
-    `groupings` are indexes into `GROUPINGS`. `BY_VALUE` cannot be combined with other groupings,
-    and counts only the `MAX_VALUE_PAIRS` most frequent pairs of values. The filter `Cluster.where`
-    selects exactly the items of the cluster.
+    Args:
+        connection: The connection to the store.
+        view: The items.
+        limit: Maximum number of clusters of each grouping, or None.
+        groupings: Indexes into `GROUPINGS`; the result has a list for each. `BY_VALUE` cannot be
+            combined with others, and counts only the `MAX_VALUE_PAIRS` most frequent pairs.
+        raise_if_interrupted: Is called before each cluster, and can cancel by an exception.
     """
     computed_groupings = [get_computed_grouping(by) for by in groupings]
     incidents = _fetch_incident_clusters(connection, view)
@@ -237,9 +242,10 @@ def _build_incident_cluster(view: View, row: _IncidentRow) -> Cluster:
 def _fetch_cluster_rows(
     connection: Connection, view: View, groupings: Sequence[int], *, without_incidents: bool
 ) -> list[Sequence[_ClusterRow]]:
-    """Return the rows of each grouping.
+    """Fetch the clusters of failing items for each grouping, as rows with their counts.
 
-    All groupings share one query, because two queries would take 50 % longer.
+    All groupings share one query, because two queries would take 50 % longer. With
+    `without_incidents`, items with an incident are left out.
     """
     where, params, _ = build_view_condition(view, blind=False)
     failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"

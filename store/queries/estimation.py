@@ -147,25 +147,41 @@ class LoadedSamples(NamedTuple):
 def load_random_samples(
     connection: Connection, workspace: Workspace, cache: FrameCache
 ) -> LoadedSamples:
-    """Read the queue files of a workspace, and join each queue with the queues that extend it."""
-    queues: dict[str, QueueFile] = {}
+    """Load the random samples of a workspace from its queue files.
+
+    A queue can extend another one by more items. Both are one sample then. Files that cannot be
+    used become problems, which are texts.
+    """
+    queues: list[QueueFile] = []
     problems: list[str] = []
     for queue in read_queues(workspace):
         if isinstance(queue, QueueError):
             problems.append(str(queue))
         else:
-            queues[queue.name] = queue
+            queues.append(queue)
+    queue_by_name = {queue.name: queue for queue in queues}
 
     samples: list[QueueSample] = []
-    for queue in queues.values():
+    for queue in queues:
         if queue.design.extends:
             continue
-        loaded = _load_sample(connection, queue, queues, cache)
+        loaded = _load_sample(connection, queue, queue_by_name, cache)
         if isinstance(loaded, QueueSample):
             samples.append(loaded)
         else:
             problems.append(loaded)
-    problems.extend(_add_extensions(samples, queues.values()))
+
+    # An extension can extend an earlier extension, so they are added in the order of creation.
+    extensions = [queue for queue in queue_by_name.values() if queue.design.extends]
+    for queue in sorted(extensions, key=lambda extension: extension.created):
+        extended = _find_extended_sample(queue, samples)
+        if extended is not None:
+            extended.add_extension(queue)
+        else:
+            problems.append(
+                f"queue {queue.name} is ignored: it extends the queue {queue.design.extends}, which"
+                " cannot be used"
+            )
     return LoadedSamples(samples, problems)
 
 
@@ -320,8 +336,11 @@ def fetch_verdict_pairs(
     view: View,
     cache: FrameCache,
 ) -> list[VerdictPair]:
-    """Pair automatic verdicts with the resolved human verdicts on the same targets and criteria,
-    in item order.
+    """Pair automatic verdicts with human verdicts on the same targets and criteria, in item order.
+    Calibration compares them, to say how far the automatic verdicts can be trusted.
+
+    Human verdicts on which annotators disagree are left out. Items of random samples have a weight,
+    the number of items that they stand for; items that were chosen otherwise have the weight 1.
     """
     samples = load_random_samples(connection, workspace, cache).samples
     # Content keys of the sampled items that reviewers have reached.
@@ -614,18 +633,10 @@ class _RunItem:
 
 
 def _fetch_run_items(connection: Connection, run: int) -> list[_RunItem]:
-    """Return the items of a run, in dataset order."""
+    """Return the items of a run with their automatic and human verdicts, in dataset order."""
+    rows = connection.execute(_RUN_ITEMS, [run]).fetchall()
     items = []
-    for (
-        *names,
-        prediction_hash,
-        golden_hash,
-        automatic,
-        human,
-        item,
-        decided_by,
-        is_incident,
-    ) in connection.execute(_RUN_ITEMS, [run]).fetchall():
+    for *names, prediction_hash, golden_hash, automatic, human, item, decided_by, incident in rows:
         items.append(
             _RunItem(
                 ItemKey(*names),
@@ -636,7 +647,7 @@ def _fetch_run_items(connection: Connection, run: int) -> list[_RunItem]:
                 human=human,
                 item=item,
                 decided_by=decided_by,
-                is_incident=is_incident,
+                is_incident=incident,
             )
         )
     return items
@@ -678,11 +689,12 @@ def fetch_combined_sample_status(
     *,
     keep_part_verdicts: bool,
 ) -> RunSampleStatus | None:
-    """Return the status of a run without reviews, of which no item is in the population of a
-    sample; None for other runs.
+    """Return what estimates need to know about a run that nobody has reviewed and that no random
+    sample concerns. None for other runs.
 
-    Items with equal verdicts are combined (see `fetch_combined_scored_items`). So the estimates of
-    a run take as long with a million items as with a hundred.
+    Items with equal verdicts are combined to one item with a count, so that the estimates of such a
+    run take as long with a million items as with a hundred. `keep_part_verdicts` keeps items apart
+    whose verdicts on parts differ.
     """
     if connection.execute(_HAS_REVIEWS, [run]).fetchall():
         return None
@@ -835,6 +847,17 @@ def _find_sample_progress(
     answers: _CriterionAnswers,
     reviews: ReviewTables,
 ) -> _SampleProgress:
+    """Find out how far the review of the random samples of a run is.
+
+    An estimate may only use items that were drawn at random and that nobody had reviewed before.
+
+    Args:
+        items: The items of the run.
+        samples: The random samples with items of the run.
+        answers: The human verdicts on each criterion, by content key.
+        reviews: The reviews of all annotators.
+    """
+    # Keys identify an item and its answer by their content.
     answered = {key for answer_by_key in answers.values() for key in answer_by_key}
     known_before: set[ContentKey] = set()
     # `reviews.events` reads the journals, which takes time. Without a sample, nothing needs them.

@@ -139,11 +139,12 @@ _NO_DIFFERENCE = _Content()
 
 
 def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
-    """Return all questions of the view's runs with their answers. The view's filter affects only
-    `selected_keys`.
+    """Return what the search for wrong golden answers needs: all questions of some runs, with the
+    answers that the models gave.
 
-    If runs have different golden answers to a question, only the runs with the most frequent one
-    are included. Raises FilterError if the filter is not valid, and EmptyValueError for a run with
+    The view says which runs. Its filter affects only `selected_keys`, the questions to show. If
+    runs have different golden answers to a question, only the runs with the most frequent one are
+    included. Raises FilterError if the filter is not valid, and EmptyValueError for a run with
     invalid items.
     """
     selected_keys = None
@@ -153,6 +154,7 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     answers_by_question = _fetch_answers(connection, runs)
     questions = _fetch_questions(connection, [rows[0].first_item for rows in answers_by_question])
 
+    # Equal answers of several runs are one row, which names the first item with the answer.
     questions_with_answers = list(zip(questions, answers_by_question, strict=True))
     contents = _fetch_answer_contents(connection, questions_with_answers)
     for question, rows in questions_with_answers:
@@ -211,9 +213,8 @@ def _keep_answers_to_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_A
 
 
 def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> list[AuditedQuestion]:
-    """Return the questions of these items, in the same order.
-
-    Equal function docs are in memory only once.
+    """Return the questions of some items, in the same order: text, golden calls, functions, and how
+    often annotators blamed each side.
     """
     rows = _fetch_question_rows(connection, item_numbers)
     docs = _fetch_docs_of_questions(connection, rows.values())
@@ -282,21 +283,23 @@ def _fetch_question_rows(
 def _fetch_answer_contents(
     connection: Connection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
 ) -> dict[int, _Content]:
-    """Return the differences between each answer and the golden answer, by the number of the
-    answer's first item. Equal answers to a question are compared once.
+    """Compare each answer with the golden answer of its question, and return the differences by the
+    number of the first item with the answer.
+
+    Items with equal calls are compared once. Answers without calls have no differences.
     """
-    questions: dict[int, AuditedQuestion] = {}
+    question_by_item: dict[int, AuditedQuestion] = {}
     for question, answer_rows in answers:
         for row in answer_rows:
             if row.prediction is not None:
-                questions[row.first_item] = question
+                question_by_item[row.first_item] = question
 
     contents: dict[int, _Content] = {}
     known_contents: dict[tuple[int, int], _Content] = {}
-    rows = connection.execute(_CONTENTS, [list(questions)])
+    rows = connection.execute(_CONTENTS, [list(question_by_item)])
     while batch := rows.fetchmany(ROWS_PER_FETCH):
         for item, calls, pairs in batch:
-            question = questions[item]
+            question = question_by_item[item]
             question_and_answer = (id(question), hash((calls, pairs)))
             if question_and_answer not in known_contents:
                 known_contents[question_and_answer] = _compare_answer(question, calls, pairs)
@@ -385,9 +388,11 @@ class SuspectTable:
     def load_suspects(
         self, view: View, on_progress: Callable[[int, int], object] = lambda *_: None
     ) -> None:
-        """Fill the table for the view's runs, if it has no rows for them. The view's filter is
-        ignored. `on_progress` gets the numbers of checked questions and of all questions. It may
-        raise an exception to cancel.
+        """Find the suspect golden answers of the view's runs, and fill a table with them, unless it
+        already has them. The view's filter is ignored.
+
+        Each suspect question has one example item, and a place in the ranking. `on_progress` gets
+        the numbers of checked questions and of all questions. It may raise an exception to cancel.
         """
         if view.runs_key in self._suspicions:
             return

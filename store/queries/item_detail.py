@@ -166,9 +166,10 @@ _NO_SHARED_QUESTION = _SharedQuestion()
 
 
 def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int, Item]:
-    """Return items by item number.
+    """Read whole items from the store, and return them by item number. Invalid ones are left out.
 
-    Invalid items are omitted. Equal function docs are in memory only once.
+    Function docs and questions, which many items share, have tables of their own. They are fetched
+    once for all items.
     """
     if not item_numbers:
         return {}
@@ -302,8 +303,15 @@ def find_items(connection: Connection, item_id: str, run: int | None) -> list[in
 def search_item_ids(
     connection: Connection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int
 ) -> list[ItemMatch]:
-    """Return the items whose ids contain all words of the text, first those whose ids are the text
-    or begin with it.
+    """Find items whose ids contain all words of a text. Ids that are the text, or begin with it,
+    come first.
+
+    Args:
+        connection: The connection to the store.
+        text: The words. Case does not matter.
+        runs: The runs to search in; empty for all.
+        preferred_run: If several runs have an id, the item of this run is returned.
+        limit: Maximum number of ids.
     """
     words = text.lower().split()
     if not words:
@@ -370,8 +378,10 @@ def _read_record(
     location: RecordLocation,
     item_id: str | None = None,
 ) -> bytes:
-    """Read a record of an item. Raises StoreError if the file has changed since the import, unless
-    the location in the file still has a JSON object with the id `item_id`.
+    """Read the raw record of an item from its file, at the place that the importer noted.
+
+    If the file has changed since the import, the place must still have a JSON object with the id
+    `item_id`. Otherwise, raises StoreError.
     """
     path = workspace.to_absolute_path(location.file)
     try:
@@ -504,7 +514,11 @@ SECOND_PRESENTATION = 2
 def adapt_row_to_duplicate(
     row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool
 ) -> QueueRow:
-    """In the row of a hidden duplicate, replace this annotator's first review by the second one."""
+    """Return the row of an item as it must look for a hidden duplicate. Other rows are unchanged.
+
+    A queue can show an item a second time, without saying so, to measure how consistent an
+    annotator is. So the row must have the annotator's second review and not reveal the first one.
+    """
     if not is_hidden_duplicate(item_number):
         return row
     key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(row.item)
@@ -592,9 +606,9 @@ def _remove_automatic_verdicts(item: Item) -> None:
 def build_detail(
     row: QueueRow, run: Run, item: Item, reviews: ReviewTables, *, blind: bool
 ) -> ItemDetail:
-    """Add the reviews to an item.
+    """Join an item with its reviews, as the item screen shows it.
 
-    In blind mode, hide the verdicts of an item that this annotator has not reviewed.
+    In blind mode, the verdicts of an item that this annotator has not reviewed are removed.
     """
     key = ItemKey(
         run.benchmark,

@@ -75,8 +75,10 @@ def _build_review_columns_sql(source: VerdictSource) -> str:
 def fetch_outcomes(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the view's items in the given runs with the verdicts of one source, in dataset
-    order.
+    """Return the items of a view by run, with their verdicts and error types from one source, in
+    dataset order. Comparisons of runs need them.
+
+    `source` is a kind of automatic verdict, the human verdict, or the effective one.
     """
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _OUTCOME_COLUMNS[source]
@@ -303,8 +305,9 @@ _VerdictsBySource = dict[str, dict[str, Any]]
 def _fetch_automatic_verdicts(
     connection: Connection, items: Sequence[int]
 ) -> dict[_ItemTarget, _VerdictsBySource]:
-    """Return the automatic verdicts on the items and their parts. If a source has several verdicts
-    on a target, the last one counts.
+    """Return the automatic verdicts on items and on their parts: target -> source -> verdict.
+
+    If a source has several verdicts on a target, the last one counts.
     """
     # A key press records a verdict on one item. The index finds one item several times as fast as a
     # join with a list.
@@ -603,7 +606,12 @@ def _to_scored_item(
 
 
 def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _CountedVerdicts:
-    """Return the automatic verdicts, replaced by human verdicts where there are some."""
+    """Return the verdicts of an item that count in corrected figures: human verdicts where there
+    are some, else automatic ones.
+
+    Human verdicts on parts are overrides, from which the metrics of a benchmark derive the verdict
+    on the item. A verdict that fcreview itself derived from parts is not an override.
+    """
     automatic = select_automatic_verdict(
         {"official": row.official, "rule": row.rule, "judge": row.judge}
     )
@@ -615,6 +623,7 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
         if target_criterion != ITEM_CORRECT:
             others[target_criterion] = value
 
+    # A golden answer that annotators corrected can state a new verdict.
     erratum_verdict = _find_golden_verdict(
         verdict for verdict in human_verdicts if verdict.is_by_erratum
     )

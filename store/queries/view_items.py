@@ -189,8 +189,14 @@ class ViewOrders:
         self._connection.execute(f"DROP TABLE {self._orders.pop(view).table}")
 
     def _create_order(self, view: View, min_rows: int | None, n_items: int | None) -> ViewOrder:
-        """Create the order with at least `min_rows` items, or with all items for None. `n_items` is
-        the number of all items if it is known.
+        """Create a table with the items of a view in their order, from which lists are read.
+
+        For a large view, the table first gets only as many rows as the list shows.
+
+        Args:
+            view: The view.
+            min_rows: Number of rows that are needed, or None for all.
+            n_items: Number of all items, if it is known.
         """
         if view.queue_file:
             self._queue_items.load_queue(view.queue_file)
@@ -213,6 +219,11 @@ class ViewOrders:
         )
 
     def _build_order_query(self, view: View) -> _OrderQuery:
+        """Build the parts of the query that sorts the items of a view: what is selected, from
+        where, by which condition, and in which order.
+
+        The order comes from a queue file, from the ranking of suspects, or from a built-in queue.
+        """
         condition = build_view_condition(view, blind=self._blind)
         depends_on_reviews = condition.depends_on_reviews or view.queue == "unreviewed"
         source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
@@ -298,10 +309,11 @@ class ViewCondition(NamedTuple):
 
 
 def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
-    """Return the condition that selects the items of a view.
+    """Return the SQL condition that selects the items of a view: by runs, item numbers, queue and
+    filter. Raises FilterError if the filter is not valid.
 
-    The queue file or the suspects must be in their table (`QueueItemTable.load_queue`,
-    `SuspectTable.load_suspects`). Raises FilterError if the filter is not valid.
+    The items of a queue file, or the suspects, must be in their table
+    (`QueueItemTable.load_queue`, `SuspectTable.load_suspects`).
     """
     parts = []
     params: list[object] = []
@@ -593,9 +605,16 @@ def measure_columns(
     *,
     blind: bool,
 ) -> ColumnWidths:
-    """Return the column widths that the items of `order` need. Only the first `MAX_MEASURED_ITEMS`
-    items are measured. In blind mode, columns that depend on verdicts are omitted. `runs` are the
-    runs of the view, empty for all runs.
+    """Measure how wide the columns of a list must be for its items, and which columns are needed.
+
+    Only the first `MAX_MEASURED_ITEMS` items are measured.
+
+    Args:
+        connection: The connection to the store.
+        order: The items of the list.
+        runs: The runs of the view; empty for all runs.
+        run_names: Name of each run.
+        blind: Whether columns that depend on verdicts are left out.
     """
     expressions = dict(_MEASURED_COLUMNS)
     if not blind:

@@ -199,9 +199,16 @@ def write_decision_cache(
     inputs: Mapping[str, Any],
     journals: CachedJournals,
 ) -> None:
-    """Write the rows of `human_labels` to a new cache file.
+    """Write the decisions, which follow from all reviews, to a cache file, so that the next session
+    need not compute them. Without a key or write access, do nothing.
 
-    Without a key or write access, do nothing.
+    An authentication code is stored beside the file, so that nobody else can slip in decisions.
+
+    Args:
+        connection: The connection with the decisions, the rows of `human_labels`.
+        workspace: The workspace.
+        inputs: What the decisions depend on, besides the journals.
+        journals: The journals from which they were computed.
     """
     key = load_authentication_key(create=True)
     if key is None:

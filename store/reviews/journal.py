@@ -247,8 +247,10 @@ class Journal:
         return f"{reason}. The {n_events:,} reviews were not saved in {self.path}"
 
     def _lock_and_write_lines(self, make_lines: Callable[[_JournalEnd], list[bytes]]) -> None:
-        """Append the lines that `make_lines` returns for the end of the journal. Until they are on
-        disk, no other process can append.
+        """Append lines to the journal, while no other process can append.
+
+        `make_lines` gets the end of the journal, with the hash to which the first new line is
+        chained, and returns the lines. The lines are on disk when this returns.
         """
         folder = self.path.parent
         if not folder.is_dir():
@@ -268,6 +270,7 @@ class Journal:
             lines = make_lines(end)
             if not lines:
                 return
+            # A crash can leave a part of a line. It is saved elsewhere, and ended by a newline.
             if torn_line:
                 self._save_torn_line(torn_line)
             _append_and_sync(descriptor, lines, prefix=b"\n" if torn_line else b"")
@@ -371,11 +374,15 @@ def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes
 
 
 def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"") -> None:
-    """Append the prefix and all lines, or none of them, and sync them to disk.
+    """Append all lines to a file, or none of them, and sync them to disk.
 
-    If only the last newline is missing, all lines count, and the next writer adds the newline.
     Raises OSError if no line was saved, and `_PartialWriteError` if the first lines stay in the
     file, because another process has written after them.
+
+    Args:
+        descriptor: The open file.
+        lines: The lines, each with a newline.
+        prefix: Bytes that come before the first line.
     """
     data = prefix + b"".join(lines)
     start = os.fstat(descriptor).st_size
@@ -386,6 +393,7 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
         while n_written < len(data):
             n_written += os.write(descriptor, data[n_written:])
     except OSError as error:
+        # If only the last newline is missing, all lines count. The next writer adds the newline.
         lacks_only_newline = n_written == len(data) - 1
         if not lacks_only_newline:
             _remove_failed_write(descriptor, start, n_written)
@@ -490,20 +498,23 @@ def hash_event(content: dict[str, Any]) -> str:
 
 
 def hash_and_serialize_event(event: Event, previous_hash: str) -> tuple[Event, bytes]:
-    """Return the event with its fields `previous` and `hash`, and its line with a newline. The line
-    omits fields that are None. Raises LineError if a field has an invalid value or a value that
-    JSON cannot represent.
+    """Make the line of an event in a journal, and chain it to the line before it by its hash.
+
+    Returns the event with its fields `previous` and `hash`, and the line with a newline. The line
+    omits fields that are None. Raises LineError if a field has an invalid value, or one that JSON
+    cannot represent.
     """
-    content = {
-        name: value for name in _WRITTEN_FIELDS if (value := getattr(event, name)) is not None
-    }
-    content["key"] = event.key._asdict()
-    content = {
-        name: _replace_surrogates(value)
-        for name, value in ({**(event.extra or {}), **content}).items()
-    }
+    # Fields that a newer version of fcreview wrote are kept.
+    fields = dict(event.extra or {})
+    for name in _WRITTEN_FIELDS:
+        value = getattr(event, name)
+        if value is not None:
+            fields[name] = value
+    fields["key"] = event.key._asdict()
+    content = {name: _replace_surrogates(value) for name, value in fields.items()}
     content["previous"] = previous_hash
     _validate_event(content)
+
     try:
         # Readers hash the parsed line, so the writer also computes the hash from parsed JSON.
         content = orjson.loads(orjson.dumps(content))
@@ -598,7 +609,9 @@ def _is_item_key(value: object) -> bool:
 
 
 def _to_event(content: dict[str, Any]) -> Event:
-    """Convert the valid content of a line. `Event.extra` gets the fields of newer versions."""
+    """Convert the valid content of a line of a journal to an event. Fields that only a newer version
+    of fcreview knows are kept in `Event.extra`.
+    """
     fields = content
     if not content.keys() <= _KNOWN_FIELDS:
         fields = {}

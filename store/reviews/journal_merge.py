@@ -98,11 +98,17 @@ class JournalMerge:
 def plan_journal_merge(
     workspace: Workspace, other: Workspace, user: str | None = None, *, include_own: bool = False
 ) -> JournalMerge:
-    """Find the events of the other workspace that this workspace lacks.
+    """Find the events in the journals of another workspace that this workspace lacks.
 
-    Without `include_own`, the merge does not change the journal of `user`, so that nobody can add
-    reviews in their name. Raises MergeError if both are the same workspace; JournalError or
-    AnnotatorError if this workspace cannot have a journal with one of the names.
+    Raises MergeError if both are the same workspace; JournalError or AnnotatorError if this
+    workspace cannot have a journal with one of the names.
+
+    Args:
+        workspace: This workspace.
+        other: The other workspace.
+        user: The annotator who merges.
+        include_own: Whether the journal of `user` may change. By default it does not, so that
+            nobody can add reviews in their name.
     """
     if _is_same_folder(workspace.root, other.root) or _is_same_folder(
         workspace.reviews, other.reviews
@@ -222,8 +228,16 @@ def _add_lines_to_copy(
     *,
     path: Path,
 ) -> None:
-    """Add to `copy` the lines of new events, and the lines of known events that precede a new event
-    in the chain. Warnings name `path` as the file of the other lines.
+    """Select the lines of another copy of a journal that this copy lacks, and add them to `copy`.
+
+    These are the lines of new events. Each line is chained to the one before it, so a line of a
+    known event is needed too if it precedes a new one and is missing here.
+
+    Args:
+        copy: The planned copy, which gets the lines, counts and warnings.
+        own_lines: The lines of this copy of the journal.
+        other_lines: The lines of the other copy.
+        path: The file of the other lines, for warnings.
     """
     annotator = copy.target.annotator
     copy.result.warnings += _describe_foreign_lines(path, other_lines, annotator)

@@ -283,9 +283,11 @@ class JournalReader:
         return new
 
     def read_verified_events(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events in the prefixes of journals, by journal name, without verifying the
-        lines of valid prefixes again. Return None if a journal no longer begins with its prefix, or if the server's
-        places have changed.
+        """Return the events of journals that were verified in an earlier session, in order.
+
+        `prefixes` maps the name of a journal to the part of it that was verified: its length and
+        hash. Returns None if a journal no longer begins with its part, or if the order that the
+        team's server gave to the lines has changed.
         """
         self._forget_lines()
         self._server_places.refresh()

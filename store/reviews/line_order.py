@@ -153,10 +153,10 @@ class LineOrder:
         return all(self._places.get(name, place) == place for name, place in places.items())
 
     def add_lines(self, lines: Iterable[FileLine]) -> list[Event] | None:
-        """Return the new lines in order. Return None if an earlier line must move; then all lines
-        must be read again.
+        """Add lines of journals, and return their events in the order in which they count.
 
-        A line that is in several files counts once.
+        Returns None if one of them belongs before a line that was added earlier. Then all lines
+        must be read again. A line that is in several files counts once.
         """
         new: dict[str, FileLine] = {}
         for line in lines:

@@ -324,9 +324,11 @@ class EventIndex:
         return status
 
     def find_open_fixes(self, key: ItemKey, golden_hash: str) -> OpenGoldenFixes | None:
-        """Return the golden fixes of an item's question that need an adjudicator.
+        """Return the golden fixes of a question, corrected golden answers, that an adjudicator must
+        decide. None if there are none, or if nobody recorded one of them on this item.
 
-        None if there are none, or if nobody recorded one of them on this item.
+        Annotators record a fix on the item of one run, but it concerns the items of all runs with
+        the question.
         """
         decision = self.decide_golden_fix(key, golden_hash)
         if decision is None or decision.status not in (PROPOSED, DISPUTED_FIX):

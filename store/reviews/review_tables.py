@@ -76,9 +76,15 @@ class ReviewTables:
         annotator: str | None = None,
         policy: Policy = UNANIMOUS,
     ) -> None:
-        """Create the review tables and fill them from the journals. The connection needs the tables
-        of `schema.sql`. If the cache is attached, read only the events that are newer than the
-        cache.
+        """Create the review tables, and fill them from the journals of the workspace.
+
+        If a valid cache of decisions is attached, only the events that are newer are read.
+
+        Args:
+            connection: The connection, which has the tables of `schema.sql`.
+            workspace: The workspace.
+            annotator: The annotator whose own reviews have columns of their own.
+            policy: Which human verdict counts if annotators disagree.
         """
         self.annotator = annotator
         self.policy = policy

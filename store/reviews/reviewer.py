@@ -39,14 +39,18 @@ class Reviewer:
         return self._journal.annotator
 
     def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
-        """Write a review of an item (`QueueRow.item`). The event is on disk when this returns.
+        """Write a review of an item to the annotator's journal. It is on disk when this returns.
 
-        In blind mode, reviews count as blind until the annotator has submitted a verdict. If the
-        verdict overrides a visible automatic verdict, the review records the automatic verdict.
-        `detail`: the item as the annotator saw it. Without `detail`, and in blind mode, the method
-        queries the database.
+        In blind mode, a review counts as blind until the annotator has submitted a verdict. If the
+        verdict overrides a visible automatic verdict, the review records that one.
 
         Raises JournalError if the review could not be saved; KeyError if the item does not exist.
+
+        Args:
+            item: Number of the item (`QueueRow.item`).
+            annotation: What the annotator decided.
+            detail: The item as the annotator saw it. Without it, and in blind mode, the database is
+                queried.
         """
         if detail is None or detail.row.item != item or self._store.blind:
             circumstances, annotation = self._fetch_fields_and_override(item, annotation)
@@ -70,8 +74,11 @@ class Reviewer:
     def _fetch_fields_and_override(
         self, item: int, annotation: Annotation
     ) -> tuple[dict[str, Any], Annotation]:
-        """Return the event fields for `Journal.append`, and the annotation with the verdict that
-        it overrides.
+        """Return what a review of an item must record besides the annotation, and the annotation
+        with the automatic verdict that it overrides.
+
+        The recorded fields are the key and the hashes of the item, and whether the annotator was
+        blind.
         """
         number = strip_duplicate_mark(item)
         reviewed = annotation

@@ -223,7 +223,7 @@ def _may_have_several_owners(path: Path) -> bool:
 
 
 def _is_whole_object(agent_text: bytes) -> bool:
-    """Whether a text of `_scan_agents` is a whole JSON object, and not only its beginning."""
+    """Whether a text of `_scan_texts` is a whole JSON object, and not only its beginning."""
     _, _, value = agent_text.partition(b":")
     try:
         return isinstance(orjson.loads(value), dict)

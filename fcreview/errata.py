@@ -222,10 +222,14 @@ def serialize_errata(
 
 
 def parse_errata(raw: bytes, file_name: str = "") -> Errata:
-    """Parse the content of an errata file. Error messages begin with `file_name`.
+    """Parse the content of an errata file: corrections of golden answers, and rules that make
+    different values equivalent.
+
+    The first line is the header, which contains a digest of the whole content. Each other line is a
+    correction (kind `golden`) or a rule (kind `rule`).
 
     Raises ErrataError if the content has another format, does not match its digest, or contains an
-    item twice.
+    item twice. Error messages begin with `file_name`.
     """
     first_line, _, body = raw.partition(b"\n")
     header = _parse_header(first_line, file_name)
@@ -374,9 +378,10 @@ class CombinedErrata:
 
 
 def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
-    """Combine two sets of errata.
+    """Combine own errata with those of somebody else into the content of one errata file.
 
-    The entries of `own` come first, and take precedence over different corrections.
+    If both correct an item differently, the own correction stays, and the item is listed as a
+    conflict. The content is None if the other errata add nothing.
     """
     entries = dict(own.entries)
     n_new = 0
@@ -393,10 +398,13 @@ def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
         else:
             conflicts.append(key)
 
-    rules = tuple(dict.fromkeys([*own.rules, *other.rules]))
+    all_rules = [*own.rules, *other.rules]
+    rules = tuple(dict.fromkeys(all_rules))  # each rule once, in order
     n_new_rules = len(rules) - len(own.rules)
     content = None
-    if n_new_rules > 0 or _list_json_texts(entries) != _list_json_texts(own.entries):
+    # A known correction can still add reasons or names of people to the own entry.
+    has_changed_entries = _list_json_texts(entries) != _list_json_texts(own.entries)
+    if n_new_rules > 0 or has_changed_entries:
         authors = _select_distinct(*own.who.split(", "), *other.who.split(", "))
         content = serialize_errata(
             list(entries.values()), rules, max(own.date, other.date), ", ".join(authors)

@@ -188,9 +188,10 @@ def _to_canonical_unit(text: str) -> str | None:
 
 
 def to_iso_date(text: str) -> str | None:
-    """Convert a date to `2020-01-31`, or return None.
+    """Convert a date in one of three notations to `2020-01-31`, or return None.
 
-    In ambiguous dates such as `3/4/2020`, the month is first.
+    The notations are `2020-1-31`, `31.1.2020` or `1/31/2020`, and `31 January 2020` or `Jan 31,
+    2020`. In ambiguous dates such as `3/4/2020`, the month is first.
     """
     text = text.strip().lower()
     iso_date = _ISO_DATE.match(text)

@@ -147,7 +147,11 @@ def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_optional_argument(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find an argument that may be omitted, but whose default is not accepted as a value."""
+    """Find an argument that may be omitted, although giving its documented default is not accepted.
+
+    That is suspicious, because omitting an argument and giving its default mean the same. It is
+    also suspicious if no value at all is accepted.
+    """
     parameter = argument.parameter
     accept = argument.accept
     if parameter is None or parameter.required or not accept.optional:
@@ -176,7 +180,10 @@ def _check_optional_argument(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find conflicts of an argument and its accepted values with the documented parameter."""
+    """Find conflicts between the golden answer's values of an argument and the function docs: an
+    argument that the docs do not list, one that may be omitted although it is required, and values
+    of another type or outside the listed choices.
+    """
     name = argument.name
     parameter = argument.parameter
     function = argument.call.name

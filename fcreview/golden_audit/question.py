@@ -121,6 +121,16 @@ def find_differences(
 def _find_pair_differences(
     pair: CallPair, golden: Call | None, predicted: Call | None
 ) -> list[AnswerDifference]:
+    """Return how a predicted call differs from the golden call with which it was paired.
+
+    If a call is missing, is extra or calls another function, there is one difference of the whole
+    call. Else, there is one for each argument, or for each field inside an argument.
+
+    Args:
+        pair: The pair and its differences.
+        golden: The golden call, or None for an extra call.
+        predicted: The predicted call, or None for a missing call.
+    """
     if predicted is None:
         return [_build_call_difference(pair, pair.name, state=pair.state, arguments=NO_VALUE)]
     arguments = predicted.arguments
@@ -129,14 +139,15 @@ def _find_pair_differences(
     if _has_other_function(pair):
         return [_build_call_difference(pair, predicted.name, state="!", arguments=arguments)]
 
-    differences: dict[str, AnswerDifference] = {}
+    difference_by_path: dict[str, AnswerDifference] = {}
     for diff in pair.diff:
-        # The benchmark's normalisation removes equivalent values.
-        if diff.state == "~":
+        is_equivalent = diff.state == "~"  # equal after the benchmark's normalisation
+        if is_equivalent:
             continue
         difference = _build_argument_difference(pair, diff, golden=golden, predicted=predicted)
-        differences.setdefault(difference.path, difference)
-    return list(differences.values())
+        # Several differences inside one argument can become one difference of the argument.
+        difference_by_path.setdefault(difference.path, difference)
+    return list(difference_by_path.values())
 
 
 def _has_other_function(pair: CallPair) -> bool:

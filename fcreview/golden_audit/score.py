@@ -225,8 +225,12 @@ EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
 
 
 def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find failing answers that may be right, because every difference from the golden answer
-    may not matter. The reason names the explanation that holds for most answers.
+    """Find failing answers that may be right, because each of their differences from the golden
+    answer has a harmless explanation, such as `the golden value is the documented default`.
+
+    Returns no reason or one. Its text names the explanation that holds for most answers. Its
+    strength is the share of these answers' runs in the weight of all runs, in which good runs count
+    more.
     """
     explained_answers = _list_explained_answers(evidence, index)
     if not explained_answers:
@@ -237,7 +241,9 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     for answer in explained_answers:
         explained_runs += answer.runs
     explanations = _merge_explanations(explained_answers)
-    main = max(explanations, key=lambda each: weights.compute_weight_share(set(each.runs)))
+    main = max(
+        explanations, key=lambda explanation: weights.compute_weight_share(set(explanation.runs))
+    )
 
     runs = sorted(set(main.runs))
     count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
@@ -484,9 +490,14 @@ def rank_suspects(
     run_profiles: Mapping[int, RunProfile],
     on_progress: Callable[[int, int], object] = lambda *_: None,
 ) -> list[Suspect]:
-    """Score all questions and sort them by score, highest first. Before each question, call
-    `on_progress` with the numbers of checked and of all questions. It can raise an exception to
-    cancel.
+    """Score how likely the golden answer of each question is wrong, and return the most suspect
+    questions first.
+
+    Args:
+        questions: The questions with the answers of all runs.
+        run_profiles: Run -> how good it is, by which its answers are weighted.
+        on_progress: Called before each question with the numbers of checked and of all questions.
+            It can raise an exception to cancel.
     """
     read_schema = create_cached_schema_reader()
     weigher = RunWeigher(run_profiles)
@@ -498,7 +509,9 @@ def rank_suspects(
             evidence = collect_evidence(question, weigher, read_schema)
             question_reasons.append((question, _find_reasons(evidence, index)))
 
+    # What occurs in a large part of a dataset is a convention of the benchmark, not an error.
     question_reasons = _weaken_conventions(question_reasons)
+    # Earlier reviews show how often the reasons of each kind are right.
     chances = update_reason_chances(REASON_CHANCES, question_reasons)
     suspects = [score_suspect(question, reasons, chances) for question, reasons in question_reasons]
     # The last digits of equal scores can differ, because they depend on the order of the factors.

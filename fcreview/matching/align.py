@@ -88,25 +88,34 @@ def align_calls(
     *,
     keep_order: bool = False,
 ) -> list[CallPair]:
-    """Pair and compare the golden and predicted calls of one turn. Returns the pairs in golden
-    order, then the extra predicted calls. With `keep_order`, the predicted calls of the pairs are
-    in order too.
+    """Pair each golden call of a turn with the predicted call that differs least, and compare the
+    pairs.
+
+    Golden calls without a partner are missing, and predicted ones extra. Returns the pairs in
+    golden order, including missing calls, then the extra calls.
+
+    Args:
+        golden: The golden calls of the turn.
+        predicted: The predicted calls of the turn.
+        rules: Which different values and names count as equal.
+        keep_order: Whether pairs may not cross: the predicted calls of the pairs are in order too.
     """
     if _are_equal_calls(golden, predicted, rules):
         return [_make_equal_pair(*calls) for calls in zip(golden, predicted, strict=True)]
     if len(golden) == len(predicted) == 1:
         return [_compare_pair(golden[0], predicted[0], rules)]
 
-    partners = _find_partners(golden, predicted, rules, keep_order=keep_order)
+    partner_by_golden_index = _find_partners(golden, predicted, rules, keep_order=keep_order)
     pairs = []
     for index, call in enumerate(golden):
-        if index in partners:
-            pairs.append(_compare_pair(call, predicted[partners[index]], rules))
+        partner = partner_by_golden_index.get(index)
+        if partner is not None:
+            pairs.append(_compare_pair(call, predicted[partner], rules))
         else:
             pairs.append(_make_missing_pair(call))
-    paired = set(partners.values())
+    paired_predicted = set(partner_by_golden_index.values())
     for index, call in enumerate(predicted):
-        if index not in paired:
+        if index not in paired_predicted:
             pairs.append(_make_extra_pair(call))
     return pairs
 
@@ -223,9 +232,15 @@ def _compare_pair(golden: Call, predicted: Call, rules: ComparisonRules) -> Call
 def _pair_calls(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules, keep_order: bool
 ) -> list[IndexPair]:
+    """Pair golden and predicted calls so that the pairs differ least in total. Returns pairs of a
+    golden and a predicted index.
+
+    The cost of a pair says how much the two calls differ. With `keep_order`, pairs may not cross.
+    """
     if not golden or not predicted:
         return []
-    if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
+    is_too_large = len(golden) * len(predicted) > MAX_COMPARED_PAIRS
+    if is_too_large:
         return _pair_without_costs(golden, predicted, keep_order)
     rows = list(range(len(golden)))
     columns = list(range(len(predicted)))
@@ -461,14 +476,17 @@ def _follow_lowest_cost(costs: list[list[float]], rest: list[list[float]]) -> li
 def _pair_without_costs(
     golden: Sequence[Call], predicted: Sequence[Call], keep_order: bool
 ) -> list[IndexPair]:
-    """Pair calls of the same function in order, then all others.
+    """Pair so many calls that comparing each with each would take too long. Returns pairs of a
+    golden and a predicted index.
 
-    With `keep_order`, pair calls at equal positions.
+    Calls of the same function are paired in order, then all others. With `keep_order`, calls at
+    equal positions are paired, so that pairs do not cross.
     """
     if keep_order:
         return [(index, index) for index in range(min(len(golden), len(predicted)))]
 
     free_by_name: defaultdict[str, deque[int]] = defaultdict(deque)
+    """Function -> indexes of its predicted calls without a pair."""
     for index, call in enumerate(predicted):
         free_by_name[call.name].append(index)
 

@@ -500,10 +500,12 @@ class _Facts:
         return set()
 
     def _explain_forgotten_action(self, function_name: str) -> DecisiveStep:
-        """Return the reply after the last message in which the user names a value of the action.
+        """Return the step at which the model forgot a golden action, that is, a call that was
+        necessary.
 
-        If the user names none, it is the last reply, or the user's omission if the tools know a
-        value.
+        It is the first reply after the user's last message with a value that the action needs. If
+        the user names none of these values, it is the last reply, or the user's omission if the
+        results of tools describe a value that only the user could choose.
         """
         user = _UserMessages(self.messages, len(self.messages) + 1, self.collect_descriptions())
         needed_values: list[str] = []

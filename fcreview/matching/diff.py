@@ -284,9 +284,17 @@ class ComparisonBudget:
 def diff_accepted_values(
     accepted: AcceptedValues, value: Any, path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    """Return the differences from the closest accepted value.
+    """Compare a value with the accepted values of a golden argument or field, and return its
+    differences from the closest one.
 
     The list is empty if the value is accepted.
+
+    Args:
+        accepted: The accepted values.
+        value: The predicted value.
+        path: Where the value is, for example `filter.cities[0]`.
+        depth: How deep the value is nested in its argument.
+        budget: The rules, and how many more values may be compared.
     """
     if is_accepted(accepted, value, depth):
         return []
@@ -313,8 +321,16 @@ def diff_accepted_values(
 def diff_values(
     expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    """Return the differences between a value and one golden value, which may contain
-    `GoldenObject`.
+    """Compare a value with one golden value, and return their differences, also inside objects and
+    lists.
+
+    Args:
+        expected: The golden value. It may contain `GoldenObject`: an object whose fields have
+            several accepted values.
+        value: The predicted value.
+        path: Where the value is, for example `filter.cities[0]`.
+        depth: How deep the value is nested in its argument.
+        budget: The rules, and how many more values may be compared.
     """
     budget.remaining -= 1
     if budget.remaining < 0:
@@ -380,17 +396,23 @@ def _diff_objects(
     depth: int,
     budget: ComparisonBudget,
 ) -> list[ArgumentDiff]:
+    """Compare the fields of an object with those of a golden object: first the golden fields in
+    order, then additional fields.
+
+    A golden field has one value or, in a `GoldenObject`, several accepted values. The comparison
+    ends early if the budget of compared values is used up.
+    """
     differences: list[ArgumentDiff] = []
     for name, expected in fields.items():
         field_path = append_to_path(path, name)
         if name not in value:
-            differences.extend(_diff_missing_field(expected, field_path))
+            differences += _diff_missing_field(expected, field_path)
         elif isinstance(expected, AcceptedValues):
-            differences.extend(
-                diff_accepted_values(expected, value[name], field_path, depth + 1, budget)
+            differences += diff_accepted_values(
+                expected, value[name], field_path, depth + 1, budget
             )
         else:
-            differences.extend(diff_values(expected, value[name], field_path, depth + 1, budget))
+            differences += diff_values(expected, value[name], field_path, depth + 1, budget)
         if budget.remaining < 0:
             return differences
 
@@ -411,10 +433,11 @@ def _diff_missing_field(expected: Any, path: str) -> Iterator[ArgumentDiff]:
 def _diff_lists(
     expected: Sequence[Any], value: Sequence[Any], path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    """Compare elements at equal positions.
+    """Compare the elements of a list with those of a golden list at equal positions.
 
-    Of lists with different lengths, equal elements at the beginning and at the end are left out
-    first, so that one inserted element does not make all later elements different.
+    If the lengths differ, equal elements at the beginning and at the end are left out first, so
+    that one inserted element does not make all later elements different. What then remains on only
+    one side is missing or unexpected.
     """
     differences: list[ArgumentDiff] = []
     start = 0
@@ -423,7 +446,9 @@ def _diff_lists(
         reason = f"length {len(value)}, golden {len(expected)}"
         differences.append(ArgumentDiff(path, state="!", reason=reason))
         start = _count_equal_elements(expected, value, depth)
-        n_equal_at_end = _count_equal_elements(expected[start:][::-1], value[start:][::-1], depth)
+        golden_from_end = expected[start:][::-1]
+        value_from_end = value[start:][::-1]
+        n_equal_at_end = _count_equal_elements(golden_from_end, value_from_end, depth)
     golden_end = len(expected) - n_equal_at_end
     end = len(value) - n_equal_at_end
 

@@ -393,6 +393,12 @@ def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | No
 def _describe_pair_difference(
     pair: CallPair, golden: Call | None, predicted: Call | None, rules: ComparisonRules
 ) -> FirstDifference:
+    """Describe the first difference between the two calls of a pair, such as `city "Rom" (golden
+    "Rome")`.
+
+    Differences of the whole call come first and have no path. Values that are equal after the
+    benchmark's normalisation (state `~`) are no differences.
+    """
     differences = [difference for difference in pair.diff if difference.state != "~"]
     if not differences:
         return FirstDifference(pair.name)

@@ -116,9 +116,17 @@ def find_disagreements(
     context: RollUpContext,
     open_fixes: OpenGoldenFixes | None = None,
 ) -> list[Disagreement]:
-    """Return the open disagreements on an item. A disagreement on `item`/`correct` comes first.
+    """Return the open disagreements of annotators on an item, each with the answers of all
+    annotators in a random order. A disagreement on `item`/`correct` comes first.
 
-    `open_fixes`: golden fixes of the item's question that need a decision, else None.
+    A disagreement is about a verdict, about whose fault a failure is, or about a correction of the
+    golden answer (`is_only_about_golden`).
+
+    Args:
+        item_key: The item. It determines the random order.
+        opinions: The current opinions of all annotators on the item and its parts.
+        context: Data by which verdicts follow from other verdicts.
+        open_fixes: Golden fixes of the item's question that need a decision, else None.
     """
     current_opinions = group_by_target(opinion for opinion in opinions if not opinion.stale)
     disagreements = []
@@ -309,9 +317,19 @@ def has_seen_other_verdicts(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> bool:
-    """Whether an annotator has seen other verdicts on an item. Other verdicts become visible when
-    the annotator submits a verdict that decides the item, or records an event outside blind review.
-    They stay visible after an undo. `events` contains the annotator's events on the item, in order.
+    """Whether an annotator has seen the verdicts of others on an item, so that the next verdict
+    would no longer be blind.
+
+    Other verdicts become visible when the annotator submits a verdict that decides the item, or
+    records an event outside blind review. They stay visible after an undo.
+
+    Args:
+        events: The annotator's events on the item, in order.
+        context: Data by which verdicts follow from other verdicts.
+        annotator: The annotator.
+        prediction_hash: Hash of the current answer; events on another answer do not count.
+        golden_hash: Hash of the current golden answer; likewise.
+        presentation: 1 for the normal review of the item, 2 for its hidden duplicate.
     """
     decided_presentations: set[int] = set()
     for n_events, event in enumerate(events, start=1):
@@ -341,11 +359,20 @@ def decide(
     annotator: str | None = None,
     policy: Policy = UNANIMOUS,
 ) -> list[Decision]:
-    """Combine the opinions of all annotators on one item into decisions. The first decision is on
-    `item`/`correct`. One decision for each other reviewed target and criterion follows.
-    `Decision.mine` is the verdict of `annotator`.
+    """Combine the opinions of all annotators on one item into decisions: the verdict on which they
+    agree, or which wins by the policy or by adjudication.
+
+    The first decision is on `item`/`correct`. One decision for each other reviewed target and
+    criterion follows, such as `turn:0`/`correct` or `item`/`fluency`.
+
+    Args:
+        opinions: The opinions on the item and its parts.
+        context: Data by which verdicts follow from other verdicts.
+        annotator: Whose verdict `Decision.mine` is.
+        policy: Whether a majority decides, or only a unanimous verdict.
     """
     opinions_by_target = group_by_target(opinions)
+    # A fast path, because most items have a single opinion.
     is_single_opinion = len(opinions) == 1 and ITEM_CORRECT in opinions_by_target
     if is_single_opinion and is_current_review(opinions[0]):
         decision = _decide_by_single_opinion(opinions[0], annotator)
@@ -627,7 +654,16 @@ def _decide_target(
     annotator: str | None,
     policy: Policy,
 ) -> Decision:
-    """Combine the opinions on one target and criterion."""
+    """Combine the opinions on one target and criterion into a decision.
+
+    Args:
+        target_criterion: The target, such as `item`, and the criterion, such as `correct`.
+        opinions: All opinions on them. Stale ones, on an earlier answer, only set the marks `stale`
+            and `mine_stale`.
+        collected: The current verdicts on them, including those that follow from other verdicts.
+        annotator: Whose verdict `Decision.mine` is.
+        policy: Whether a majority decides, or only a unanimous verdict.
+    """
     current = [opinion for opinion in opinions if not opinion.stale]
     adjudications = [opinion for opinion in current if opinion.is_adjudication]
     stale_annotators = {opinion.annotator for opinion in opinions if opinion.stale}

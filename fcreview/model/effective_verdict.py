@@ -193,9 +193,11 @@ PartVerdicts = Mapping[str, Any]
 
 
 def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None:
-    """Return the item verdict that follows from an annotator's verdicts on parts, or None. Parts
-    without a review keep the benchmark's verdict. Reviews that confirm the benchmark are ignored,
-    because its item verdict includes them.
+    """Return the item verdict that follows from an annotator's verdicts on parts (turns, calls and
+    arguments), or None if none follows.
+
+    Parts without a review keep the benchmark's verdict. Reviews that confirm the benchmark are
+    ignored, because its item verdict includes them.
     """
     benchmark = context.benchmark_part_verdicts
     overriding = {
@@ -207,6 +209,7 @@ def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None
     if not overrides_pass_or_fail:
         return None
 
+    # Without `needs`, that is, rules of the benchmark, all calls of all turns must pass.
     if context.needs is None:
         confirmed_passes = _select_confirmed_passes(benchmark, overriding)
         return roll_up_if_all_must_pass({**confirmed_passes, **overriding}, context.n_pairs)
@@ -465,8 +468,16 @@ def is_current_review(opinion: Opinion) -> bool:
 def _add_verdicts_from_parts(
     item_verdicts: VerdictsByAnnotator, part_opinions: Sequence[Opinion], context: RollUpContext
 ) -> None:
-    """Add the item verdicts that follow from verdicts on parts, where a person gave none on the
-    item or is unsure.
+    """Add the item verdicts that follow from verdicts on parts (turns, calls and arguments), where
+    a person gave none on the item or is unsure.
+
+    Three kinds of verdicts are added: that of the adjudicator, that of each annotator in which
+    adjudicated parts count, and that of each annotator alone.
+
+    Args:
+        item_verdicts: The verdicts on the item so far. They are changed.
+        part_opinions: The opinions on parts of the item.
+        context: Data by which an item verdict follows from those on parts.
     """
     adjudications = [opinion for opinion in part_opinions if opinion.is_adjudication]
     adjudicated = _collect_part_verdicts(adjudications)
@@ -499,11 +510,12 @@ def _collect_part_verdicts_by_annotator(
 def _derive_item_verdicts(
     own_verdicts: Mapping[str, PartVerdicts], adjudicated: PartVerdicts, context: RollUpContext
 ) -> dict[str, bool]:
-    """Derive the item verdict of each annotator from the own and the adjudicated part verdicts.
+    """Derive the item verdict of each annotator from the annotator's own verdicts on parts and the
+    adjudicated ones, which take precedence.
 
     An annotator who only confirms the benchmark's verdicts gets no item verdict, unless another
-    annotator overrides one of these verdicts. The item verdict is then the benchmark's verdict on
-    the item.
+    annotator overrides one of these verdicts. The confirmation is then an opinion against the
+    override, so the item verdict is the benchmark's.
     """
     combined = {name: {**own, **adjudicated} for name, own in own_verdicts.items()}
     rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in combined.items()}
@@ -528,9 +540,17 @@ def _add_verdicts_from_criteria(
     opinions: Iterable[Opinion],
     context: RollUpContext,
 ) -> None:
-    """Derive verdicts from verdicts on other criteria, and add them to `collected`. For a target
-    and criterion without a review, derived verdicts are added only if they differ and follow from
-    undisputed verdicts.
+    """Derive verdicts from verdicts on other criteria, and add them to `collected`. In tau-bench,
+    for example, a failure of `db` makes `correct` fail.
+
+    This is only necessary with several annotators: one who did not review a criterion can still
+    disagree on it with the others. A criterion that nobody reviewed is added only if annotators
+    disagree on it, and only because of verdicts that are not disputed themselves.
+
+    Args:
+        collected: Target and criterion -> verdicts of the annotators. It is changed.
+        opinions: The opinions on the item and its parts.
+        context: Data by which verdicts follow from other verdicts.
     """
     by_annotator, adjudicated = _collect_definite_verdicts(opinions)
     if len(by_annotator) < 2:
@@ -606,9 +626,16 @@ def _derive_verdict_by_annotator(
     verdicts: Mapping[str, Mapping[TargetCriterion, Any]],
     context: RollUpContext,
 ) -> dict[str, Any]:
-    """Derive each annotator's verdict on `target_criterion` from those of the annotator's verdicts
-    that override automatic ones. An annotator who only confirms verdicts that others override gets
-    the automatic verdict.
+    """Return annotator -> verdict on `target_criterion`, derived from the annotator's verdicts on
+    other criteria.
+
+    Only verdicts that override automatic ones count. An annotator who only confirms verdicts that
+    others override gets the automatic verdict, because the confirmation contradicts the others.
+
+    Args:
+        target_criterion: What the derived verdicts are about.
+        verdicts: Annotator -> target and criterion -> verdict.
+        context: Data by which verdicts follow from other verdicts.
     """
     reviewed = _list_reviewed_targets(verdicts)
     sources = find_derivation_sources(context.benchmark, target_criterion, reviewed)

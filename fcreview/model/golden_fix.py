@@ -90,7 +90,11 @@ class GoldenFixDecision:
 
 
 def decide_golden_fix(events: Iterable[Event]) -> GoldenFixDecision | None:
-    """Combine the golden fixes of all annotators on one question.
+    """Combine the golden fixes (corrected golden answers) of all annotators on one question into
+    one decision: proposed, accepted, rejected or disputed.
+
+    An adjudication decides. Without one, different fixes are disputed, and one acceptance is enough
+    for equal fixes.
 
     `events`: reviews with a golden fix or a status, without retracted and stale ones, in the
     journal order of each annotator. Returns None if no annotator proposed or accepted a fix.

@@ -191,10 +191,13 @@ def to_plain_json(value: Any, depth: int = 0) -> Any:
     """Convert a value to plain JSON that orjson can write. This is slow, so callers first try to
     write the original value.
 
-    Integers beyond 64 bits, non-finite numbers, bytes and other literals become text. Lone
-    surrogates become `\\udXXX`. Tuples and sets become lists. Keys become text. If two keys become
-    equal, a prime is appended to the second. `AcceptedValues` becomes `{"any_of": [...],
-    "optional": false}`, and `GoldenObject` becomes `{"fields": {...}}`.
+    - Integers beyond 64 bits, non-finite numbers, bytes and other literals become text.
+    - Lone surrogates in texts become `\\udXXX`.
+    - Tuples and sets become lists.
+    - Keys become text. If two keys become equal, a prime is appended to the second.
+    - `AcceptedValues` becomes `{"any_of": [...], "optional": false}`.
+    - `GoldenObject` becomes `{"fields": {...}}`.
+    - Values deeper than `MAX_DEPTH` become a text.
     """
     kind = type(value)
     if kind is str:

@@ -291,8 +291,8 @@ MAX_TAG_METRICS = 200
 
 
 def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
-    """Build a metric with the number of items for each error tag: first `first_tags`, then all
-    others by frequency.
+    """Build a metric with the number of items for each error tag, such as `wrong_value`: first
+    `first_tags`, then all others by frequency.
 
     If there are more than `MAX_TAG_METRICS` tags, the last metric counts the items with other tags.
     """

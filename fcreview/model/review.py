@@ -249,13 +249,19 @@ def fold_events(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> list[Opinion]:
-    """Combine the events of one item into current opinions, in the order of the first event on each
-    target. An event changes only the fields that it contains. An event with a verdict also clears
-    the fault. If an annotator reviews a target again, the annotator's stale opinion on the target
-    is dropped.
+    """Combine the journal events of one item into current opinions, one for each annotator, target,
+    criterion and act (review or adjudication), in the order of their first events.
 
-    An empty hash means that the answer is unknown. `presentation` is 1 for normal reviews and 2 for
-    hidden duplicates.
+    An event changes only the fields that it contains, and one with a verdict also clears the fault.
+    An opinion is stale if it is about an earlier answer. It is dropped when the annotator reviews
+    the current answer.
+
+    Args:
+        events: The events in journal order.
+        retracted: Events that an annotator undid. They do not count.
+        prediction_hash: Hash of the current answer, or an empty text if it is unknown.
+        golden_hash: Hash of the current golden answer, likewise.
+        presentation: 1 for normal reviews, 2 for reviews of hidden duplicates.
     """
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:

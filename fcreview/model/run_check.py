@@ -240,6 +240,10 @@ def check_run(run: CheckedRun, limits: CheckLimits = DEFAULT_LIMITS) -> RunCheck
 
 
 def _check_items(run: CheckedRun) -> CheckLine:
+    """Check whether the run has all items that are expected, for example all of its dataset.
+
+    The fact `expected_items` can give a reason why fewer are expected, such as a limit of the run.
+    """
     counts = run.counts
     if counts.n_expected is None:
         n_items = format_count(counts.n_items, "item")
@@ -341,8 +345,11 @@ def _describe_undecoded(counts: RunCounts) -> str:
 
 
 def _check_other_replies(run: CheckedRun) -> CheckLine:
-    """Check score entries that quote another reply than the result file contains. If most of them
-    do, the importer has dropped the official verdicts, and only the fact tells their number.
+    """Check whether score entries quote another reply than the result file contains. Such scores
+    belong to another run of the model.
+
+    If most entries do, the importer has dropped the official verdicts, and only the fact
+    `scores_of_other_replies` tells their number.
     """
     counts = run.counts
     where = OTHER_REPLY_FILTER if counts.n_other_reply else ""

@@ -484,8 +484,10 @@ def _derive_reward_or_item_verdict(
 def _derive_reward_from_parts(
     verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> float | None:
-    """Return the product of the parts of the reward. Returns None if no verdict overrides a part,
-    or if it depends on an unknown part.
+    """Return the reward of a tau-bench item if annotators override one of its parts, such as `DB`
+    or `COMMUNICATE`: the product of all parts.
+
+    Returns None if no verdict overrides a part, or if the product depends on an unknown part.
     """
     values = metadata.get(REWARD_PARTS)
     checks = metadata.get(REWARD_CHECKS)
@@ -515,9 +517,15 @@ class RewardPart(NamedTuple):
 def derive_reward_part(
     part: str, value: Any, checks: Any, verdicts: Mapping[TargetCriterion, Any]
 ) -> RewardPart:
-    """Derive a part of the reward from verdicts on it or its checks.
+    """Derive the value of one part of a reward from verdicts on it or on its checks.
 
-    Without them, the part keeps its value.
+    Without such verdicts, the part keeps its value.
+
+    Args:
+        part: Name of the part, such as `COMMUNICATE`.
+        value: The recorded value, a number or None if it is unknown.
+        checks: The recorded checks of all parts, such as whether an expected text was said.
+        verdicts: The verdicts of a person.
     """
     own_verdict = verdicts.get((ITEM, part.lower()))
     if isinstance(own_verdict, (bool, int, float)):
@@ -561,12 +569,16 @@ def derive_verdict(
     metadata: Metadata,
     automatic: Mapping[TargetCriterion, Any] = NO_VERDICTS,
 ) -> Any:
-    """Derive the verdict on a target and criterion from verdicts on other criteria. Returns None if
-    no verdict follows.
+    """Derive the verdict on a target and criterion from verdicts on other criteria, by the rules of
+    the benchmark. Returns None if no verdict follows.
 
-    `verdicts` must contain only verdicts that contradict automatic verdicts. `automatic` has the
-    automatic verdicts. It is needed where several criteria or parts determine a verdict together,
-    of which only some are in `verdicts`.
+    Args:
+        benchmark: Name of the benchmark, such as `tau`.
+        target_criterion: What the verdict is about, such as (`item`, `correct`).
+        verdicts: Verdicts of people. Only those that contradict automatic verdicts are allowed.
+        metadata: The item's metadata, in which importers store recorded parts and checks.
+        automatic: The automatic verdicts. They are needed where several criteria or parts determine
+            a verdict together, of which only some are in `verdicts`.
     """
     if benchmark == _PRODUCT_BENCHMARK:
         return _derive_reward_or_item_verdict(target_criterion, verdicts, metadata)
@@ -705,8 +717,12 @@ def derives_verdicts(benchmark: str) -> bool:
 def list_derivable_targets(
     benchmark: str, overrides: Iterable[TargetCriterion], automatic: Iterable[TargetCriterion]
 ) -> list[TargetCriterion]:
-    """Return the targets and criteria whose verdicts can follow from overrides, without
-    duplicates.
+    """Return the targets and criteria whose verdicts can follow from overrides, without duplicates.
+
+    Args:
+        benchmark: Name of the benchmark, whose rules say what follows from what.
+        overrides: Targets and criteria whose automatic verdicts people override.
+        automatic: All targets and criteria with an automatic verdict.
     """
     if benchmark == _PRODUCT_BENCHMARK:
         return [_REWARD, _ITEM_VERDICT]

@@ -86,10 +86,15 @@ def compute_column_widths(
     table_width: int | None = None,
     min_widths: Sequence[int] = (),
 ) -> list[int]:
-    """Compute the width of each column, in terminal cells, so that the title and the sanitized
-    texts fit. `max_width` limits every column except the last. If the table is wider than
-    `table_width`, shorten columns, but not below the width of the title or the entry in
-    `min_widths`.
+    """Compute the width of each column of a table, in terminal cells, so that its title and texts
+    fit, and the whole table is at most `table_width` wide.
+
+    Args:
+        titles: Titles of the columns.
+        rows: The sanitized texts of each row.
+        max_width: Largest width of every column except the last.
+        table_width: Width of the whole table; columns are shortened if necessary.
+        min_widths: Widths below which columns are not shortened. A title is never shortened.
     """
     widths = [_measure_column(title, rows, column) for column, title in enumerate(titles)]
     if max_width is not None:

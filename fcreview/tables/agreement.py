@@ -86,8 +86,10 @@ def describe_ratings(ratings: Sequence[Rating], blind_status: BlindStatus) -> st
 def build_agreement_table(
     statistics: Sequence[AgreementStatistic], scope: AgreementScope, *, shows_pairs: bool = True
 ) -> Table:
-    """Return a table with a heading for each group of `group_statistics` and a row for each of its
-    measures. Without `shows_pairs`, it has only the measures of all annotators of a group.
+    """Return a table of the agreement between annotators, with a heading for each group of
+    statistics (such as a criterion) and a row for each of the group's measures.
+
+    `shows_pairs` adds the measures of pairs of annotators to those of all annotators of a group.
     """
     first_title = "criterion and measure"
     if scope != "overall":

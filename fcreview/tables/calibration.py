@@ -94,10 +94,13 @@ def build_calibration_table(
     build_filter: CellFilterBuilder | None = None,
     max_cells: int | None = None,
 ) -> Table:
-    """Return a table with a heading for each group, a row for each cell of its confusion matrix,
-    and a row for each of its measures.
+    """Return a table that compares automatic verdicts with human ones. For each group, it has a
+    heading, a row for each pair of an automatic and a human verdict (a cell of the confusion
+    matrix), and a row for each measure, such as the precision.
 
     Args:
+        groups: The compared verdicts and measures.
+        scope: By which property the groups differ, for the title.
         build_filter: Adds a column with the filter of each cell.
         max_cells: Largest number of cells of a group, only without `build_filter`. The most
             frequent ones are shown.

@@ -45,9 +45,12 @@ def format_labels_needed(needed: int | None) -> str:
 def build_metric_estimate_table(
     title: str, estimates: Sequence[MetricEstimate], half_width: float, *, has_ranges: bool
 ) -> Table:
-    """Return a row for each metric of a benchmark's table.
+    """Return a row for each metric of a benchmark's table: its automatic value, the value corrected
+    by reviews, the estimate from a sample, and the labels that are still needed.
 
     Args:
+        title: Title of the first column.
+        estimates: The metrics.
         half_width: Half width of the target interval, in percentage points.
         has_ranges: Adds a column with the value if all undecided items fail, and if all pass.
     """

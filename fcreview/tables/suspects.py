@@ -113,7 +113,9 @@ def _format_suspect_count(suspects: Sequence[Suspect], noun: str, note: str = ""
 def build_suspects_table(
     suspects: Sequence[Suspect], *, max_rows: int, max_question_chars: int
 ) -> Table:
-    """Return a row for each of the first suspects, the most suspect first."""
+    """Return a row for each of the first `max_rows` suspects: questions whose golden answer may be
+    wrong, the most suspect first.
+    """
     columns = [
         Column("score", align_right=True),
         Column("item"),

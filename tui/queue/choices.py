@@ -61,7 +61,10 @@ from fcreview.tui.text.styles import symbols
 
 
 def build_order_choices(state: QueueState) -> ChoiceTable[str]:
-    """Return the table of available orders. The cursor is on the current order."""
+    """Return the table from which the reader chooses the order of the queue.
+
+    The cursor is on the current order.
+    """
     orders = list_available_orders(state.blind, state.file)
     names = list(orders)
     return ChoiceTable(
@@ -101,8 +104,10 @@ def list_import_issues(
 
 
 def build_issue_choices(issues: Sequence[ImportIssue], cells: int) -> ChoiceTable[str]:
-    """Return the table of import issues for a screen that is `cells` wide. The value of a row is
-    the filter that selects its item, empty for a file.
+    """Return the table of import issues for a screen that is `cells` wide.
+
+    Choosing a row filters the queue: its value is the filter that selects the item with the issue.
+    The value is empty if the issue belongs to a file.
     """
     columns = [TextColumn("severity"), TextColumn("what", min_width=30)]
     if cells >= MIN_ISSUE_TABLE_CELLS:
@@ -112,6 +117,7 @@ def build_issue_choices(issues: Sequence[ImportIssue], cells: int) -> ChoiceTabl
         title="import issues",
         noun="issue",
         columns=columns,
+        # In a narrow table, the cells of the omitted columns are cut off.
         rows=[_make_issue_cells(issue)[: len(columns)] for issue in issues],
         values=[make_issue_filter(issue) for issue in issues],
         empty_message="no import issues",
@@ -137,7 +143,9 @@ def _make_issue_cells(issue: ImportIssue) -> list[StyledText]:
 
 
 def explain_issue(issue: ImportIssue, cells: int) -> list[Line]:
-    """Return the text of an issue, which the table may cut, then its item and its place."""
+    """Return the whole text of an import issue, which the table may cut, then its item and its
+    place.
+    """
     lines = []
     for row in sanitize_and_wrap(issue.what, cells - 2, MAX_ISSUE_ROWS):
         lines.append(make_line(f" {row}"))
@@ -185,8 +193,10 @@ class _SuspectGroup:
 def build_suspect_reason_choices(
     suspicion_by_item: Mapping[int, Suspicion],
 ) -> ChoiceTable[Sequence[int]]:
-    """Return the table of reasons why golden answers look wrong, with the most strong suspects
-    first. The value of a row is the item numbers of its suspects.
+    """Return the table of the reasons why golden answers look wrong.
+
+    Suspects with the same strongest reason form a row. The reasons with the most strong suspects
+    come first. Choosing a row lists its suspects: its value is their item numbers.
     """
     groups = _group_suspects_by_reason(suspicion_by_item)
     rows: list[list[StyledText]] = []
@@ -198,6 +208,7 @@ def build_suspect_reason_choices(
             (sanitize(group.example), "dim"),
         ]
         rows.append(row)
+
     n_suspects = format_count(len(suspicion_by_item), "suspect")
     n_strong = sum(group.n_strong for group in groups)
     return ChoiceTable(
@@ -218,7 +229,10 @@ def build_suspect_reason_choices(
 
 
 def _group_suspects_by_reason(suspicion_by_item: Mapping[int, Suspicion]) -> list[_SuspectGroup]:
-    """Return the groups with the most strong suspects first, then those with the most suspects."""
+    """Group suspect golden answers by their strongest reason.
+
+    The groups with the most strong suspects come first, and among those, the largest ones.
+    """
     groups: dict[str, _SuspectGroup] = {}
     for item, suspicion in suspicion_by_item.items():
         title = suspicion.title
@@ -284,16 +298,19 @@ class ClusterExplanation(NamedTuple):
 
 
 def explain_cluster_row(row: ClusterRow, grouping_index: int, width: int) -> ClusterExplanation:
-    """Explain the cluster of a row. A long error type is cut so that the explanation fits into
-    `width`.
+    """Explain the row of a cluster table: what its failures have in common, and an example.
+
+    A long error type is cut, so that its meaning after it fits into `width`.
     """
     text = _explain_cluster(row, grouping_index)
+    # Texts of other groupings have the form `error type: meaning`.
     is_by_value = grouping_index == BY_VALUE and not row.group.is_incident
     if display_width(text) > width and not is_by_value:
         error_type, colon, meaning = text.partition(": ")
         room = max(width - display_width(colon + meaning), MIN_ERROR_TYPE_CELLS)
         text = truncate_error_type(error_type, room) + colon + meaning
 
+    # A row is a group of clusters, or one cluster of a group that the reader unfolded.
     example = row.group.example_cluster if row.cluster is None else row.cluster
     if example is None or not example.description:
         return ClusterExplanation(text, "")
@@ -302,6 +319,7 @@ def explain_cluster_row(row: ClusterRow, grouping_index: int, width: int) -> Clu
 
 
 def _explain_cluster(row: ClusterRow, grouping_index: int) -> str:
+    """Explain what the failures of a row have in common."""
     if grouping_index == BY_VALUE and not row.group.is_incident:
         if not row.group.name:
             return ""
@@ -309,6 +327,7 @@ def _explain_cluster(row: ClusterRow, grouping_index: int) -> str:
     # The clusters of a decisive step have the meaning of their group.
     if row.cluster is None or grouping_index == BY_DECISIVE_STEP:
         return explain_group(row.group, grouping_index)
+    # The cluster is explained like a group that contains only this cluster.
     return explain_group(ClusterGroup("", None, [row.cluster]), grouping_index)
 
 
@@ -333,9 +352,13 @@ VALUE_INDENT = 2
 
 
 def _truncate_value_pair(text: str, width: int) -> str:
-    """Cut both values of `▸ golden → predicted`. A short value leaves its room to the other one."""
+    """Cut the two values of `▸ golden → predicted`, so that the beginnings of both are visible.
+
+    If one value is short, the other one gets the rest of the room.
+    """
     mark = text[:VALUE_INDENT]
     values = text[VALUE_INDENT:].split(VALUE_ARROW)
+    # A text with another number of arrows is no pair of values.
     if display_width(text) <= width or len(values) != 2:
         return truncate_middle(text, width)
 
@@ -349,17 +372,20 @@ def _truncate_value_pair(text: str, width: int) -> str:
 
 
 def _truncate_at_word(text: str, width: int) -> str:
-    """Cut a text after a word, or a list of names after the first name: `6 city …`. Cut a single
-    name in its middle.
+    """Cut a text after a word: `6 city …`. Cut a list of names after the first name.
+
+    A single name has no such place, so it is cut in its middle.
     """
     if display_width(text) <= width:
         return text
+
     ellipsis = symbols().ellipsis
     head = truncate(text, width).removesuffix(ellipsis)
     first_name, *other_names = text.split(f" {symbols().separator} ")
     if other_names:
         end = display_width(first_name)
     else:
+        # Only a blank in the second half counts, so that enough of the text stays.
         end = head.rfind(" ", len(head) // 2)
     if 0 <= end < width - 1:
         return f"{head[:end]} {ellipsis}"
@@ -388,6 +414,9 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
     prefixes: Sequence[Line] = ()
 
     def lines(self, cells: int) -> TableLines:
+        """Lay out the table in `cells`. Each row is a prefix (count, share and bar), then its
+        texts.
+        """
         prefix_cells = line_width(self.prefix_heading)
         table = lay_out_table(self.columns, self.rows, cells - CHOICE_MARGIN - prefix_cells)
         heading = (*CHOICE_HEADING_PREFIX, *self.prefix_heading, *table.heading)
@@ -404,13 +433,18 @@ def build_cluster_table(
     unfolded_terms: set[str],
     width: int,
 ) -> ClusterTable:
-    """Return the table of clusters of `n_failures` failing items.
+    """Return the table of clusters: groups of failing items with the same cause.
+
+    A group can contain several clusters, which it shows below it when it is unfolded.
 
     Args:
-        grouping_index: Index of `fcreview.matching.clusters.GROUPINGS`.
+        grouping_index: Index of `fcreview.matching.clusters.GROUPINGS`, which says what the
+            failures of a group have in common.
+        n_failures: Number of failing items.
         unfolded_terms: Filter terms of the unfolded groups.
     """
     layout = _ClusterLayout(grouping_index, width)
+    # Count, share and bar have fixed widths. The columns of text after them share the other cells.
     prefixes = lay_out_fixed_columns(_choose_prefix_columns(rows, n_failures, layout), rows)
     cells = [_make_cluster_cells(row, layout, unfolded_terms) for row in rows]
     if not layout.shows_codes:
@@ -468,7 +502,11 @@ class _ClusterLayout:
 def _choose_prefix_columns(
     rows: Sequence[ClusterRow], n_failures: int, layout: _ClusterLayout
 ) -> list[FixedColumn[ClusterRow]]:
-    """Return the columns of the count, the share and the bar."""
+    """Return the first columns of the cluster table: the number of failures, their share, and a
+    bar.
+
+    Groups are strong, the clusters inside them are not. A narrow table has no share.
+    """
     largest = max((row.n_failures for row in rows), default=1)
 
     def count_cell(row: ClusterRow) -> Line:
@@ -503,6 +541,11 @@ MIN_GROUP_CELLS = 20
 
 
 def _choose_cluster_columns(layout: _ClusterLayout) -> list[TextColumn]:
+    """Return the text columns of the cluster table: the group, its error type, its most frequent
+    kind of failure, and examples.
+
+    A narrow table omits the error type and the examples.
+    """
     grouping_index = layout.grouping_index
     min_name_cells = MIN_GROUP_CELLS
     if grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP):
@@ -513,6 +556,7 @@ def _choose_cluster_columns(layout: _ClusterLayout) -> list[TextColumn]:
     if layout.has_codes:
         columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
 
+    # `mostly` names how the failures of a group are divided further.
     mostly = "mostly"
     if layout.has_examples:
         outer, inner = SUBDIVISIONS[grouping_index]
@@ -539,6 +583,9 @@ class _ClusterTexts:
 def _make_cluster_cells(
     row: ClusterRow, layout: _ClusterLayout, unfolded_terms: set[str]
 ) -> list[StyledText]:
+    """Return the cells of a row of the cluster table: a group, or a cluster of an unfolded
+    group.
+    """
     if row.cluster is None:
         texts = _describe_cluster_group(row.group, layout.grouping_index, unfolded_terms)
     else:
@@ -555,19 +602,26 @@ def _make_cluster_cells(
 def _describe_cluster_group(
     group: ClusterGroup, grouping_index: int, unfolded_terms: set[str]
 ) -> _ClusterTexts:
+    """Return the texts of a group of clusters.
+
+    If the name of the group is an error type with a known meaning, the meaning is shown, and the
+    error type goes into a column of its own.
+    """
     mark = " "
     if is_unfoldable(group):
         mark = symbols().unfolded if group.term in unfolded_terms else symbols().folded
 
+    # A group without a name has the failures that have nothing in common.
     name = UNNAMED_GROUPS[grouping_index]
     code = ""
     if group.name:
         name = sanitize(group.name)
         is_code = grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or group.is_incident
-        title = format_error_type_title(group.name) if is_code else name
-        if title != name:
+        meaning = format_error_type_title(group.name) if is_code else name
+        if meaning != name:
             code = name
-            name = title
+            name = meaning
+
     examples = [cluster.examples[0] for cluster in group.clusters[:3] if cluster.examples]
     return _ClusterTexts(
         (f"{mark} {name}", "strong"),
@@ -596,8 +650,10 @@ def _describe_single_cluster(cluster: Cluster, grouping_index: int) -> _ClusterT
 def _distinguish_equal_explanations(
     row_cells: Sequence[list[StyledText]], rows: Sequence[ClusterRow]
 ) -> list[list[StyledText]]:
-    """Return the cells, with the first word of the error type before each explanation that
-    several groups share.
+    """Return the cells of the rows, so that no two groups have the same explanation.
+
+    Different error types can have the same meaning. Then the first word of the error type stands
+    before the meaning: `ast: the value has the wrong type`.
     """
     counts: Counter[str] = Counter()
     for (text, _), *_ in row_cells:
@@ -606,7 +662,9 @@ def _distinguish_equal_explanations(
     distinct = []
     for cells, row in zip(row_cells, rows, strict=True):
         (text, style), *other_cells = cells
-        if row.cluster is None and row.group.name and counts[text] > 1:
+        is_ambiguous = row.cluster is None and counts[text] > 1
+        if is_ambiguous and row.group.name:
+            # The text begins with the mark of a folded or unfolded group.
             mark = text[:VALUE_INDENT]
             explanation = text[VALUE_INDENT:]
             first_word = re.split(r"[_:\W]", row.group.name, maxsplit=1)[0]
@@ -642,13 +700,16 @@ REASON_GAP_CELLS = len(REASON_GAP)
 
 
 def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Line]:
-    """Return two lines for each failure reason: its count, a bar and its meaning, then its code
-    and an example.
+    """Return two lines for each of the most frequent failure reasons.
+
+    The first line has its count, a bar and its meaning. The second one has its error type and an
+    example.
     """
     largest = max((group.count for group in groups), default=1)
     count_cells = max(display_width(f"{largest:,}"), MIN_COUNT_CELLS)
     room = width - count_cells - REASON_GAP_CELLS
     shown = groups[:MAX_REASONS]
+    # The meaning gets the cells that the bar leaves.
     bar_cells = _choose_reason_bar_width(shown, room)
     sentence_cells = room - bar_cells - REASON_GAP_CELLS
 
@@ -675,8 +736,10 @@ def _name_failure_reason(group: ClusterGroup) -> str:
 
 
 def _failure_example_line(group: ClusterGroup, cells: int) -> Line:
-    """Return the error type, unless it is the name of the reason, and the first difference of an
+    """Return the second line of a failure reason: its error type and the first difference of an
     example.
+
+    The error type is left out if the first line already shows it instead of a meaning.
     """
     line = LineBuilder()
     if _describe_group(group):

@@ -101,8 +101,11 @@ def _line_without_difference(row: QueueRow) -> Line:
 
 
 def _find_value_pair(row: QueueRow, text: str) -> _ValuePair | None:
-    """Return the two sides of the first difference with the text `text`. None if they are
+    """Return the golden and the predicted side of an item's first difference, or None if they are
     unknown.
+
+    `text`: the first difference in words. If the store has the two values, they count. If not, the
+    text says which function is called on which side.
     """
     if row.diff_argument and (row.diff_golden or row.diff_predicted):
         return _ValuePair.sanitize(
@@ -194,8 +197,9 @@ class _ValuePair:
 
 
 def parse_difference_line(text: str) -> Line:
-    """Return the text of a first difference as a line of `difference_line`. A text of unknown
-    form stays one part.
+    """Return a first difference in words as a styled line with a golden and a predicted side.
+
+    A text of unknown form is one part without a style.
     """
     for pattern in DIFFERENCE_TEXTS:
         match = pattern.fullmatch(text)
@@ -216,8 +220,9 @@ MIN_VALUE_PAIR_PARTS = 3
 
 
 def shorten_difference_line(line: Line, width: int) -> Line:
-    """Shorten a line of `difference_line` to `width` cells. The common beginning of the two
-    values is cut first.
+    """Shorten a line of `difference_line`, such as `city Rome → Paris`, to `width` cells.
+
+    The values are cut where they differ: first, their common beginning goes.
     """
     if line_width(line) <= width:
         return line
@@ -227,6 +232,7 @@ def shorten_difference_line(line: Line, width: int) -> Line:
         return make_line(truncate_difference(text, width), style)
 
     whole_pair = _ValuePair.from_line(line)
+    # The prediction lacks the argument or the call, so there are no two values to compare.
     if whole_pair.predicted in ABSENT:
         return _shorten_line_without_prediction(whole_pair, width)
     cells_of_value = whole_pair.find_room_for_values(width) // 2
@@ -234,7 +240,10 @@ def shorten_difference_line(line: Line, width: int) -> Line:
 
 
 def _shorten_value_pair(pair: _ValuePair, width: int) -> Line:
-    """Shorten the values. The name is cut only if they would not have their least width."""
+    """Shorten the two values of a difference to fit into `width`.
+
+    The name of the argument is cut only if the values would be narrower than their minimum.
+    """
     min_values_width = min(pair.values_width, 2 * MIN_VALUE_CELLS)
     fitted_pair = pair
     n_missing_cells = min_values_width - pair.find_room_for_values(width)
@@ -249,8 +258,10 @@ def _shorten_value_pair(pair: _ValuePair, width: int) -> Line:
 
 
 def _shorten_line_without_prediction(pair: _ValuePair, width: int) -> Line:
-    """Shorten the line of a golden value or call that the prediction lacks. If the golden value of
-    an argument does not fit beside the name of the argument, omit it.
+    """Shorten the line of a golden value or call that the prediction lacks: `city Rome → missing`.
+
+    If the golden value does not fit beside the name of the argument, it is omitted, because the
+    name says what is missing.
     """
     cells_without_prediction = width - line_width(pair.predicted_part)
     golden_cells = cells_without_prediction - line_width(pair.name_part)
@@ -258,6 +269,7 @@ def _shorten_line_without_prediction(pair: _ValuePair, width: int) -> Line:
         golden = _truncate_value(pair.golden, golden_cells)
         return (*pair.name_part, (golden, "golden"), *pair.predicted_part)
 
+    # Only one part fits: the name of the argument or, for a call, its function.
     first_cells = max(cells_without_prediction, MIN_VALUE_CELLS)
     if pair.name:
         first_part = make_line(truncate(pair.name.rstrip(), first_cells))
@@ -267,8 +279,11 @@ def _shorten_line_without_prediction(pair: _ValuePair, width: int) -> Line:
 
 
 def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
-    """Return the start of the first differing word, or a later position if the word does not fit
-    into `width`.
+    """Return the index of the golden value at which its shown part begins.
+
+    It is the start of the first word that differs from the predicted value. If the differing
+    character would then not fit into `width`, it is closer to this character. 0 if little would be
+    cut.
     """
     if golden == predicted:
         return 0
@@ -348,9 +363,10 @@ class QueueColumns:
 
     @classmethod
     def fit_to_width(cls, width: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
-        """Choose the columns for a list that is `width` wide. Omit columns with the same value in
-        all rows. In a narrow list, omit the recomputed, judge and official verdicts, in this order,
-        before ids are cut.
+        """Choose the columns of the queue and their widths, for a list that is `width` wide.
+
+        Columns with the same value in all rows are omitted. In a narrow list, the recomputed, judge
+        and official verdicts are omitted too, in this order, before ids are cut.
         """
         limits = _ColumnLimits.choose(width, widths)
         verdicts = _choose_verdict_columns(limits, _list_differing_verdicts(widths, blind=blind))
@@ -425,12 +441,19 @@ class _ColumnLimits:
 
     @classmethod
     def choose(cls, list_width: int, widths: ColumnWidths) -> _ColumnLimits:
+        """Choose the smallest and largest widths of the columns for a list that is `list_width`
+        wide.
+
+        `widths`: the widths of the longest texts.
+        """
         size = _find_size_class(list_width)
         is_narrow = list_width < NARROW_CELLS
 
+        # 0 omits the column of the run names.
         max_model = 0
         if widths.model:
             max_model = min(max(widths.model, MIN_COLUMN_CELLS), size.max_model)
+
         min_model = MIN_MODEL_CELLS if is_narrow else MIN_COLUMN_CELLS
         min_item = size.min_item
         if is_narrow and not max_model:
@@ -504,8 +527,10 @@ def _list_differing_verdicts(widths: ColumnWidths, *, blind: bool) -> frozenset[
 def _choose_verdict_columns(
     limits: _ColumnLimits, names: frozenset[VerdictColumnName]
 ) -> _VerdictColumns:
-    """Return the most verdict columns that leave room for the difference. First, the titles are
-    shortened.
+    """Return as many verdict columns as leave room for the first difference.
+
+    If not all fit, their titles are shortened. If that is not enough, columns are omitted, those
+    that matter least first.
     """
     choices = [
         _VerdictColumns(names, has_narrow_titles=False),
@@ -523,12 +548,15 @@ def _choose_verdict_columns(
 
 
 def _choose_model_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
-    """Return the width of run names. They shrink until the difference has its preferred width or,
-    if that would cut what tells the runs apart, its comfortable width. 0 if there are none.
+    """Return the width of the column with run names, or 0 without this column.
+
+    Run names shrink until the first difference has its preferred width. If that would cut the
+    endings that tell the runs apart, they shrink only until it has its comfortable width.
     """
     width = limits.max_model
     if width:
         used = _width_with_blank(width) + _width_with_blank(limits.min_item)
+        # Cells that remain for the difference, and cells that it lacks for its two widths.
         difference = free - used - 1
         missing = max(limits.preferred_difference - difference, 0)
         missing_for_comfort = max(COMFORTABLE_DIFFERENCE_CELLS - difference, 0)
@@ -560,7 +588,10 @@ def _choose_item_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -
 
 
 def _choose_category_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
-    """Return the width of the category. 0 if ids repeat it or there is no room."""
+    """Return the width of the category column.
+
+    0 omits the column: if all items have the same category, if the ids contain it, or without room.
+    """
     if not widths.category or widths.id_repeats_category:
         return 0
     if limits.list_width < CATEGORY_MIN_CELLS:
@@ -610,8 +641,10 @@ def _column_title(name: ColumnName, columns: QueueColumns, queue_name: str) -> s
 def queue_row_line(
     row: QueueRow, columns: QueueColumns, short_names: Mapping[str, str] = NO_LABELS
 ) -> Line:
-    """Return a row as a line: a flag (`i` for import issues, or the symbol of a stale review) and
-    the cells. `short_names`: short forms of ids and run names, by the full forms.
+    """Return an item of the queue as a line: a flag and the cells of the columns.
+
+    The flag is `i` for an item with import issues, or the symbol of a stale review. `short_names`:
+    maps ids and run names to the forms that fit into their columns.
     """
     line = LineBuilder()
     line.add(*_row_flag(row))
@@ -690,7 +723,10 @@ def _make_difference_cell(row: QueueRow, width: int, shows_question: bool) -> Li
 
 
 def _difference_text(row: QueueRow, width: int, *, shows_question: bool) -> Line:
-    """Return the content of the last column, at most `width` wide."""
+    """Return the text of the last column, at most `width` wide.
+
+    It is an incident, the question, a suspicion, or the first difference between the calls.
+    """
     # An incident comes first, whatever the column shows. It reveals no verdict, so blind review
     # shows it too.
     if row.is_incident and not isinstance(row, SuspectRow):
@@ -728,8 +764,9 @@ def _find_difference_code(row: QueueRow) -> str:
 
 
 def _suspicion_line(row: SuspectRow) -> Line:
-    """Return why a golden answer looks wrong. Weak reasons are dim, and the first weak suspect
-    is marked.
+    """Return why a golden answer looks wrong, as `reason: details`.
+
+    Weak reasons are dim. The suspects are sorted, and the first weak one is marked.
     """
     title, _, details = sanitize(row.suspicion.summary).partition(":")
     line = LineBuilder()

@@ -108,7 +108,7 @@ class RunSample:
 
 
 def read_run_sample(run: RunRow, store: Store) -> RunSample:
-    """Read the sample of a run and estimate the pass rate of its items."""
+    """Read the random sample of a run: how far it is reviewed, and which pass rate it gives."""
     status = store.analysis.fetch_sample_status(run.run)
     queue_names: list[str] = []
     for sample in status.samples:
@@ -118,6 +118,7 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
         queues += [QueueProgress(name, share) for share in store.measure_queue_progress(name)]
 
     estimate = None
+    # Estimating takes too long on very large runs.
     has_drawn_items = any(item.sample_outcome for item in status.items)
     if has_drawn_items and run.n_items <= MAX_ESTIMATED_ITEMS:
         estimate = estimate_pass_rate(status.items, TARGET_HALF_WIDTH)
@@ -132,8 +133,9 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
 
 
 def describe_new_queues(old_names: Collection[str], store: Store) -> str:
-    """Describe the queue files whose names are not in `old_names`: `queue sample, 50 items for 2
-    annotators`.
+    """Describe the queue files that were just created: `queue sample, 50 items for 2 annotators`.
+
+    `old_names`: names of the queue files that existed before.
     """
     descriptions = []
     for name in list_queue_names(store.workspace):
@@ -164,6 +166,10 @@ def _outcome_sort_key(outcome: AutomaticOutcome) -> tuple[bool, bool, str]:
 
 
 def _count_outcome(automatic: AutomaticOutcome, statuses: Sequence[ItemStatus]) -> OutcomeCounts:
+    """Count the review outcomes of the items with one automatic verdict.
+
+    An item that was not drawn into the sample has the outcome None.
+    """
     counts = Counter(status.sample_outcome for status in statuses)
     n_not_drawn = counts[None]
     n_disagreements = counts["in disagreement"]
@@ -216,8 +222,8 @@ OPEN_CELLS = 6
 
 
 def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
-    """Return the review outcomes of the sampled items by automatic verdict, then the progress of
-    each annotator.
+    """Return what the reviews of a sample have decided, by automatic verdict, and who has how much
+    left.
     """
     if sample is None:
         return [make_line("reading", "dim")]
@@ -231,6 +237,10 @@ def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
 
 
 def _choose_outcome_columns(width: int) -> list[FixedColumn[OutcomeCounts]]:
+    """Return the columns of the table of sampled items: counts, and a bar of the decided share.
+
+    If there is no room, the bar is omitted.
+    """
     before_bar = [
         FixedColumn("automatic", 10, _outcome_cell, gap=""),
         _count_column("items", 8, lambda outcome: make_line(f"{outcome.n_items:,}")),
@@ -241,13 +251,17 @@ def _choose_outcome_columns(width: int) -> list[FixedColumn[OutcomeCounts]]:
         _count_column("unsure", 8, lambda outcome: make_line(f"{outcome.n_unsure:,}")),
         _count_column("open", OPEN_CELLS, _disagreements_cell),
     ]
+
+    # A blank stands before the bar.
     room = width - fixed_columns_width(before_bar) - fixed_columns_width(after_bar) - 1
     bar_cells = min(MAX_SAMPLE_BAR_CELLS, room)
     if bar_cells <= 0:
         return before_bar + after_bar
-    bar: FixedColumn[OutcomeCounts] = FixedColumn(
-        "", bar_cells, lambda outcome: _decided_bar(outcome, bar_cells), gap=" "
-    )
+
+    def make_bar(outcome: OutcomeCounts) -> Line:
+        return _decided_bar(outcome, bar_cells)
+
+    bar = FixedColumn("", bar_cells, make_bar, gap=" ")
     return [*before_bar, bar, *after_bar]
 
 
@@ -280,8 +294,11 @@ def next_step_line(
     *,
     can_switch_annotator: bool = True,
 ) -> Line:
-    """Return a hint such as `Resolve 4 disagreements: press x`. `key_names`: displayed key names
-    by action id.
+    """Return a hint on the next step towards an estimate, such as `Resolve 4 disagreements: press
+    x`.
+
+    The steps are: draw a sample, review your items of it, resolve disagreements, let the others
+    review theirs. `key_names`: displayed key names by action id.
     """
     if sample is None:
         return BLANK_LINE
@@ -295,6 +312,7 @@ def next_step_line(
             items = format_count(queue.n_reviews_left, "item")
             hint = _press_hint("estimates.review", key_names)
             return make_line(f"Review your {items} of {sanitize(queue.queue)}{hint}")
+
     if sample.n_disagreements:
         disagreements = format_count(sample.n_disagreements, "disagreement")
         hint = _press_hint("estimates.adjudicate", key_names)
@@ -321,7 +339,7 @@ def _other_annotator_line(queue: QueueProgress, review_hint: str) -> Line:
 
 
 def _reviewed_sample_line(sample: RunSample, key_names: Mapping[str, str]) -> Line:
-    """Say what to do after all drawn items are reviewed."""
+    """Say what to do after all drawn items are reviewed: draw more items, or nothing."""
     n_items = sum(outcome.n_items for outcome in sample.outcomes)
     if n_items > MAX_ESTIMATED_ITEMS:
         hint = _press_hint("estimates.metrics", key_names)
@@ -340,8 +358,10 @@ def _reviewed_sample_line(sample: RunSample, key_names: Mapping[str, str]) -> Li
 
 
 def accuracy_range_line(sample: RunSample | None) -> Line:
-    """Describe the accuracy if all undecided items fail and if all pass. Empty if no item is
-    undecided.
+    """Describe between which values the accuracy lies, depending on the undecided items.
+
+    An item is undecided if annotators are unsure or disagree. At one end of the range, all
+    undecided items fail, at the other one, all pass. Empty if no item is undecided.
     """
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None:
@@ -355,9 +375,10 @@ def accuracy_range_line(sample: RunSample | None) -> Line:
 def estimate_meaning_line(
     sample: RunSample | None, own: OwnScore | None, key_names: Mapping[str, str]
 ) -> Line:
-    """Say that the estimate is of items passed, which key estimates the benchmark's own metric,
-    and how many reviews were not blind. Empty without an estimate. `key_names`: displayed key names
-    by action id.
+    """Say what the estimate means: the rate of passed items, and not the benchmark's own metric.
+
+    The line also names the key that estimates this metric, and how many reviews were not blind.
+    Empty without an estimate. `key_names`: displayed key names by action id.
     """
     if sample is None or sample.estimate is None:
         return BLANK_LINE
@@ -387,10 +408,13 @@ def build_sampling_form_defaults(
     annotators: str,
     queue_names: Sequence[str],
 ) -> dict[str, str]:
-    """Return the initial values of the sampling form by field name. `annotators`: names, separated
-    by commas. `queue_names`: names of the existing queue files.
+    """Return the initial values of the form that draws a sample, by field name.
+
+    `command`: `queue create`, or `queue extend`, which draws more items into an existing queue.
+    `annotators`: names, separated by commas. `queue_names`: names of the existing queue files.
     """
     if command == "queue extend" and sample is not None and sample.estimate is not None:
+        # As many more items as the target interval needs.
         size = sample.estimate.needed or SAMPLE_SIZE
         return {"name": sample.queues[0].queue, "size": str(size), "run": str(run.run)}
     return {
@@ -427,7 +451,11 @@ def fill_and_order_fields(
 def expected_interval_line(
     form_values: Mapping[str, str], run: RunRow, sample: RunSample | None
 ) -> Line:
-    """Return the expected confidence interval and the number of items for each annotator."""
+    """Return the confidence interval to expect from a sample of the size in the form, and the
+    number of items for each annotator.
+
+    Empty without a valid size.
+    """
     size = _parse_count_or_zero(form_values.get("size", ""))
     if not size or size > run.n_items:
         return BLANK_LINE
@@ -438,6 +466,8 @@ def expected_interval_line(
         text = f"expected: about {sign} {points:.1f} points"
     else:
         text = f"expected: at most {sign} {_largest_expected_points(size, run):.0f} points"
+
+    # All annotators review the shared items, and each one a part of the others.
     n_shared = min(_parse_count_or_zero(form_values.get("overlap", "")), size)
     annotators = _split_names(form_values.get("annotators", ""))
     if annotators:
@@ -454,11 +484,10 @@ def _split_names(text: str) -> list[str]:
 
 
 def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float | None:
-    """Return half the width, in percentage points, that the interval of the estimate will have with
-    `size` more labels. None if it cannot be derived from an estimate.
+    """Return how precise the estimate will be with `size` more labels.
 
-    The labels that the target interval needs give half the width of the target, so that the form
-    agrees with the advice.
+    The result is half the width of the confidence interval, in percentage points. It is derived
+    from the current estimate, and None if there is none.
     """
     if sample is None or sample.estimate is None:
         return None
@@ -472,7 +501,10 @@ def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float 
     needed = estimate.needed or 0
     n_then = n_known + size
     if needed and size >= needed:
+        # The needed labels give exactly the target, so that the form agrees with the advice.
         return target * _shrink_interval(n_known + needed, n_then, n_items)
+
+    # 100 for percentage points, divided by 2 for half the width.
     points_now = 50 * (estimate.high - estimate.low)
     points_then = points_now * _shrink_interval(n_known, n_then, n_items)
     # With fewer labels than the target needs, the interval does not reach the target.

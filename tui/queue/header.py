@@ -89,7 +89,10 @@ class RunTotals:
 
 
 def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
-    """Add up the counts of several runs."""
+    """Add up the counts of several runs, such as items, passes by source, and import issues.
+
+    A pass count is a pair: items that pass, and items with a verdict.
+    """
     # Import issues that belong to no run are of the whole workspace, so that each run has them.
     n_search_issues = max((run.n_search_issues for run in runs), default=0)
     n_search_notices = max((run.n_search_notices for run in runs), default=0)
@@ -138,8 +141,9 @@ def format_run_title(run: RunRow) -> str:
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:
-    """Return the titles of the runs. Titles that differ only in the language are joined:
-    `ACEBench v1 en, zh`.
+    """Return the titles of the benchmarks of the runs: `ACEBench v1, BFCL V4`.
+
+    Titles that differ only in the language are joined: `ACEBench v1 en, zh`.
     """
     languages = {run.info.language for run in runs}
     titles_without_language = set()
@@ -165,7 +169,7 @@ def list_queue_breadcrumbs(
 
 
 def _name_queue_content(view: View, filter_text: str, search_text: str) -> str:
-    """Return a short name of the items in the queue for the path in the top line."""
+    """Return a short name of the items in the queue, for the path at the top of the screen."""
     if filter_text == FAILING_FILTER and not search_text:
         return "failures"
     if filter_text:
@@ -180,9 +184,11 @@ def _name_queue_content(view: View, filter_text: str, search_text: str) -> str:
 
 
 def _describe_filter(filter_text: str) -> str:
-    """Return a filter, in words if it selects failing items: `failures: value has the wrong
-    type`.
+    """Return a filter in words if it selects failing items: `failures: value has the wrong type`.
+
+    Other filters are returned as they are.
     """
+    # The form is: filter of failing items, further terms, no incidents.
     before, _, rest = filter_text.partition(f"{FAILING_FILTER} ")
     rest = rest.removesuffix(" incident:none")
     if before or not rest:
@@ -201,8 +207,11 @@ MAX_ANNOTATOR_CELLS = 20
 def top_progress_line(
     annotator: str, progress: ReviewProgress | None, width: int, *, n_reviewed_by_anyone: int = 0
 ) -> Line:
-    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
-    `n_reviewed_by_anyone`: 0 in blind mode, where this number is hidden.
+    """Return the right end of the top line: a progress bar, `84 of 401 reviewed`, and the
+    annotator.
+
+    Without a queue to review, it is only the annotator. `n_reviewed_by_anyone`: also counts the
+    other annotators; 0 in blind mode, which hides their number.
     """
     name = truncate_middle(sanitize(annotator), MAX_ANNOTATOR_CELLS)
     if progress is None or not progress.n_items:
@@ -234,9 +243,9 @@ def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> st
     """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more labels
     for ±2`.
 
-    If the sample has undecided items, the last part is the range of the rate instead of the labels
-    needed. If too many items are undecided, return only the range. `is_short` omits the labels
-    needed and the words after the range.
+    If items of the sample are undecided, the last part is instead the range of the rate, depending
+    on them. If too many are undecided, only this range is shown. `is_short`: omit the number of
+    labels, and the words after the range.
     """
     separator = f" {symbols().separator} "
     text = format_pass_rate_estimate(estimate)
@@ -246,6 +255,7 @@ def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> st
         if not is_short:
             text += f", depending on {format_count(estimate.n_undecided, 'undecided item')}"
         return text
+
     if not estimate.needed or is_short:
         return text
     target = f"{symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"
@@ -253,11 +263,10 @@ def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> st
 
 
 def estimate_bar(estimate: PassRateEstimate, run: RunRow, width: int) -> Line:
-    """Draw the interval of an estimate on a scale from 0 to 100 %, with a mark at the official
-    score.
-    """
+    """Draw the interval of an estimated pass rate, with a mark at the official pass rate."""
     low = estimate.low
     high = estimate.high
+    # Too many items are undecided for an interval, so the bar shows the possible range.
     if estimate.is_bounds_headline and estimate.bounds is not None:
         low, high = estimate.bounds
     return interval_bar(
@@ -285,7 +294,9 @@ def rates_line(
     estimate: PassRateEstimate | None = None,
     adjudicate_key: str = "",
 ) -> Line:
-    """Return the line with pass rates and warnings. In blind mode, it has no rates.
+    """Return the line below the title of the queue: pass rates on the left, warnings on the right.
+
+    In blind mode, the rates are hidden. If the line is too long, both sides are shortened.
 
     Args:
         runs: None until the runs are read.
@@ -305,6 +316,7 @@ def rates_line(
 
     right = BLANK_LINE
     if warning:
+        # A missing dataset and most import issues can make the rates wrong. Notices do not.
         is_serious = lacks_dataset or totals.issues > totals.notices
         right = make_line(f"{warning} ", "warn" if is_serious else "dim")
     return justify_line(shown_rates, right, width)
@@ -343,8 +355,10 @@ def _list_rate_variants(
     *,
     lacks_dataset: bool,
 ) -> list[Line]:
-    """Return the rates and the disagreements in forms of decreasing length. Each form takes one
-    more step.
+    """Return the left side of the line in forms of decreasing length: rates and open disagreements.
+
+    The first form is complete. Each next form shortens one more part, the least important one
+    first.
     """
     steps = [_Shortening.RECOMPUTED_WORD, _Shortening.INCIDENTS, _Shortening.DETAILS]
     if estimate is not None:
@@ -369,7 +383,11 @@ def _format_rates(
     *,
     lacks_dataset: bool,
 ) -> Line:
-    """Format the official (or judge), recomputed, corrected and estimated rate."""
+    """Format the pass rates of the runs: official (or judge), recomputed, corrected and estimated.
+
+    The corrected rate counts reviewed verdicts in place of automatic ones. `shortenings`: parts to
+    shorten or omit.
+    """
     line = LineBuilder()
     line.add_line(_format_first_rate(totals, shortenings))
 
@@ -393,7 +411,10 @@ def _format_rates(
 
 
 def _format_first_rate(totals: RunTotals, shortenings: frozenset[_Shortening]) -> Line:
-    """Format the official rate or, if only judges gave verdicts, the rate of the judges."""
+    """Format the official pass rate or, if the only verdicts are from judges, their pass rate.
+
+    An incident is an item without an answer. If there are any, the rate without them follows.
+    """
     has_other_verdicts = totals.official.n_with_verdict > 0 or totals.rule.n_with_verdict > 0
     is_judged = totals.judge.n_with_verdict > 0 and not has_other_verdicts
     counts = totals.judge if is_judged else totals.official
@@ -421,9 +442,13 @@ def _differs_only_recomputed(totals: RunTotals) -> bool:
 def _format_recomputed_rate(
     totals: RunTotals, shortenings: frozenset[_Shortening], *, lacks_dataset: bool
 ) -> Line:
+    """Format the pass rate by recomputed verdicts. It is dim if items have no recomputed
+    verdict.
+    """
     is_complete = _has_complete_recomputation(totals)
     rate = format_recomputed_pass_rate(*totals.rule, totals.items, lacks_dataset=lacks_dataset)
     if _Shortening.DETAILS in shortenings and not is_complete:
+        # Leave out the number of items with a recomputed verdict.
         rate, _, _ = rate.partition(" (")
     word = "recomp." if _Shortening.RECOMPUTED_WORD in shortenings else "recomputed"
     return (COLUMN_GAP, (f"{word} ", "dim"), (rate, "strong" if is_complete else "dim"))
@@ -432,8 +457,10 @@ def _format_recomputed_rate(
 def _format_rate_without_incidents(
     totals: RunTotals, shortenings: frozenset[_Shortening], *, is_judged: bool
 ) -> Line:
-    """Return ` · without 29 incidents 46.9 % (211)` for the rate before it, else ` · w/o 29
-    incidents 46.9 %`, else the number of incidents.
+    """Return ` · without 29 incidents 46.9 % (211)`, which follows the rate of all items.
+
+    A shorter form is ` · w/o 29 incidents 46.9 %`, and the shortest one only counts the incidents.
+    An incident is an item without an answer, such as a failed request.
     """
     incidents = format_count(totals.incidents, "incident")
     if _Shortening.ONLY_COUNT in shortenings:
@@ -448,6 +475,7 @@ def _format_rate_without_incidents(
     if _Shortening.INCIDENTS in shortenings:
         word = "w/o"
         if n_answered:
+            # Leave out the number of passed items.
             rate, _, _ = rate.partition(" (")
     text = f" {symbols().separator} {word} {incidents} "
     return ((text, "dim"), (rate, "strong" if n_answered else "warn"))
@@ -511,10 +539,11 @@ def format_queue_facts(
     cursor: QueueCursor,
     width: int,
 ) -> str:
-    """Return `BFCL V4 · filter official:fail · failures first · 12/640`.
+    """Return what the queue shows: `BFCL V4 · filter official:fail · failures first · 12/640`.
 
-    If there is no room, omit the benchmark, then the order. If there is still no room, shorten the
-    run name or, if `cursor` has none, the filter.
+    The parts are the benchmark, the filter or search, the order, the run and the position. If there
+    is no room, the benchmark is omitted, then the order. After that, the run name is shortened or,
+    if there is none, the filter.
     """
     separator = f" {symbols().separator} "
     position = _format_cursor_position(cursor)
@@ -527,11 +556,12 @@ def format_queue_facts(
     titles = _list_run_titles(runs or ())
     selection = _list_selection(view, filter_text, search_text, cursor)
     order = [] if selection.names_order else [_describe_order(view)]
-    for parts in (
+    variants = (
         titles + selection.parts + order + run_names,
         selection.parts + order + run_names,
         selection.parts + run_names,
-    ):
+    )
+    for parts in variants:
         text = separator.join(parts) + ending
         if display_width(text) <= width:
             return text
@@ -542,8 +572,9 @@ def format_queue_facts(
 
 
 def _shorten_run_beside_selection(selection: _Selection, run_name: str, cells: int) -> str:
-    """Return the selection and a shortened run name. If there is no room for both, return the
-    search and the run name, or only the run name.
+    """Return the filter or search and a shortened run name, if both fit into `cells`.
+
+    If not, the search is shortened. If that is not enough either, only the run name is left.
     """
     separator = f" {symbols().separator} "
     name = sanitize(run_name)
@@ -600,8 +631,10 @@ class _Selection:
 def _list_selection(
     view: View, filter_text: str, search_text: str, cursor: QueueCursor
 ) -> _Selection:
-    """Describe the selected items, the filter, the search and the suspects, else the items of
-    the queue.
+    """Describe which items the queue contains, in parts such as `filter official:fail`.
+
+    Without a filter, search or selection, the description is the kind of queue, such as `all
+    items`. `names_order` of the result says that the parts already name the order of the items.
     """
     parts = []
     if view.items:
@@ -612,6 +645,7 @@ def _list_selection(
     if search_text:
         search = f"search {sanitize(search_text)}"
         parts.append(search)
+
     is_narrowed = bool(parts)
     if not parts and view.share:
         parts.append("your items")
@@ -620,6 +654,7 @@ def _list_selection(
     if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
         parts.append(f"suspects, {_format_strong_suspects(cursor)}")
         names_order = True
+
     if parts:
         return _Selection(parts, names_order, search=search, is_narrowed=is_narrowed)
     if view.queue == SUSPECTS_QUEUE:
@@ -656,8 +691,10 @@ def store_loading_line(seconds: float = 0) -> Line:
 
 
 def empty_queue_line(filter_text: str, search_text: str, n_reviewed: int) -> Line:
-    """Return the line that an empty list shows. `n_reviewed`: number of items reviewed in this
-    session.
+    """Return the line that an empty list shows: nothing matches, or the annotator has reviewed all
+    items.
+
+    `n_reviewed`: number of items reviewed in this session.
     """
     shows_only_unreviewed = any(term in filter_text.split() for term in UNREVIEWED_TERMS)
     if n_reviewed and shows_only_unreviewed:

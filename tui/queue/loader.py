@@ -137,9 +137,10 @@ class QueueLoader:
     async def load_estimate(
         self, run: RunRow, *, is_low_priority: bool = False
     ) -> PassRateEstimate | None:
-        """Estimate the pass rate of a run.
+        """Estimate the pass rate of a run from its random sample, for the line with the rates.
 
-        None without a random sample or with over `MAX_ESTIMATED_ITEMS` items.
+        None without a sample, and for runs with over `MAX_ESTIMATED_ITEMS` items, which would take
+        too long. The estimate is kept until reviews change the counts of the run.
         """
         if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
@@ -176,7 +177,11 @@ class QueueLoader:
 
 
 def read_page(request: QueueRequest, store: Store) -> QueuePage:
-    """Read the page that contains the requested cursor position."""
+    """Read the part of the queue around the cursor, and what the screen shows with it.
+
+    The cursor is on the requested item or, if the queue opens at the first unreviewed item, on that
+    one. If the queue no longer contains the item, the cursor keeps its line.
+    """
     view = request.view
     total = store.count_items(view)
     unreviewed = None
@@ -190,6 +195,8 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
     position = None if item is None else store.find_position(view, item)
     if position is None:
         position = max(0, min(request.position.line, total - 1))
+
+    # Only the window of rows with the cursor is read.
     window_index = position // WINDOW
     rows = fetch_rows(view, window_index * WINDOW, WINDOW, store)
     page = QueuePage(
@@ -201,13 +208,18 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         progress=_read_share_progress(view, store),
         unreviewed=unreviewed,
     )
+
     if _shows_suspicion(view, store):
         return _add_suspicion(page, view, store)
     return page
 
 
 def _add_suspicion(page: QueuePage, view: View, store: Store) -> QueuePage:
-    """Add the numbers of strong suspects, and the columns of the queue of suspects."""
+    """Add what the queue of suspects shows: the score of suspicion, and the number of strong
+    suspects.
+
+    A suspect is an item whose golden answer looks wrong.
+    """
     # The reasons for suspicion need the room of the other columns.
     widths = replace(
         page.column_widths,
@@ -242,7 +254,10 @@ def _shows_suspicion(view: View, store: Store) -> bool:
 
 
 def fetch_rows(view: View, offset: int, limit: int, store: Store) -> Sequence[QueueRow]:
-    """Read up to `limit` rows of a view, as `SuspectRow` in the queue of suspects."""
+    """Read up to `limit` rows of a view, from position `offset` on.
+
+    In the queue of suspects, each row has the reason why its golden answer looks wrong.
+    """
     rows = store.fetch_page(view, offset, limit)
     if not _shows_suspicion(view, store):
         return rows
@@ -284,7 +299,10 @@ def _read_share_progress(view: View, store: Store) -> ReviewProgress | None:
 
 
 def count_clusters(view: View, grouping_index: int, store: Store) -> ClusterCounts:
-    """Count the failing items of a view by cluster. `grouping_index`: index in `GROUPINGS`."""
+    """Group the failing items of a view by what they have in common, and count them.
+
+    `grouping_index`: index of the grouping in `GROUPINGS`.
+    """
     clusters = store.fetch_clusters(view, grouping=grouping_index)
     if not clusters:
         return ClusterCounts(clusters, 0)
@@ -322,13 +340,17 @@ class UnfinishedShare(NamedTuple):
 
 
 def find_unfinished_share(store: Store) -> UnfinishedShare | None:
-    """Find the first queue file in which this annotator still has items to review."""
+    """Return the first queue file in which the annotator of the session still has items to review.
+
+    A queue file assigns each annotator a share of its items.
+    """
     from fcreview.store.queue_file import QueueError, list_queue_names
 
     for name in list_queue_names(store.workspace):
         try:
             shares = store.measure_queue_progress(name, store.annotator)
         except QueueError:
+            # Another screen reports queue files that cannot be read.
             continue
         left = sum(
             share.total - share.done for share in shares if share.annotator == store.annotator
@@ -350,8 +372,10 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _list_visible_warnings(store: Store) -> list[str]:
-    """Return warnings about damaged lake files, an unverified store and the journals. In blind
-    mode, omit those about journals of other annotators.
+    """Return the warnings about the store and the journals: damaged lake files, an unverified
+    store, damaged journals.
+
+    In blind mode, warnings about the journals of other annotators are omitted.
     """
     warnings = []
     for file in store.damaged_files:
@@ -359,6 +383,7 @@ def _list_visible_warnings(store: Store) -> list[str]:
         warnings.append(f"lake: {sanitize(name)}")
     if not store.is_verified:
         warnings.append("reviews: store.duckdb is not verified: another user wrote it")
+    # A warning begins with the name of the journal file.
     own_journal = f"{store.annotator}.jsonl "
     for warning in store.reviews.warnings:
         if not store.blind or warning.startswith(own_journal):
@@ -380,8 +405,10 @@ class KnownAnnotator:
 
 
 def read_other_annotators(store: Store) -> list[KnownAnnotator]:
-    """List the other annotators of the workspace, those with items left first. In blind mode, list
-    only annotators with assigned items, without their progress.
+    """List the other annotators of the workspace, so that the session can switch to one of them.
+
+    Those with items left to review come first. Blind mode hides how much others have reviewed: it
+    lists only annotators with assigned items.
     """
     from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
     from fcreview.store.workspace import to_safe_annotator
@@ -391,6 +418,7 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
         for journal in [*list_journals(store.workspace), *list_team_journals(store.workspace)]:
             annotators.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
 
+    # Those with items left come first.
     with_items = []
     others = []
     for annotator in sorted(annotators.values(), key=lambda known: known.name.casefold()):
@@ -406,8 +434,10 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
 
 
 def _read_assigned_annotators(store: Store) -> dict[str, KnownAnnotator]:
-    """Return the annotators to whom queue files assign items, by name. The first queue file in
-    which an annotator has items left counts, else the last one.
+    """Return the annotators to whom queue files assign items, by name.
+
+    An annotator may be in several queue files. The first one with items left counts, else the last
+    one.
     """
     from fcreview.store.queue_file import QueueError, list_queue_names
 
@@ -419,29 +449,34 @@ def _read_assigned_annotators(store: Store) -> dict[str, KnownAnnotator]:
             continue
         for annotator in assigned:
             known = annotators.get(annotator.name)
+            # `queue` is None if the annotator has no items left.
             if known is None or known.queue is None:
                 annotators[annotator.name] = annotator
     return annotators
 
 
 def _read_annotators_of_queue(store: Store, queue_name: str) -> list[KnownAnnotator]:
-    """Return the annotators of a queue file with the number of their items: those that are left or,
-    in blind mode, those that were assigned.
+    """Return the annotators of a queue file, each with the number of items that are left.
+
+    Blind mode does not show how much others have reviewed, so there it is the number of assigned
+    items.
     """
     from fcreview.store.queue_file import read_queue
 
     shares = read_queue(store.workspace, queue_name).shares
-    n_items_by_annotator = {}
-    for share in shares:
-        n_items_by_annotator[share.annotator] = len(share.order) if store.blind else 0
-    if not store.blind:
+    n_items_by_annotator: dict[str, int] = {}
+    if store.blind:
+        suffix = ""
+        for share in shares:
+            n_items_by_annotator[share.annotator] = len(share.order)
+    else:
+        suffix = " left"
         for progress in store.measure_queue_progress(queue_name):
             n_items_by_annotator[progress.annotator] = progress.total - progress.done
 
     annotators = []
-    suffix = "" if store.blind else " left"
     for share in shares:
-        n_items = n_items_by_annotator[share.annotator]
+        n_items = n_items_by_annotator.get(share.annotator, 0)
         count = format_count(n_items, "item") if n_items else "no items"
         facts = f"{count}{suffix} of {sanitize(queue_name)}"
         queue = queue_name if n_items else None
@@ -476,9 +511,10 @@ class QueueNavigator:
     def locate_item(
         cls, store: Store, view: View, item: int, previous: QueueNavigator | None = None
     ) -> QueueNavigator:
-        """Find the position of an item.
+        """Return a navigator that stands at an item of the queue.
 
-        If the queue does not contain it, use the last position of `previous`.
+        An item can leave the queue, for example when a review changes it. Then the navigator
+        continues from the last position of `previous`.
         """
         position = store.find_position(view, item)
         last = previous.last_position if previous is not None else 0

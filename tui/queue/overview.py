@@ -148,8 +148,10 @@ def add_checks(overview: Overview, view: View, store: Store) -> Overview:  # noq
 
 
 def add_queue_progress(overview: Overview, view: View, store: Store) -> Overview:
-    """Add the progress of all annotators in the queue files, and the number of open disagreements.
-    In blind mode, add only the annotator's own progress.
+    """Add to the overview how far the queue files are reviewed, and how many disagreements are
+    open.
+
+    In blind mode, it gets only the annotator's own progress.
     """
     only_annotator = overview.annotator if overview.blind else None
     queues: list[QueueProgress] = []
@@ -161,6 +163,7 @@ def add_queue_progress(overview: Overview, view: View, store: Store) -> Overview
         except QueueError:
             continue
         queues += [QueueProgress(name, share) for share in shares]
+        # The design of a random sample names the runs from which the items were drawn.
         sampled_keys.update(_run_key_from_json(fields) for fields in design.runs)
 
     n_disagreements = None
@@ -190,8 +193,10 @@ def _run_key_from_json(fields: Mapping[str, Any]) -> RunKey:
 def add_suspect_counts(
     overview: Overview, view: View, store: Store, on_progress: Callable[[int, int], object]
 ) -> Overview:
-    """Add the number of questions whose golden answer looks wrong. This takes seconds:
-    `on_progress` is called with the number of checked questions and of all questions.
+    """Add to the overview how many questions have a golden answer that looks wrong.
+
+    Checking all questions takes seconds, so `on_progress` is called with the number of checked
+    questions and of all questions.
     """
     store.load_suspects(view, on_progress)
     suspects = replace(view, queue=SUSPECTS_QUEUE, where="")
@@ -233,12 +238,16 @@ def _format_overall_pass_rate(run: RunRow) -> str:
 
 
 def _find_category_pass_rate(run: RunRow, category: str) -> float | None:
-    """Return the pass rate of a category (0 to 1) by the first source with a verdict on every
-    item, or None.
+    """Return the pass rate of a category, from 0 to 1, or None.
+
+    The first source that has a verdict on every item counts, in this order: official, recomputed,
+    judge.
     """
+    # `rule` is the key of recomputed verdicts.
     sources = ["official", "rule"]
     if run.has_only_judge_verdicts:
         sources.append("judge")
+
     for counts in run.categories:
         n_items = counts["n"]
         if counts["category"] != category or not n_items:
@@ -325,11 +334,15 @@ BLIND_PROGRESS_CELLS = 24
 def build_run_table(
     overview: Overview, runs: Sequence[RunRow], cells: int, first_category_index: int
 ) -> RunTable:
-    """Lay out the runs as a table. `first_category_index`: index of the first visible category,
-    by size.
+    """Lay out the runs as a table: name, benchmark's own score, pass rate, and rates by category.
+
+    As many categories are shown as fit, the largest first. The reader scrolls to the others:
+    `first_category_index` is the index of the first visible one. Blind mode shows only the
+    annotator's progress instead of the rates.
     """
     labels = format_run_names(overview.runs)
     longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
+
     if overview.blind:
         name_cells = max(MIN_NAME_CELLS, min(longest_name, cells - BLIND_PROGRESS_CELLS))
         table = lay_out_fixed_columns(
@@ -346,6 +359,7 @@ def build_run_table(
         _overall_bar_column(RATE_BAR_CELLS if cells >= WIDE_TABLE_CELLS else 0),
         *_list_extra_columns(runs),
     ]
+
     categories = list_categories_by_size(runs)[first_category_index:]
     room = cells - fixed_columns_width(columns) - 1
     category_columns = _list_category_columns(categories, room)
@@ -372,7 +386,10 @@ def _own_progress_column() -> FixedColumn[RunRow]:
 def _list_own_score_columns(
     runs: Sequence[RunRow], own_scores: OwnScores
 ) -> list[FixedColumn[RunRow]]:
-    """Return the column with the benchmark's own metric, if it is computed."""
+    """Return the column with the benchmark's own metric, such as `overall accuracy`.
+
+    The list is empty if no run has this metric, and has this one column otherwise.
+    """
     figures = {}
     for run in runs:
         figures[run.run] = replace(make_run_figures(run), own=own_scores.get(run.run))
@@ -431,8 +448,10 @@ def _list_extra_columns(runs: Sequence[RunRow]) -> list[FixedColumn[RunRow]]:
 def _make_extra_column(
     title: str, runs: Sequence[RunRow], format_cell: Callable[[RunRow], StyledText]
 ) -> FixedColumn[RunRow]:
-    """Return a column between the overall rate and the categories. Its texts are aligned to the
-    right, with two blanks after them.
+    """Return a column between the overall rate and the categories, such as the latency.
+
+    It is as wide as its longest text. The texts are aligned to the right, with two blanks after
+    them.
     """
     widths = [display_width(title)]
     for run in runs:
@@ -458,11 +477,12 @@ def _items_cell(run: RunRow) -> StyledText:
 
 
 def _list_category_columns(categories: Sequence[str], max_width: int) -> list[FixedColumn[RunRow]]:
-    """Return a column for each of the first categories, as many as fit into `max_width`."""
+    """Return a column with the pass rate of each category, as many as fit into `max_width`."""
     widths: dict[str, int] = {}
     room = max_width
     for name in categories:
         needed = max(display_width(sanitize(name)), MIN_CATEGORY_CELLS)
+        # A blank separates the columns.
         width = min(needed, MAX_CATEGORY_CELLS)
         room -= width + 1
         if room < 0:
@@ -498,7 +518,9 @@ MAX_TITLES_CELLS = 40
 
 
 def format_run_facts(overview: Overview, n_hidden_categories: int) -> str:
-    """Return `4 runs · 8,282 items · BFCL V4 · 2 more categories →`."""
+    """Return the facts above the table of runs: `4 runs · 8,282 items · BFCL V4 · 2 more categories
+    →`.
+    """
     runs = overview.runs
     facts = [
         format_count(len(runs), "run"),
@@ -520,7 +542,7 @@ def format_run_facts(overview: Overview, n_hidden_categories: int) -> str:
 
 
 def format_failure_facts(overview: Overview) -> str:
-    """Return `all runs · 312 failures · 14 error types`."""
+    """Return the facts above the failure reasons: `all runs · 312 failures · 14 error types`."""
     if overview.reasons is None:
         return "reading"
     if overview.missing_verdict_reason:
@@ -535,8 +557,10 @@ def format_failure_facts(overview: Overview) -> str:
 
 
 def review_progress_lines(overview: Overview, width: int) -> list[Line]:
-    """Return the progress in each queue file and in all items, and the number of open
+    """Return a progress bar for each queue file and for all items, and the number of open
     disagreements.
+
+    In blind mode, the bars count only the annotator's own reviews.
     """
     lines = [queue_progress_line(progress, width) for progress in overview.queues or ()]
     totals = sum_run_counts(overview.runs)
@@ -574,8 +598,11 @@ def format_completed_queues(overview: Overview) -> str:
 
 
 def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[Line]:
-    """Return a heading and a line for each run with its official score, corrected score, and
-    estimate with interval. If there is no room, the corrected score is omitted.
+    """Return a table of the scores of the runs: official, corrected, and estimated with its
+    interval.
+
+    If there is no room, the corrected score is omitted. Estimates are shown only if a run has a
+    random sample.
     """
     labels = format_run_names(overview.runs)
     has_estimates = bool(overview.sampled_runs)
@@ -586,6 +613,7 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[
     if has_estimates:
         columns.append(_estimate_column(overview))
 
+    # The name gets the cells that the scores leave. A bar of the interval gets the rest.
     room_for_name = width - fixed_columns_width(columns) - 1
     longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
     name_cells = max(MIN_NAME_CELLS, min(longest_name, MAX_NAME_CELLS, room_for_name))
@@ -620,6 +648,12 @@ def _corrected_score(run: RunRow) -> str:
 
 
 def _estimate_column(overview: Overview) -> FixedColumn[RunRow]:
+    """Return the column with the estimated pass rate of each run and its interval.
+
+    A run without a sample has an empty cell, and one whose estimate is not computed yet an
+    ellipsis.
+    """
+
     def make_cell(run: RunRow) -> Line:
         estimate = overview.estimates.get(run.run)
         if estimate is not None:
@@ -651,13 +685,17 @@ def _format_rate_if_complete(n_passing: int, n_with_verdict: int, n_items: int) 
 
 
 def list_next_actions(overview: Overview) -> list[NextAction]:
-    """Return the next actions, the most useful first."""
+    """Return what the reader can sensibly do next, the most useful action first."""
     actions: list[NextAction] = []
+
+    # Problems with the scores come first, because they can make all other figures wrong.
     problems = summarize_problems(overview.checks or ())
     if problems:
         actions.append(
             NextAction("overview.check", "Check the scores", facts=problems, facts_style="warn")
         )
+
+    # Then work that somebody waits for.
     if overview.n_disagreements:
         disagreements = format_count(overview.n_disagreements, "disagreement")
         actions.append(NextAction("overview.adjudicate", f"Resolve {disagreements}"))
@@ -704,6 +742,7 @@ def _suggest_suspects_action(n_suspects: int, n_strong: int) -> NextAction:
 
 
 def _suggest_estimate_action(overview: Overview) -> NextAction:
+    """Suggest to draw a sample or, if there is one, to look at the estimate from it."""
     if not overview.sampled_runs:
         return NextAction("overview.estimates", "Draw a sample", facts="to estimate accuracy")
 
@@ -711,6 +750,8 @@ def _suggest_estimate_action(overview: Overview) -> NextAction:
     for estimate in overview.estimates.values():
         if estimate is not None:
             n_needed = max(n_needed, estimate.needed or 0)
+
+    # Before the sample is reviewed, the number of labels that it lacks is not known.
     is_sample_reviewed = all(progress.n_reviews_left == 0 for progress in overview.queues or ())
     facts = format_count(len(overview.sampled_runs), "run")
     if n_needed and is_sample_reviewed:
@@ -720,7 +761,10 @@ def _suggest_estimate_action(overview: Overview) -> NextAction:
 
 
 def next_action_lines(overview: Overview, key_names: dict[str, str], width: int) -> list[Line]:
-    """Return a line for each next action. `key_names`: displayed key names by action id."""
+    """Return a line for each next action: its key, the action, and facts at the right end.
+
+    Facts that do not fit are omitted. `key_names`: displayed key names by action id.
+    """
     lines: list[Line] = []
     for action in list_next_actions(overview):
         key = key_names.get(action.action_id, " ")

@@ -63,9 +63,11 @@ def list_check_rows(checks: Sequence[RunCheck]) -> list[CheckRow]:
 
 
 def build_check_table(rows: Sequence[CheckRow]) -> ChoiceTable[CheckedItems]:
-    """Return the table of the checks.
+    """Return the table that answers `is this score real?`: the checks of each run and what they
+    found.
 
-    Some rows have no items to list (`CheckRow.can_list_items`).
+    Choosing a row lists the items that it is about. Some rows have none
+    (`CheckRow.can_list_items`).
     """
     checks = {row.check.run: row.check for row in rows}
     return ChoiceTable(
@@ -84,6 +86,7 @@ def build_check_table(rows: Sequence[CheckRow]) -> ChoiceTable[CheckedItems]:
 
 
 def _format_row(row: CheckRow) -> list[StyledText]:
+    """Return the cells of a row: a run with the summary of its checks, or one check."""
     if row.line is None:
         name = use_own_separator(row.check.run_name)
         summary = row.check.summary or "no problem"
@@ -106,7 +109,7 @@ def _format_state(state: LineState) -> StyledText:
 
 
 def explain_check_row(row: CheckRow, cells: int) -> list[Line]:
-    """Return the complete text of a row, which the table may cut, and the filter that lists its
+    """Return the whole text of a row, which the table may cut, and the filter that lists its
     items.
     """
     if row.line is None:

@@ -50,7 +50,10 @@ def make_scope_of_all_items(view: View) -> FigureScope:
 
 
 def _name_part(view: View, filter_text: str, search_text: str) -> str:
-    """Return what limits the items of a view. Empty for all items of its runs."""
+    """Return what limits the items of a view: `queue pilot where official:fail search weather`.
+
+    Empty for all items of its runs.
+    """
     names = []
     if view.queue_file:
         names.append(f"queue {sanitize(view.queue_file)}")

@@ -91,9 +91,10 @@ class QueueState:
 
     @classmethod
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
-        """Return the state that shows a view.
+        """Return the state of a queue that shows a view.
 
-        If its order is not available, use the order of the dataset.
+        If the order of the view is not available, for example in blind mode, use the order of the
+        dataset.
         """
         queue = (
             view.queue if view.queue in list_available_orders(blind, view.queue_file) else "dataset"
@@ -132,7 +133,10 @@ class QueueState:
         )
 
     def restore_settings(self, settings: QueueSettings) -> None:
-        """Apply the settings of a level. Ignore an order that is no longer available."""
+        """Apply the saved settings of a queue, such as its filter.
+
+        An order that is no longer available is ignored.
+        """
         self.file = settings.file or self.file
         if settings.queue in list_available_orders(self.blind, self.file):
             self.queue = settings.queue
@@ -220,8 +224,10 @@ class QueueState:
 
 
 def describe_resumed_queue(state: QueueState) -> str:
-    """Return the name of a resumed queue, such as `queue pilot`, or the search, filter or selection
-    that narrows it. Empty for all items in their usual order.
+    """Return the name of the queue with which a session continues, such as `queue pilot`.
+
+    A search, filter or selection is its name if there is one. Empty for all items in their usual
+    order.
     """
     if state.search:
         return f'search "{state.search}"'
@@ -375,8 +381,9 @@ def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, 
 
 
 def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPosition]:
-    """Convert the result of `level_to_json` back. Raises: ValueError, TypeError or KeyError if
-    `fields` is invalid.
+    """Convert the result of `level_to_json` back to the settings of a queue and the position in it.
+
+    Raises ValueError, TypeError or KeyError if `fields` is invalid.
     """
     run = fields["run"]
     if run is not None and not isinstance(run, int):
@@ -394,6 +401,7 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
 
     key = None
     if fields["item"] is not None:
+        # The item is found again by its id and run, because its line may change.
         item_id, item_run = fields["item"]
         key = str(item_id), int(item_run)
     return settings, CursorPosition(None, line=int(fields["line"]), key=key)
@@ -439,8 +447,10 @@ def save_position(
     position: QueuePosition,
     start_options: str = "",
 ) -> None:
-    """Save the position. `start_options`: command-line options that select the queue.
-    `load_position` needs the same options.
+    """Save where the annotator is in the queue, so that the next session continues there.
+
+    A level is a queue from which another one was opened. All levels are saved. `start_options`:
+    command-line options that select the queue. `load_position` needs the same ones.
     """
     current = QueueLevel(position.settings, position.cursor)
     levels = []
@@ -463,9 +473,10 @@ def load_position(
     can_open_file: Callable[[str], bool],
     start_options: str = "",
 ) -> QueuePosition | None:
-    """Return the saved position. None if it cannot be restored: it was saved for other runs,
-    another blind mode or other options, a filter is invalid, or `can_open_file` returns False for a
-    queue file.
+    """Return the position that `save_position` saved, or None if it does not fit this session.
+
+    It does not fit if it was saved for other runs, another blind mode or other options, if a filter
+    is invalid, or if `can_open_file` returns False for a queue file.
     """
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     has_same_runs = saved_position.get("scope") == list(state.scope)
@@ -523,8 +534,9 @@ def first_unreviewed_position(queue_name: str) -> QueuePosition:
 def adapt_position_to_annotator(
     workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool
 ) -> QueuePosition:
-    """Return the position at which another annotator continues, without queue files that assign
-    them no items.
+    """Return where another annotator continues when the session switches to them.
+
+    They keep the position, but not queue files that assign them no items.
     """
 
     def can_open_level(settings: QueueSettings) -> bool:
@@ -537,7 +549,9 @@ def adapt_position_to_annotator(
     if settings.file is not None:
         # Each annotator has other items in another order.
         cursor = CursorPosition()
+
     if not can_open_level(settings):
+        # Without its queue file, the queue shows all items in the default order.
         order = settings.queue
         if order == settings.file:
             order = "dataset" if blind else "failures"

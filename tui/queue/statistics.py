@@ -38,8 +38,11 @@ def confusion_matrix_lines(
     width: int,
     has_tall_cells: bool,
 ) -> list[Line]:
-    """Return the confusion matrix of a group and, if there is room, those of groups with the same
-    name beside it. Empty if there is no room. `cursor_cell`: cell of the row under the cursor.
+    """Return the confusion matrix of the group under the cursor, and similar matrices beside it.
+
+    A matrix compares automatic verdicts with human ones. The similar ones are of groups with the
+    same name, as many as fit. Empty if the matrix itself does not fit. `cursor_cell`: cell of the
+    row under the cursor.
     """
     current = groups[group_index]
     matrix = _draw_confusion_matrix(
@@ -58,7 +61,9 @@ def confusion_matrix_lines(
         other = _draw_confusion_matrix(
             group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False
         )
-        if used + line_width(other[0]) > width or len(other) != len(matrix):
+        has_room = used + line_width(other[0]) <= width
+        has_same_height = len(other) == len(matrix)
+        if not has_room or not has_same_height:
             continue
         used += line_width(other[0]) + GAP
         if index < group_index:
@@ -75,8 +80,10 @@ def _draw_confusion_matrix(
     has_tall_cells: bool,
     has_cursor: bool,
 ) -> list[Line]:
-    """Return a confusion matrix. Each row is an automatic verdict and each column a human verdict.
-    A cell shows its count and its share of the column. `cursor_cell`: cell under the cursor.
+    """Draw a confusion matrix: a row for each automatic verdict, a column for each human verdict.
+
+    A cell shows how many items have these two verdicts, and their share of the column.
+    `cursor_cell`: cell under the cursor.
     """
     values = _list_matrix_values(calibration)
     texts = [
@@ -103,11 +110,14 @@ def _draw_confusion_matrix(
 
 
 def _list_matrix_values(calibration: Calibration) -> list[Any]:
-    """Return the verdicts of the rows and columns: true and false, else all verdicts, the
+    """Return the verdicts that are rows and columns of the matrix.
+
+    For pass or fail, these are true and false. On other scales, they are the verdicts that occur,
     numbers first.
     """
     if calibration.binary:
         return [True, False]
+    # Verdicts can be lists, which cannot be keys. Their text can.
     values_by_text: dict[str, Any] = {}
     for cell in calibration.cells:
         for value in (cell.automatic, cell.human):
@@ -126,6 +136,7 @@ class _MatrixRow:
     human_values: Sequence[Any]
 
     def build_line(self, label: str, cursor_cell: ConfusionCell | None) -> Line:
+        """Return the row with its numbers. The cell at the cursor has a mark."""
         line = LineBuilder()
         line.add(label, "dim")
         for human in self.human_values:
@@ -137,7 +148,7 @@ class _MatrixRow:
         return line.build()
 
     def build_blank_line(self, label_cells: int) -> Line:
-        """Return a line with only the backgrounds of the cells."""
+        """Return a line above or below the numbers, with only the backgrounds of the cells."""
         line = LineBuilder()
         line.add(" " * label_cells)
         for human in self.human_values:
@@ -164,13 +175,16 @@ class _MatrixRow:
 def _format_matrix_cell(
     cell: ConfusionCell | None, column_total: int, *, verdicts_agree: bool
 ) -> StyledText:
-    """Return the count and the share of the column in percent. The background is greener the
-    more verdicts agree.
+    """Return the count of a cell and its share of the column in percent, with a background colour.
+
+    The colour says how good the figure is: green for verdicts that agree often, red for verdicts
+    that differ often.
     """
     sign = symbols().equal if verdicts_agree else symbols().differs
     if cell is None:
         return pad(f"{sign}{0:>4}", MATRIX_CELLS - 2), "dim"
     share = cell.n / column_total
+    # From 0 to 100: up from the middle if the verdicts agree, down if they differ.
     heat = 50 + 50 * share if verdicts_agree else 50 - 50 * share
     text = f"{sign}{cell.n:>4,} {100 * share:5.1f}"
     return pad(text, MATRIX_CELLS - 2), f"{HEAT}{round(heat)}"
@@ -187,7 +201,11 @@ class HeatMaps(NamedTuple):
 def pairwise_heat_maps(
     statistics: Sequence[AgreementStatistic], width: int, max_lines: int
 ) -> HeatMaps:
-    """Draw the matrices of a group of statistics in at most `max_lines` lines."""
+    """Draw how well each pair of annotators agrees: % agreement and Cohen's κ, as two matrices.
+
+    If there is no room for both, only the first one is drawn, and if there is no room for all
+    annotators, only some of them are shown. `max_lines`: maximum number of lines.
+    """
     coefficients = [statistic.coefficient for statistic in statistics]
     pairs = [coefficient for coefficient in coefficients if len(coefficient.annotators) == 2]
     names: set[str] = set()
@@ -197,6 +215,7 @@ def pairwise_heat_maps(
     label_texts = [EQUAL_TITLE, *(sanitize(name) for name in names)]
     longest_label = max(display_width(text) for text in label_texts)
     label_cells = min(longest_label, LABEL_CELLS) + 1
+    # A line is for the heading, the others are for one annotator each.
     n_fitting = min(max_lines - 1, (width - label_cells) // PAIR_CELLS)
     shown_names = sorted(names)[: max(n_fitting, 0)]
     if len(shown_names) < 2:
@@ -247,7 +266,7 @@ def _draw_heat_map(
     label_cells: int,
     make_cell: Callable[[float | None], StyledText],
 ) -> list[Line]:
-    """Return a matrix with a row and a column for each annotator."""
+    """Draw a matrix with a row and a column for each annotator, and a value for each pair."""
 
     def pad_label(text: str) -> str:
         return pad(truncate(text, label_cells - 1), label_cells)

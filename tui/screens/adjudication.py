@@ -94,16 +94,24 @@ class DisagreementCursor(Cursor):
         return next(exact, self.find_block_index(target))
 
     def _build_blocks(self, cursor_block_key: str) -> None:
+        """Build the blocks of the item, with a line that marks the part on which annotators
+        disagree.
+        """
         Cursor._build_blocks(self, cursor_block_key)
-        if self.case is not None and self.case.disagreement.target != ITEM:
-            # The line belongs above the frame of the call.
-            call = get_enclosing_call_address(self.case.disagreement.target)
-            at = next(
-                (at for at, block in enumerate(self.blocks) if block.key == call),
-                self._target_index(),
-            )
-            marker = partial(_disagreement_marker_lines, self.case)
-            self.blocks.insert(at, Block(MARKER_KEY, marker, parent=self.blocks[at].parent))
+        if self.case is None or self.case.disagreement.target == ITEM:
+            return
+
+        # The line belongs above the frame of the call.
+        call_address = get_enclosing_call_address(self.case.disagreement.target)
+        marker_index = self._target_index()
+        for index, block in enumerate(self.blocks):
+            if block.key == call_address:
+                marker_index = index
+                break
+
+        render_marker = partial(_disagreement_marker_lines, self.case)
+        parent = self.blocks[marker_index].parent
+        self.blocks.insert(marker_index, Block(MARKER_KEY, render_marker, parent=parent))
 
 
 def _hide_reviews_until_resolved(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
@@ -170,16 +178,24 @@ class AdjudicationScreen(GuardedScreen[None]):
         return find_action_key_names(self.app).get(action_id, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        case = self.adjudicator.cases.current
-        if action == "back" or (action == "undo" and not self.is_item_loading):
+        """Whether an action is possible for the disagreement on screen. Textual asks before each
+        key.
+        """
+        if action == "back":
             return True
+        if action == "undo" and not self.is_item_loading:
+            return True
+
+        case = self.adjudicator.cases.current
         if case is None or self.adjudicator.detail is None:
             return False
         if action == "verdict" and is_definite(parameters[0]):
+            # The keys for pass and fail do not fit other scales.
             return case.disagreement.criterion in PASS_FAIL_CRITERIA
-        return action != "accept_answer" or int(str(parameters[0])) <= len(
-            case.disagreement.answers
-        )
+        if action == "accept_answer":
+            answer_number = int(str(parameters[0]))
+            return answer_number <= len(case.disagreement.answers)
+        return True
 
     @property
     def is_item_loading(self) -> bool:
@@ -218,7 +234,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.run_worker(run_while_open(self, coroutine), group="actions")
 
     def show_case(self, message: StatusMessage) -> None:
-        """Show another disagreement: the current one of `Adjudicator`."""
+        """Show the current disagreement of the adjudicator, which is another one than before."""
         self._message = message
         case = self.adjudicator.cases.current
         detail = self.adjudicator.detail
@@ -289,6 +305,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self._draw_bars()
 
     def _draw_path(self) -> None:
+        """Draw the top line: the path to the screen, the items that it covers, and the progress."""
         path = list(self._session.root_breadcrumb)
         if self.adjudicator.detail is not None:
             path.append(format_run_name(self.adjudicator.detail.row))
@@ -302,7 +319,10 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.query_one(TopLine).show_path(tuple(path), (*chip, *progress))
 
     def _draw_question_and_answers(self) -> None:
-        """Draw the case or, without a case, how many disagreements are unresolved."""
+        """Draw the disagreement on screen: what it is about, and the answers of the annotators.
+
+        Without one, draw how many disagreements are unresolved.
+        """
         cases = self.adjudicator.cases
         detail = self.adjudicator.detail
         answers: list[Line] = []
@@ -332,6 +352,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.query_one("#item-keys", LineBar).show(keys_line)
 
     def _message_or_key_hints(self, cells: int) -> Line:
+        """Return the message or, without one, the keys of the item. Both are cut to `cells`."""
         if self._message.text or self.adjudicator.cases.current is None:
             message = shorten_message(self._message.text, cells)
             return make_line(f" {message}", self._message.style)
@@ -355,8 +376,11 @@ class AdjudicationScreen(GuardedScreen[None]):
     # -- reviews
 
     def _must_ignore_key(self, key_name: str) -> bool:
-        """Whether nobody can have meant this verdict for the disagreement on screen. The status
-        line then says so.
+        """Whether to ignore a verdict key, because the user cannot have meant the disagreement on
+        screen.
+
+        This is so if another disagreement appeared while the key was pressed. The status line then
+        says so.
         """
         case = self.adjudicator.cases.current
         detail = self.adjudicator.detail
@@ -386,6 +410,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.show_message(StatusMessage("only the disputed target can be reviewed here", "warn"))
 
     def action_enter_value(self) -> None:
+        """Ask for a verdict on a scale other than pass and fail, such as a score from 0 to 2."""
         case = self.adjudicator.cases.current
         if case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA:
             keys = [self._key_name("item.pass"), self._key_name("item.fail")]
@@ -406,18 +431,23 @@ class AdjudicationScreen(GuardedScreen[None]):
         )
 
     def action_edit_note(self) -> None:
-        case, detail, mine = (
-            self.adjudicator.cases.current,
-            self.adjudicator.detail,
-            self.adjudicator.own_review,
-        )
-        if case is not None and detail is not None:
-            before = (mine.note if mine else None) or ""
-            prompt = NoteScreen(case_name(case, detail), before)
-            self.app.push_screen(
-                prompt,
-                lambda note: self.adjudicator.record_note(note) if note is not None else None,
-            )
+        """Ask for a note on the disagreement. The prompt begins with the adjudicator's own note."""
+        case = self.adjudicator.cases.current
+        detail = self.adjudicator.detail
+        if case is None or detail is None:
+            return
+
+        own_review = self.adjudicator.own_review
+        saved_note = ""
+        if own_review is not None and own_review.note:
+            saved_note = own_review.note
+
+        def record_note(note: str | None) -> None:
+            # None: the prompt was cancelled.
+            if note is not None:
+                self.adjudicator.record_note(note)
+
+        self.app.push_screen(NoteScreen(case_name(case, detail), saved_note), record_note)
 
     def action_undo(self) -> None:
         self.adjudicator.undo()

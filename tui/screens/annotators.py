@@ -32,16 +32,24 @@ NEW_NAME = ""
 def build_annotator_table(
     annotators: Sequence[KnownAnnotator], current_annotator: str
 ) -> ChoiceTable[str]:
-    """Return the table of annotators. The last row asks for another name."""
+    """Return the table of annotators. The value of a row is the name of the annotator.
+
+    The last row, with the value `NEW_NAME`, asks for another name.
+    """
+    rows = []
+    names = []
+    for annotator in annotators:
+        rows.append([(sanitize(annotator.name), "people"), (annotator.facts, "")])
+        names.append(annotator.name)
+    rows.append([("another name ...", ""), (f"you are {sanitize(current_annotator)}", "dim")])
+    names.append(NEW_NAME)
+
     return ChoiceTable(
         title="review as another annotator",
         noun="other annotator",
         columns=(TextColumn("annotator"), TextColumn("items")),
-        rows=[
-            *([(sanitize(each.name), "people"), (each.facts, "")] for each in annotators),
-            [("another name ...", ""), (f"you are {sanitize(current_annotator)}", "dim")],
-        ],
-        values=[*(each.name for each in annotators), NEW_NAME],
+        rows=rows,
+        values=names,
         compact=True,
         total=len(annotators),
     )
@@ -64,14 +72,11 @@ def find_other_with_items_left(
 
     None if nobody has any.
     """
-    return next(
-        (
-            each
-            for each in queue_progress
-            if each.n_reviews_left and each.share.annotator != own_name
-        ),
-        None,
-    )
+    for progress in queue_progress:
+        is_other = progress.share.annotator != own_name
+        if is_other and progress.n_reviews_left:
+            return progress
+    return None
 
 
 def find_switch_obstacle(app: App[Any], session: Session) -> str:
@@ -88,29 +93,36 @@ def find_switch_obstacle(app: App[Any], session: Session) -> str:
 
 def open_annotator_list(app: App[Any], session: Session) -> None:
     """Show the annotators of the workspace, and continue as the one whom the user chooses."""
-    if reason := find_switch_obstacle(app, session):
-        app.notify(sanitize(reason), markup=False)
+    obstacle = find_switch_obstacle(app, session)
+    if obstacle:
+        app.notify(sanitize(obstacle), markup=False)
         return
 
     screen = app.screen
 
     async def load_and_show() -> None:
         known = await session.read(read_other_annotators)
-        names = [each.name for each in known]
+        known_names = [annotator.name for annotator in known]
 
-        def switch_or_ask_name(name: str | None) -> None:
+        def switch_to(name: str) -> None:
+            switch = AnnotatorSwitch(name)
+            _request_switch(app, session, switch, is_known=name in known_names)
+
+        def switch_to_typed_name(typed: str | None) -> None:
+            name = (typed or "").strip()
+            if name:
+                switch_to(name)
+
+        def apply_choice(name: str | None) -> None:
             if name == NEW_NAME:
-                app.push_screen(
-                    AskScreen("annotator name:"),
-                    lambda typed: switch_or_ask_name((typed or "").strip() or None),
-                )
+                app.push_screen(AskScreen("annotator name:"), switch_to_typed_name)
             elif name is not None:
-                _request_switch(app, session, AnnotatorSwitch(name), is_known=name in names)
+                switch_to(name)
 
-        if app.screen is screen:  # the user has not gone to another screen in the meantime
-            app.push_screen(
-                PickerScreen(build_annotator_table(known, session.annotator)), switch_or_ask_name
-            )
+        # The user may have gone to another screen in the meantime.
+        if app.screen is screen:
+            table = build_annotator_table(known, session.annotator)
+            app.push_screen(PickerScreen(table), apply_choice)
 
     app.run_worker(load_and_show(), group="annotator", exclusive=True)
 
@@ -127,13 +139,20 @@ def ask_to_continue_as(app: App[Any], session: Session, progress: QueueProgress)
     """Ask whether to continue as the annotator of `progress`, who has items left in a queue
     file.
     """
-    switch = AnnotatorSwitch(progress.share.annotator, first_unreviewed_position(progress.queue))
-    name, items = sanitize(progress.share.annotator), format_count(progress.n_reviews_left, "item")
+    annotator = progress.share.annotator
+    switch = AnnotatorSwitch(annotator, first_unreviewed_position(progress.queue))
+
+    name = sanitize(annotator)
+    queue = sanitize(progress.queue)
+    items = format_count(progress.n_reviews_left, "item")
     question = (
-        f"You have no items left. {name} has {items} left in queue {sanitize(progress.queue)}."
-        f" Review as {name}?"
+        f"You have no items left. {name} has {items} left in queue {queue}. Review as {name}?"
     )
-    _call_if_confirmed(app, question, lambda: _request_switch(app, session, switch, is_known=True))
+
+    def request_switch() -> None:
+        _request_switch(app, session, switch, is_known=True)
+
+    _call_if_confirmed(app, question, request_switch)
 
 
 def _call_if_confirmed(app: App[Any], question: str, action: Callable[[], object]) -> None:
@@ -147,26 +166,32 @@ def _call_if_confirmed(app: App[Any], question: str, action: Callable[[], object
 def _request_switch(
     app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known: bool
 ) -> None:
-    """Continue as another annotator.
+    """Continue the session as another annotator.
 
-    Without `is_known` (a new name in the workspace), ask the user first.
+    A name that is new in the workspace (not `is_known`) may be a typing error, so the user is asked
+    first.
     """
-
     screen = app.screen
 
     async def check_and_switch() -> None:
         try:
-            checked = replace(switch, annotator=await session.normalize_annotator(switch.annotator))
+            annotator = await session.normalize_annotator(switch.annotator)
         except FcreviewError as error:
             app.notify(sanitize(str(error)), severity="error", markup=False)
             return
-        name = sanitize(checked.annotator)
-        if checked.annotator == session.annotator:
+
+        name = sanitize(annotator)
+        if annotator == session.annotator:
             app.notify(f"You already review as {name}", markup=False)
-        elif is_known:
-            session.request_switch(checked)
-        elif app.screen is screen:  # the user has not gone to another screen in the meantime
+            return
+
+        checked_switch = replace(switch, annotator=annotator)
+        if is_known:
+            session.request_switch(checked_switch)
+            return
+        # The user may have gone to another screen in the meantime.
+        if app.screen is screen:
             question = f"{name} has no reviews and no assigned items here. Review as {name}?"
-            _call_if_confirmed(app, question, lambda: session.request_switch(checked))
+            _call_if_confirmed(app, question, lambda: session.request_switch(checked_switch))
 
     app.run_worker(check_and_switch(), group="annotator", exclusive=True)

@@ -121,7 +121,11 @@ class BulkReview:
 
 
 async def read_bulk_review(session: Session, view: View) -> BulkReview:
-    """Read the items of a cluster that the annotator has not reviewed."""
+    """Read the items of a cluster that the annotator has not reviewed.
+
+    Only the first ones are read in full, to be shown. The tags to choose from are those of their
+    runs.
+    """
     items = await session.read(
         lambda store: store.analysis.find_unreviewed_items(view), interruptible=True
     )
@@ -133,8 +137,10 @@ async def read_bulk_review(session: Session, view: View) -> BulkReview:
 
 
 def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
-    """Return a line for each of the first items to be reviewed: id, effective verdict and first
+    """Return a line for each of the first items of a bulk review: id, effective verdict and first
     difference.
+
+    If the items are from several runs, the name of the run follows the id.
     """
     id_cells = _column_cells([sanitize(row.id) for row in review.rows], cells // 3)
     run_names = [format_run_name(row) for row in review.rows]
@@ -151,6 +157,7 @@ def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
             line.add("  ")
         line.add_line((verdict_badge(row.effective),))
         line.add("  ")
+        # The difference gets the rest of the line.
         difference = difference_line(row) or make_line("")
         free_cells = max(cells - line.width, 1)
         line.add_line(shorten_difference_line(difference, free_cells))
@@ -165,6 +172,10 @@ def _column_cells(texts: Sequence[str], max_cells: int) -> int:
 
 
 def bulk_verdict_lines(review: BulkReview) -> list[Line]:
+    """Return three lines with the verdict, the fault and the tags that all items will get.
+
+    A dash stands for what the annotator has not chosen.
+    """
     none: StyledText = (symbols().none, "dim")
     verdict = none
     if review.verdict_key:
@@ -234,6 +245,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         self._draw_entry(is_small=is_small)
 
     def _draw_items(self, *, is_small: bool) -> None:
+        """Draw the first items of the bulk review, and how many there are."""
         border_cells = 2 if is_small else BORDER_CELLS
         lines = bulk_item_lines(self._review, self.size.width - border_cells)
         self.query_one("#bulk-items", TextList).set_lines(_add_margin(lines, is_small=is_small))
@@ -271,22 +283,30 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         self.app.push_screen(FaultScreen(), set_fault)
 
     def action_edit_tags(self) -> None:
+        """Choose the error tags of the bulk review.
+
+        The tags to choose from are the configured ones, the error types of the items, and the
+        taxonomy of the benchmark.
+        """
         review = self._review
-        errors = [row.error_type or row.rule_error_type for row in review.rows]
+        error_types = [row.error_type or row.rule_error_type for row in review.rows]
         tags = list_tag_choices(
-            self._session.vocabulary.tags, errors, review.known_tags, review.tags
+            self._session.vocabulary.tags, error_types, review.known_tags, review.tags
         )
 
         async def load_used_tags() -> list[str]:
             return await self._session.read(lambda store: store.fetch_used_tags())
 
         def set_tags(chosen: list[str] | None) -> None:
-            review.tags = review.tags if chosen is None else chosen
+            # None: the user did not change the tags.
+            if chosen is not None:
+                review.tags = chosen
             self._draw()
 
         self.app.push_screen(TagsScreen(tags, review.tags, load_used_tags), set_tags)
 
     def action_record(self) -> None:
+        """Ask whether to record the reviews. Before that, the annotator must give a verdict."""
         if not self._review.verdict_key:
             names = find_action_key_names(self.app)
             keys = [names[key.action_id] for key in VERDICT_KEYS if names.get(key.action_id)]
@@ -300,6 +320,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
 
     @work(group="record", exclusive=True)
     async def _record(self) -> None:
+        """Write one review for each item, and close. If that fails, say that nothing is saved."""
         self._is_recording = True
         review = self._review
         try:
@@ -351,6 +372,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             clear_filter: Lets the list below show all items, as the table then does.
             run_name: Name of the run whose failures are counted, sanitized. Empty for several runs.
         """
+        # The path in the top line names the run if there is only one.
         super().__init__(
             (*session.root_breadcrumb, *filter(None, (run_name,)), "clusters"),
             load=self._count_and_build_choices,
@@ -372,13 +394,19 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         yield LineBar(id="difference")
 
     def _draw_description(self) -> None:
-        cells, texts = self.table_width, ("", "")
+        """Draw what the cluster under the cursor means, and an example, below the table."""
+        meaning = ""
+        example = ""
         if self._rows:
-            texts = explain_cluster_row(
-                self._rows[self.list.cursor], self._state.grouping, cells - 2
-            )
-        for name, style, text in zip(("means", "difference"), ("", "dim"), texts, strict=True):
-            self.query_one(f"#{name}", LineBar).show(fit_line((("  ", ""), (text, style)), cells))
+            row = self._rows[self.list.cursor]
+            text_cells = self.table_width - 2
+            meaning, example = explain_cluster_row(row, self._state.grouping, text_cells)
+        self._draw_description_line("means", meaning, "")
+        self._draw_description_line("difference", example, "dim")
+
+    def _draw_description_line(self, name: str, text: str, style: str) -> None:
+        line: Line = (("  ", ""), (text, style))
+        self.query_one(f"#{name}", LineBar).show(fit_line(line, self.table_width))
 
     def _remember_cursor(self) -> None:
         if self._rows:
@@ -420,8 +448,11 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         table = build_cluster_table(
             self._rows, grouping, counts.failures, unfolded, self.table_width
         )
+
+        # The cursor stays on the cluster that was chosen last.
         if self._state.terms in table.values:
             table.cursor = table.values.index(self._state.terms)
+        # Clusters by value contain only the most frequent values.
         n_rare = counts.failures - sum(group.count for group in groups)
         if n_rare:
             table.note = f"not listed: {format_count(n_rare, 'failure')} with rare values"
@@ -450,23 +481,33 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
     def action_unfold(self, unfold: bool) -> None:
         """Unfold or fold the group under the cursor.
 
-        Folding moves the cursor to the line of the group.
+        Folding moves the cursor to the line of the group, because its clusters disappear.
         """
         if not self._rows:
             return
         group = self._rows[self.list.cursor].group
-        if (group.term in self._state.unfolded) == unfold or not is_unfoldable(group):
+        is_unfolded = group.term in self._state.unfolded
+        if is_unfolded == unfold or not is_unfoldable(group):
             return
-        self._state.unfolded ^= {group.term}
-        group_line = next(index for index, row in enumerate(self._rows) if row.group is group)
-        self._redraw_with_cursor(self.list.cursor if unfold else group_line)
+
+        if unfold:
+            self._state.unfolded.add(group.term)
+            self._redraw_with_cursor(self.list.cursor)
+            return
+        self._state.unfolded.remove(group.term)
+        group_lines = [index for index, row in enumerate(self._rows) if row.group is group]
+        self._redraw_with_cursor(group_lines[0])
 
     def action_next_grouping(self) -> None:
+        """Group the failures by the next property, such as category or value, and begin at
+        the top.
+        """
         counts = self._state.counts.values()
-        has_steps = any(has_decisive_steps(each.clusters) for each in counts)
-        self._state.grouping = (self._state.grouping + 1) % (
-            len(GROUPINGS) if has_steps else BY_DECISIVE_STEP
-        )
+        has_steps = any(has_decisive_steps(count.clusters) for count in counts)
+        # Only some benchmarks have decisive steps. This grouping is the last one.
+        n_groupings = len(GROUPINGS) if has_steps else BY_DECISIVE_STEP
+        self._state.grouping = (self._state.grouping + 1) % n_groupings
+
         self._redraw_with_cursor(0)
         if self._choices is None:
             self._load_table()
@@ -475,8 +516,10 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     @work(group="bulk", exclusive=True)
     async def action_review_cluster(self) -> None:
-        """Review the items of the group or cluster under the cursor that the annotator has not
+        """Open a bulk review: one verdict for all items of the cluster that the annotator has not
         reviewed.
+
+        Not available in blind mode, because clusters depend on automatic verdicts.
         """
         if not self._rows or self._session.blind:
             return
@@ -484,6 +527,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         review = await read_bulk_review(self._session, self._make_cluster_view(row.filter_terms))
         if not review.items:
             self.show_message("you have reviewed all items of this cluster")
+        # Reading takes time, in which the user may have left the screen.
         elif self.app.screen is self:
             self.app.push_screen(
                 BulkReviewScreen(self._session, (*self._path, "review"), review),

@@ -98,7 +98,9 @@ class FormFields(VerticalScroll):
         return build_command_arguments(self.fields, list(self.field_values.values()))
 
     def help_lines(self, width: int) -> list[Line]:
-        """Return the help of the focused field, in at most `HELP_ROWS` lines."""
+        """Return the help of the focused field, in at most `HELP_ROWS` lines. The last line may be
+        cut.
+        """
         index = self._focused_index
         if index is None or index >= len(self.fields):
             return []
@@ -221,8 +223,9 @@ class CommandFormScreen(BottomDialog[str | None]):
 def open_command_form(
     app: App[Any], session: Session, form: CommandForm, values: Mapping[str, str]
 ) -> None:
-    """Open the form of a command with initial values, and show the output of the command
-    afterwards.
+    """Open the form of a command with initial values. When the command has run, show its output.
+
+    The form is a way to run a command of the command line, such as `queue create`, inside the app.
     """
     services = session.report_services
     commands = services.commands if services is not None else None
@@ -266,7 +269,10 @@ def _make_command_runner(
 async def _read_form_fields(
     session: Session, commands: CommandService, form: CommandForm, values: Mapping[str, str]
 ) -> list[FormField]:
-    """Return the fields of a command with initial values: `values`, else those of the form."""
+    """Return the fields of a command's form, which are its options.
+
+    The initial values are `values`, else those of the form, else those of the command.
+    """
     defaults = {**form.defaults, **values}
     if form.command == "queue create":
         others = await session.read(read_other_annotators)
@@ -279,6 +285,7 @@ async def _read_form_fields(
         if not is_hidden:
             fields.append(replace(field, default=defaults.get(field.name, field.default)))
 
+    # The user chooses a run by its name, not by its number.
     if any(field.name == "run" for field in fields):
         runs = await session.read(lambda store: store.fetch_runs())
         fields = add_run_name_choices(fields, format_run_names(runs))

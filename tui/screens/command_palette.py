@@ -141,13 +141,16 @@ def make_unavailable_command(
 
 
 def list_action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[PaletteCommand]:
-    """Return commands for the active actions: those that many screens share if `are_shared`,
-    else all others.
+    """Return the active actions of the screen as commands, each with its key.
+
+    With `are_shared`, return only the actions that many screens have in common, such as help, else
+    only the others.
     """
     for action in context.actions:
         if action.is_in_shared_group != are_shared:
             continue
         help_text = ""
+        # The label of the others says enough.
         if are_shared:
             help_text = ACTIONS[action.id].help.removeprefix(f"{action.label}: ")
         yield PaletteCommand(
@@ -156,7 +159,9 @@ def list_action_commands(context: PaletteContext, *, are_shared: bool) -> Iterat
 
 
 def list_filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return commands that apply, save and delete filters."""
+    """Return commands that apply a saved filter, save the current filter, and delete a saved
+    filter.
+    """
     saved_filters = context.session.annotator_filters.saved_filters
     for name, where in saved_filters.items():
         yield _make_filter_command(context, name, where)
@@ -221,35 +226,33 @@ def list_annotator_commands(context: PaletteContext) -> Iterator[PaletteCommand]
 
 
 def list_export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return a command for the report and a command for each export format."""
-    commands = [
-        PaletteCommand(
-            "export",
-            label := f"export {each.name}",
-            partial(
-                context.run_with_argument,
-                f"{label} FILE",
-                partial(context.export_items, each.name),
-                context.is_path_taken,
-            ),
-            each.help,
-            argument="FILE",
-        )
-        for each in FORMATS
-    ]
+    """Return a command for the report, and a command for each export format.
+
+    In blind mode, they are listed, but not available.
+    """
+    commands = []
     if context.session.report_services is not None:
-        commands.insert(
-            0,
-            PaletteCommand(
-                "report", "report", context.show_report, "metrics of the runs on screen"
-            ),
-        )
+        help_text = "metrics of the runs on screen"
+        commands.append(PaletteCommand("report", "report", context.show_report, help_text))
+    for export_format in FORMATS:
+        commands.append(_make_export_command(context, export_format.name, export_format.help))
+
     for command in commands:
         if context.state.blind:
             reason = "hidden in blind mode, because it contains other annotators' verdicts"
             yield make_unavailable_command(context, command.kind, command.label, reason)
         else:
             yield command
+
+
+def _make_export_command(
+    context: PaletteContext, format_name: str, help_text: str
+) -> PaletteCommand:
+    """Return the command that exports to a file, for which it asks."""
+    label = f"export {format_name}"
+    export_to_file = partial(context.export_items, format_name)
+    run = partial(context.run_with_argument, f"{label} FILE", export_to_file, context.is_path_taken)
+    return PaletteCommand("export", label, run, help_text, argument="FILE")
 
 
 def list_form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -266,7 +269,7 @@ def list_form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def list_run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return a command for each run.
+    """Return a command for each run, which shows its items, and one for all runs.
 
     The commands show no rates, so blind annotators may see them.
     """
@@ -286,7 +289,9 @@ def list_run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def list_queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return commands that open the lists and screens of the queue from other screens."""
+    """Return commands that open the lists and screens of the queue, such as `clusters`, from
+    elsewhere.
+    """
     for action in context.queue_actions():
         label = action.id.partition(".")[2]
         help_text = action.help.removeprefix(f"{label}: ")
@@ -299,12 +304,14 @@ def list_queue_action_commands(context: PaletteContext) -> Iterator[PaletteComma
 
 
 def list_comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return a command that compares two runs, and one for each pair of runs of a benchmark if
-    there are few runs.
+    """Return a command that compares two runs whose names the user enters.
+
+    If there are few runs, a command for each pair of runs of the same benchmark follows.
     """
     runs = context.runs
     if context.state.blind or len(runs) < 2:
         return
+    # A comparison replaces no file, so no name is taken.
     ask_runs = partial(
         context.run_with_argument, "compare A B", context.compare_named_runs, lambda _: False
     )
@@ -390,11 +397,17 @@ class PaletteProvider(Provider):
             yield self._make_item_hit(item, query)
 
     def _find_commands(self, query: str) -> list[Hit]:
+        """Return the commands that match the typed text, with their scores.
+
+        A command with an argument, such as `export csv FILE`, matches if the text contains the
+        argument.
+        """
         hits: list[Hit] = []
         for source in self._sources:
             for command in source(self._context):
                 argument = command.extract_argument(query)
                 if argument:
+                    # The user has typed a complete command, so it comes first.
                     no_match = FuzzyMatch(0)
                     hit = command.to_search_hit(EXACT_SCORE, no_match, self._style, argument)
                     hits.append(hit)
@@ -569,18 +582,19 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     def _has_current_matches(self, needs_items: bool) -> bool:
         """Whether the list shows the commands that match the typed text.
 
-        With `needs_items`, matching items must be listed too, unless the user moved the cursor.
+        With `needs_items`, the items that match must be listed too, unless the user moved the
+        cursor.
         """
-        running = {
-            worker.group
-            for worker in self.workers
-            if worker.node is self and not worker.is_finished
-        }
-        is_listed = (
-            self._query == self._input_box.value.strip()
-            and self._GATHER_COMMANDS_GROUP not in running
-        )
-        return is_listed and (not running or not needs_items or self._has_moved)
+        running_searches = set()
+        for worker in self.workers:
+            if worker.node is self and not worker.is_finished:
+                running_searches.add(worker.group)
+
+        is_query_current = self._query == self._input_box.value.strip()
+        are_commands_listed = self._GATHER_COMMANDS_GROUP not in running_searches
+        if not is_query_current or not are_commands_listed:
+            return False
+        return not running_searches or not needs_items or self._has_moved
 
     def _run_when_ready(self, method: Callable[[], None], *, needs_items: bool = False) -> None:
         """Run the method of a key after the methods of earlier keys."""
@@ -678,7 +692,7 @@ def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch 
     """
     text = text[:MAX_MATCHED_CHARS]
     lower_text = text.lower()
-    # some letters have two lower-case letters, which would shift positions
+    # Some letters have two lower-case letters, which would shift positions.
     if len(lower_text) != len(text):
         lower_text = text
 
@@ -694,9 +708,11 @@ def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch 
         positions.update(match.positions)
         is_any_spread = is_any_spread or match.is_spread
 
+    # All words were found. The text may also begin with the whole query.
     points += _points_for_whole_query(lower_text, words)
     # Of texts that match equally well, the shorter one is more likely to be meant.
     score: float = 1 + max(points - min(len(text), 40) // 4, 1)
+    # A match of scattered letters is worse than any match of whole words.
     if is_any_spread:
         score /= 10 * EXACT
     return FuzzyMatch(score, frozenset(positions))
@@ -714,7 +730,11 @@ class _WordMatch:
 
 
 def _match_word(text: str, word: str, help_text: str) -> _WordMatch | None:
-    """Find a word in the lower-case text, or its letters in the text, or the word in the help."""
+    """Find a word in the lower-case text, in one of three ways.
+
+    The best match is the word itself, then its letters in their order, then the word in the help.
+    Each way gives fewer points than the one before. None if the word is not found.
+    """
     positions = _find_word_positions(text, word)
     if positions:
         first = positions[0]
@@ -742,7 +762,8 @@ def _points_for_whole_query(text: str, words: Sequence[str]) -> int:
 
 
 def _find_word_positions(text: str, word: str) -> Sequence[int]:
-    """Return the positions of the first match that starts a word, else of the first match.
+    """Return the positions of a word in a text. If it occurs several times, the start of a word is
+    best.
 
     Empty without a match.
     """

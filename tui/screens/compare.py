@@ -85,8 +85,11 @@ def format_verdict_sources(source_a: VerdictSource, source_b: VerdictSource) -> 
 def summarize_comparison(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource, *, width: int
 ) -> str:
-    """Return `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`, cut to
-    `width`. The p value is `–` where the table of pass rates has none.
+    """Return how two runs differ: `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0,
+    both fail 1`.
+
+    The last part is omitted if the text is wider than `width`. The p value is `–` where the table
+    of pass rates has none.
     """
     overall = comparison.overall
     counts = overall.counts
@@ -113,10 +116,10 @@ def _name_test(group: ComparisonGroup) -> str:
 def build_flip_table(
     flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], width: int
 ) -> TableLines:
-    """Return the table of flips: item id, verdict in run A, verdict in run B, and first difference.
+    """Return the table of flips, which are items that pass in one run and fail in the other.
 
-    `row_by_item`: queue rows of the failing items, by item number. `width`: width of the table in
-    cells.
+    A line has the id of the item, its verdicts in both runs, and the first difference of the
+    failing run. `row_by_item`: queue rows of the failing items, by item number.
     """
     item_ids = [flip.a.question_key.id for flip in flips]
     id_cells = _choose_id_cells(item_ids, width)
@@ -232,6 +235,7 @@ class FlipScreen(GuardedScreen[None]):
         self._draw()
 
     def _draw(self) -> None:
+        """Draw the flip on screen: its id in the top line and, when they are read, both items."""
         flip = self._flips[self._index]
         facts = [
             sanitize(flip.a.question_key.id),
@@ -339,6 +343,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     @work(exclusive=True, group="compare")
     async def _compare_runs(self) -> None:
+        """Compare the two runs, and read what the list of flips shows.
+
+        Both take long, so a key can cancel them.
+        """
         self.waiting.start()
         outcomes_a, outcomes_b = await self._session.read(
             partial(read_outcomes, self._runs, self._sources), interruptible=True
@@ -347,6 +355,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._estimate = await self._estimate_difference(comparison)
         self._comparison = comparison
 
+        # The first difference of a flip is that of the run that fails.
         failing_items = [find_failing_item(flip) for flip in self._comparison.flips]
         rows = await self._session.read(
             lambda store: store.fetch_rows(failing_items), interruptible=True
@@ -372,8 +381,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         return self._comparison is None and not action.startswith("app.")
 
     def _draw_title(self) -> None:
-        """Draw the message or, on a small screen, the summary that the panel's border otherwise
-        shows.
+        """Draw the line above the list: a message or, on a small screen, the summary of the
+        comparison.
+
+        On a large screen, the border of the panel shows the summary.
         """
         if self._comparison is None:
             self._draw_waiting_time(0)
@@ -391,6 +402,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         title.show(fit_line(line, self.size.width))
 
     def _draw(self) -> None:
+        """Draw all parts of the screen. Before the runs are compared, there is nothing to draw."""
         if not self.is_mounted or self._comparison is None:
             return
         self.remove_class("waiting")
@@ -403,6 +415,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._draw_title()
 
     def _run_names_line(self) -> Line:
+        """Return `A gpt-4o B gpt-4o-mini` for the top line. Both names get the same room."""
         run_a, run_b = self._runs
         name_cells = max((self.size.width - CELLS_BESIDE_NAMES) // 2, MIN_NAME_CELLS)
         line = LineBuilder()
@@ -414,6 +427,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         return line.build()
 
     def _draw_pass_rates(self, comparison: RunComparison) -> None:
+        """Draw the panel with the pass rates of both runs by category, and what limits the
+        comparison.
+        """
         border_cells = 2 if is_small_screen(self.size) else 6
         cells = self.size.width - border_cells
         source_a, source_b = self._sources
@@ -449,17 +465,17 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         return [flip for flip in flips if self._passing_side in ("", flip.passing_side)]
 
     def _draw_flips(self) -> None:
+        """Draw the list of items with different verdicts."""
         flips = self._flips
-        heading, lines = build_flip_table(
-            flips, self._rows, self.size.width - (2 if is_small_screen(self.size) else 6)
-        )
-        facts = format_flip_count(flips, self._passing_side)
+        border_cells = 2 if is_small_screen(self.size) else 6
+        heading, lines = build_flip_table(flips, self._rows, self.size.width - border_cells)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items with different verdicts", "dim")
         self.list.set_lines(lines)
-        self.query_one("#flips-panel", Panel).set_title(
-            "Items with different verdicts", facts, flat_facts=True
-        )
+
+        facts = format_flip_count(flips, self._passing_side)
+        panel = self.query_one("#flips-panel", Panel)
+        panel.set_title("Items with different verdicts", facts, flat_facts=True)
 
     def action_choose_row(self) -> None:
         flips = self._flips

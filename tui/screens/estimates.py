@@ -170,11 +170,15 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @work(exclusive=True, group="estimates")
     async def _load_runs(self) -> None:
+        """Read the runs, then start to read their samples and scores, which take longer."""
         await self._session.read(lambda store: store.refresh_reviews())
         all_runs = await self._session.read(lambda store: store.fetch_runs())
+
         scope = self._view.runs
         runs = [row for row in all_runs if not scope or row.run in scope]
+        # The queue files tell which runs have a random sample.
         overview = Overview(runs, self._session.annotator)
+
         progress = await self._session.read(partial(add_queue_progress, overview, self._view))
         others = await self._session.read(read_other_annotators)
         self._default_annotators = format_sample_annotators(others, self._session.annotator)
@@ -197,7 +201,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._draw()
 
     def _set_runs(self, runs: Sequence[RunRow], sampled_runs: frozenset[int]) -> None:
-        """List the runs by pass rate, those with a sample first, and keep the cursor on its run."""
+        """List the runs: first those with a sample, then the others, both by pass rate.
+
+        The cursor stays on its run.
+        """
         cursor_run = self._find_cursor_run(sampled_runs)
         runs_by_rate = sort_runs_by_pass_rate(runs, blind=False)
         sampled = [row for row in runs_by_rate if row.run in sampled_runs]
@@ -221,6 +228,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     async def _read_samples(self) -> None:
         """Read the samples of the run under the cursor, then of the other visible runs."""
         top_index = int(self._list.scroll_offset.y)
+        # Samples of runs outside the visible rows are read when the user scrolls to them.
         rows = self._runs[top_index : top_index + MAX_RUN_LINES]
         if self._selected_run is not None:
             rows.insert(0, self._selected_run)
@@ -266,6 +274,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.query_one(TopLine).show_path(path, right.build())
 
     def _draw_accuracy(self, *, is_small: bool) -> None:
+        """Draw the panel with the estimated accuracy of each run."""
         border_cells = 2 if is_small else 6
         width = self.size.width - border_cells
         figure = build_accuracy_figure(
@@ -305,7 +314,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._draw_form_lines()
 
     def _draw_sample(self) -> None:
-        """Draw the panel with the sample of the run under the cursor."""
+        """Draw the panel with the sample of the run under the cursor.
+
+        On a small screen, the panels are one below the other, so the panel is only as high as its
+        lines.
+        """
         run = self._selected_run
         sample = self._selected_sample
         is_small = self.has_class("-small")
@@ -357,7 +370,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         bar.show(fit_line(((" ", ""), *line), self.size.width))
 
     def _draw_form_lines(self) -> None:
-        """Draw the interval that the entered values promise, and the help of the focused field."""
+        """Draw the interval to expect from the entered sample size, and the help of the focused
+        field.
+
+        The form scrolls in the rows that these lines leave.
+        """
         run = self._selected_run
         expected: Line = ()
         if run is not None:
@@ -372,7 +389,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @work(exclusive=True, group="form")
     async def _update_form(self) -> None:
-        """Build the form for the run under the cursor, unless the user is filling in the form."""
+        """Build the form that draws a sample, for the run under the cursor.
+
+        It is not built again while the user fills it in, or if nothing has changed that it depends
+        on.
+        """
         run = self._selected_run
         sample = self._selected_sample
         commands = self._command_service
@@ -463,20 +484,27 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     async def _run_sampling_command(
         self, commands: CommandService, arguments: Sequence[str], field: Widget | None
     ) -> None:
+        """Draw the sample, and read the runs again. If that fails, show the error and keep the
+        form.
+
+        `field`: field of the form that gets the focus after an error.
+        """
         result = await commands.run(self._command, arguments)
-        drawn = await self._session.read(partial(describe_new_queues, self._queue_names))
+        new_queues = await self._session.read(partial(describe_new_queues, self._queue_names))
         self._is_running = False
         if not result.is_successful:
-            self._message, self._held_keys = find_error_line(result), ()
+            self._message = find_error_line(result)
+            # Keys that were typed meanwhile were meant for the state after the command.
+            self._held_keys = ()
             self.set_focus(field)
             self._draw_selected_run()
             return
+
         self.call_after_refresh(self.handle_kept_keys)
-        self._message = (
-            make_line(f"Drawn: {drawn}", "good")
-            if drawn
-            else make_line(find_last_output_line(result))
-        )
+        if new_queues:
+            self._message = make_line(f"Drawn: {new_queues}", "good")
+        else:
+            self._message = make_line(find_last_output_line(result))
         self._is_loaded = False
         self._load_runs()
 
@@ -493,9 +521,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         """
         sample = self._selected_sample
         queues = sample.queues if sample is not None else ()
-        own_queues = [each for each in queues if each.share.annotator == self._session.annotator]
-        unfinished = [each for each in own_queues if each.n_reviews_left]
-        other = find_other_with_items_left(queues, self._session.annotator)
+        annotator = self._session.annotator
+        own_queues = [queue for queue in queues if queue.share.annotator == annotator]
+        unfinished = [queue for queue in own_queues if queue.n_reviews_left]
+        other = find_other_with_items_left(queues, annotator)
         can_switch = not self._session.fixed_annotator_reason
 
         if unfinished:
@@ -541,9 +570,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         return action not in ("submit", "cancel")
 
     def must_wait(self, action: str) -> bool:
-        """Every action waits for the list of runs.
+        """Whether an action must wait until the screen has read what it needs.
 
-        Actions on a run also wait for its sample and form.
+        Every action waits for the list of runs. Actions on a run also wait for its sample and form.
         """
         if self._is_running or not self._is_loaded:
             return not action.startswith("app.")

@@ -106,7 +106,10 @@ def _join_golden_texts(item: Item) -> str:
 
 
 def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> CheckedText:
-    """Parse the text and check it with the benchmark's importer."""
+    """Parse the text of a corrected golden answer, and check it by the rules of the benchmark.
+
+    The result has the corrected answer, or a problem with its position in the text.
+    """
     try:
         fix = json.loads(text)
     except json.JSONDecodeError as error:
@@ -117,34 +120,40 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
         return CheckedText(
             None, "the text is not a JSON object with the fields of the golden record"
         )
+
     try:
         problem = golden.find_problem(run, item, fix)
     except FcreviewError as error:
         problem = str(error)
-    return (
-        CheckedText(None, problem=problem, position=find_problem_position(problem, text))
-        if problem
-        else CheckedText(fix)
-    )
+    if problem:
+        position = find_problem_position(problem, text)
+        return CheckedText(None, problem=problem, position=position)
+    return CheckedText(fix)
 
 
 def find_problem_position(problem: str, text: str) -> int:
-    """Return the position, in characters, of the most deeply nested JSON string in `text` that the
-    message `problem` contains. 0 if there is none.
+    """Return the position, in characters, at which the cursor should stand to correct a problem.
+
+    It is the position of the JSON string in `text` that the message `problem` contains. The most
+    deeply nested one is the most precise. 0 if the message contains none.
     """
-    depth, deepest, position = 0, 0, 0
+    depth = 0
+    deepest_match = 0
+    position = 0
     for token in JSON_TOKEN.finditer(text):
         if token[0] in "{[":
             depth += 1
         elif token[0] in "}]":
             depth -= 1
-        elif (
-            token[1]
-            and depth > deepest
-            and re.search(rf"(?<!\w){re.escape(token[1])}(?!\w)", problem)
-        ):
-            deepest, position = depth, token.start()
+        elif depth > deepest_match and _contains_name(problem, token[1]):
+            deepest_match = depth
+            position = token.start()
     return position
+
+
+def _contains_name(message: str, name: str | None) -> bool:
+    """Whether a message contains a name that is not a part of a longer word."""
+    return bool(name) and re.search(rf"(?<!\w){re.escape(str(name))}(?!\w)", message) is not None
 
 
 def to_line_and_column(text: str, position: int) -> tuple[int, int]:
@@ -224,6 +233,11 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     @work(exclusive=True, group="effect")
     async def _measure(self) -> None:
+        """Recompute the verdicts of all runs with the corrected golden answer, and show them one by
+        one.
+
+        If the user pressed a verdict key in the meantime, close with this verdict.
+        """
         self._status = await self._session.find_golden_status()
         error_text = ""
         try:
@@ -285,20 +299,22 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
             self._finish(verdict_key)
 
     def _finish(self, verdict_key: str) -> None:
+        """Close with the correction, the annotator's verdict, and what the correction changes."""
         effects = self._effects
+        changed_verdicts = effects.changed_verdicts if effects is not None else {}
         summary = ""
         if effects is not None and not self._hides_verdicts:
             summary = effects.summary
-        self.dismiss(
-            GoldenCorrection(
-                self._golden_fix,
-                reason=self._reason,
-                verdict_key=verdict_key,
-                status=self._status,
-                golden_verdicts={} if effects is None else effects.changed_verdicts,
-                summary=summary,
-            )
+
+        correction = GoldenCorrection(
+            self._golden_fix,
+            reason=self._reason,
+            verdict_key=verdict_key,
+            status=self._status,
+            golden_verdicts=changed_verdicts,
+            summary=summary,
         )
+        self.dismiss(correction)
 
     def action_cancel(self) -> None:
         self.dismiss(None)
@@ -363,6 +379,8 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._detail = subject.detail
         self._hides_verdicts = hides_verdicts
         self._draft = draft
+
+        # The correction that the annotator saved earlier, if any.
         self._saved_reason = ""
         self._saved_fix: dict[str, Any] | None = None
         for opinion in self._detail.opinions:
@@ -372,6 +390,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
                 self._saved_fix = opinion.golden_fix
                 break
         self._reason = self._saved_reason
+
         if self._saved_fix:
             self._initial_text = format_json(self._saved_fix)
         else:
@@ -444,6 +463,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     @work(exclusive=True, group="check")
     async def _check_text(self) -> None:
+        """Check the text when the user stops typing, and show a problem or what the correction
+        changes.
+        """
         is_first_check = not (self._checked.golden_fix or self._checked.problem)
         if not is_first_check:
             await asyncio.sleep(CHECK_DELAY)  # until the user stops typing
@@ -515,9 +537,10 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._text_area.focus()
 
     def action_save(self) -> None:
-        """Close with the correction.
+        """Check the text and ask for a verdict, with which the correction is saved.
 
-        If the text is invalid, move the cursor to the problem instead.
+        If the text is invalid, move the cursor to the problem instead. If it equals the golden
+        answer of the dataset, there is nothing to save.
         """
         detail = self._detail
         checked = check_text(self._text_area.text, self._golden, detail.run, detail.item)
@@ -535,7 +558,11 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self._ask_for_verdict(checked.golden_fix)
 
     def _ask_for_verdict(self, golden_fix: dict[str, Any]) -> None:
-        """Show what the correction changes, and close with the verdict of the annotator."""
+        """Show what the correction changes, and close with the verdict of the annotator.
+
+        Without a change since the last time, close without a correction.
+        """
+        # None keeps the saved reason.
         reason = self._reason if self._reason != self._saved_reason else None
         if reason is None and golden_fix == self._saved_fix:
             self.dismiss(None)
@@ -602,30 +629,32 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         )
 
     def action_open_editor(self) -> None:
-        """Edit the text in the program that is set in VISUAL or EDITOR."""
+        """Edit the text in the program that is set in VISUAL or EDITOR.
+
+        If the program fails, its changes are discarded.
+        """
         if self._session.in_browser:
             self._show_message("not available in the browser: edit the text here", "warn")
             return
+
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
         with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
             file = Path(folder) / "golden.json"
             file.write_text(self._text_area.text + "\n", "utf-8")
             try:
+                # The program gets the terminal until it ends.
                 with self.app.suspend():
-                    code = subprocess.run(  # noqa: S603
+                    process = subprocess.run(  # noqa: S603
                         [*shlex.split(command), str(file)], check=False
-                    ).returncode
-                if code == 0:
+                    )
+                if process.returncode == 0:
                     self._text_area.text = file.read_text("utf-8").rstrip("\n")
                 else:
-                    message = (
-                        f"{sanitize(command)} failed (exit code {code}). The edit was discarded."
-                    )
-                    self._show_message(message, "warn")
+                    message = f"{sanitize(command)} failed (exit code {process.returncode})"
+                    self._show_message(f"{message}. The edit was discarded.", "warn")
             except (OSError, ValueError, SuspendNotSupported) as error:
-                self._show_message(
-                    f"{sanitize(command)}: {sanitize(str(error) or 'cannot be started')}", "bad"
-                )
+                reason = sanitize(str(error) or "cannot be started")
+                self._show_message(f"{sanitize(command)}: {reason}", "bad")
         self.refresh(layout=True)
 
     @property
@@ -636,7 +665,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         return "the golden answer" if is_changed else ""
 
     def action_cancel(self) -> None:
-        """Close without saving. If the text was changed, close only at the second key press."""
+        """Close without saving. If the text was changed, only the second key press closes."""
         if self._text_area.text == self._initial_text or self._confirms_cancel:
             if self._draft is not None:
                 self._draft.remove()
@@ -648,7 +677,10 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
 
 def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """Open the golden editor and record the correction."""
+    """Open the golden editor, and record the correction with which it closes.
+
+    The text that the annotator types is kept as a draft until the correction is recorded.
+    """
     if session.golden_support is None:
         view.show_message(StatusMessage("the golden editor is not available here", "warn"))
         return

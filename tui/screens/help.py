@@ -45,55 +45,55 @@ class HelpRow(NamedTuple):
 
 
 def list_symbol_rows() -> list[HelpRow]:
+    """Return the help on symbols: verdicts, marks of an item, and states of a call or argument."""
     sign = symbols()
-    rows = [
-        HelpRow(appearance.get_symbol(sign), style=appearance.style, text=appearance.meaning)
-        for appearance in VERDICT_APPEARANCES
-    ]
-    rows += [
-        HelpRow(
-            f"({sign.failed})",
-            style="dim",
-            text="your verdict does not count, because the disagreement was resolved differently",
-        ),
-        HelpRow(
-            sign.stale,
-            style="warn",
-            text="stale: your review is of an earlier prediction or golden answer",
-        ),
-        HelpRow("i", style="warn", text="the import reported a problem with the item"),
-    ]
-    return rows + [
-        HelpRow(sign.state_symbol(state), style=STATE_STYLES[state], text=meaning)
-        for state, meaning in STATE_MEANINGS.items()
-    ]
+    rows = []
+    for appearance in VERDICT_APPEARANCES:
+        symbol = appearance.get_symbol(sign)
+        rows.append(HelpRow(symbol, style=appearance.style, text=appearance.meaning))
+
+    contradicted = "your verdict does not count, because the disagreement was resolved differently"
+    rows.append(HelpRow(f"({sign.failed})", style="dim", text=contradicted))
+    stale = "stale: your review is of an earlier prediction or golden answer"
+    rows.append(HelpRow(sign.stale, style="warn", text=stale))
+    issue = "the import reported a problem with the item"
+    rows.append(HelpRow("i", style="warn", text=issue))
+
+    for state, meaning in STATE_MEANINGS.items():
+        symbol = sign.state_symbol(state)
+        rows.append(HelpRow(symbol, style=STATE_STYLES[state], text=meaning))
+    return rows
 
 
 def build_help_lines(
     key_sections: Sequence[HelpSection], width: int, *, blind: bool = False
 ) -> list[Line]:
-    """Return the lines of the help, each at most `width` wide.
+    """Return the lines of the help, each at most `width` wide: keys, symbols and filter keys.
 
     If `blind`, filter keys that reveal verdicts are omitted.
     """
     lines: list[Line] = []
-    for group, rows in key_sections:
-        lines += _section_lines(
-            f"keys: {GROUP_TITLES.get(group, group)}",
-            [HelpRow(key, style="key", text=text) for key, text in rows],
-            width,
-        )
+    for group, keys in key_sections:
+        title = GROUP_TITLES.get(group, group)
+        key_rows = [HelpRow(key, style="key", text=text) for key, text in keys]
+        lines += _section_lines(f"keys: {title}", key_rows, width)
+
     lines += _section_lines("symbols", list_symbol_rows(), width)
-    filters = [
-        HelpRow(key, style="key", text=text)
-        for key, text in (*list_filter_help(blind=blind), SAVED_FILTER_ROW)
-    ]
-    lines += _section_lines("filter", filters, width)
+
+    filter_help = [*list_filter_help(blind=blind), SAVED_FILTER_ROW]
+    filter_rows = [HelpRow(key, style="key", text=text) for key, text in filter_help]
+    lines += _section_lines("filter", filter_rows, width)
+
+    # Each section ends with a blank line, which the last one does not need.
     return lines[:-1]
 
 
 def _section_lines(title: str, rows: Sequence[HelpRow], width: int) -> list[Line]:
-    """Return the lines of a section, with the keys in a column beside their descriptions."""
+    """Return the lines of a section: its title, then the keys in a column beside their
+    descriptions.
+
+    A blank line follows.
+    """
     label_cells = max(display_width(row.label) for row in rows)
     text_cells = width - label_cells - HELP_MARGIN
     lines: list[Line] = [((f" {title}", "head"),)]

@@ -53,6 +53,10 @@ class IssuesScreen(PickerScreen[str], inherit_bindings=False):
         yield LineBlock(id="means")
 
     async def _load_issues(self) -> ChoiceTable[str]:
+        """Read the import issues, and the reasons why items have no recomputed verdict, as a table.
+
+        The cursor is on the issue that was chosen last.
+        """
         issues = await self._session.read(lambda store: store.fetch_issues(runs=self._runs))
         missing_verdict_counts = await self._session.read(
             lambda store: store.count_missing_recomputed_by_reason(self._runs)

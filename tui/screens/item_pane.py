@@ -122,7 +122,8 @@ class ItemPane(Vertical):
         """Whether the header shows that this pane, and not the list beside it, has the focus."""
         self._is_target_at_cursor = False
         """Whether verdict keys apply to the part under the cursor instead of the whole item."""
-        self._key_guard, self._message = KeyGuard(session.key_guard_time), NO_MESSAGE
+        self._key_guard = KeyGuard(session.key_guard_time)
+        self._message = NO_MESSAGE
         self._unavailable_key_message = NO_MESSAGE
 
     def compose(self) -> ComposeResult:
@@ -266,6 +267,10 @@ class ItemPane(Vertical):
         self.run_worker(run_while_open(self, coroutine), group="actions")
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
+        """Show an item that has been read, with a message in the status line.
+
+        Without a message, offer to continue a text that the annotator did not save.
+        """
         self.show_summary(())
         self._key_guard.record_new_item(is_from_list=self._from_list)
         self._from_list = False
@@ -274,6 +279,7 @@ class ItemPane(Vertical):
         if message == NO_MESSAGE:
             self._message = self._offer_draft(displayed)
 
+        # The first item gets a new cursor. Later ones keep its folds.
         if self.text.document_cursor is None:
             self.text.open(self._make_cursor(displayed))
         else:
@@ -338,16 +344,16 @@ class ItemPane(Vertical):
             self.show_message(NO_MESSAGE)
 
     def show_summary(self, lines: Sequence[str]) -> None:
-        cells, styles = self.size.width, ("strong", *[""] * len(lines))
-        # there is none while the screen closes
+        """Show the summary of the session above the item. The first line is its title."""
+        shown: list[Line] = []
+        for index, text in enumerate(lines):
+            style = "strong" if index == 0 else ""
+            shown.append(fit_line(make_line(f" {text}", style), self.size.width))
+
+        # There is no block while the screen closes.
         for block in self.query("#item-summary").results(LineBlock):
-            block.display = bool(lines)
-            block.show(
-                [
-                    fit_line(((f" {line}", style),), cells)
-                    for line, style in zip(lines, styles, strict=False)
-                ]
-            )
+            block.display = bool(shown)
+            block.show(shown)
 
     def notify_review_saved(self, item: int | None) -> None:
         self.post_message(self.ReviewSaved(item))
@@ -429,6 +435,7 @@ class ItemPane(Vertical):
             return
         if self.item_reviewer.has_item:
             self._draw_header()
+            # From now on, a key applies to what the user sees.
             self._key_guard.drawn = self._current_subject()
             status = self._status_line()
             self._draw_priority_hints()
@@ -438,6 +445,9 @@ class ItemPane(Vertical):
         self._draw_override_question()
 
     def _draw_header(self) -> None:
+        """Draw the header of the item and, at its right end, the automatic answer that a key
+        accepts.
+        """
         displayed = self.item_reviewer.displayed
         answer = self._automatic_answer_part()
         # At least one blank stands between the header and the answer.
@@ -467,6 +477,7 @@ class ItemPane(Vertical):
         return make_line(f" {answer} ", "strong") if answer else BLANK_LINE
 
     def _status_line(self) -> Line:
+        """Return the status line: a message or question, the position in the text, and keys."""
         keys = find_action_key_names(self.app)
         if self.follows_list and self._message == NO_MESSAGE:
             # The keys of the item do not work while the list has the focus.
@@ -575,7 +586,11 @@ class ItemPane(Vertical):
             review_dialogs.ask_note(self, self._session, subject)
 
     def action_prompt_for_last_item(self, dialog_name: str) -> None:
-        """Open the dialog `fault`, `tag` or `note` for the last completed item, which it names."""
+        """Ask for a fault, tags or a note on the item that the annotator reviewed last.
+
+        The screen already shows the next item, so the dialog names the item. `dialog_name`:
+        `fault`, `tag` or `note`.
+        """
 
         def open_prompt(subject: ReviewSubject) -> None:
             if not self.is_in_front:
@@ -685,7 +700,8 @@ class ItemScreen(GuardedScreen[int]):
 
     def __init__(self, session: Session, view: View, item: int) -> None:
         super().__init__()
-        self._item, self._session = item, session
+        self._item = item
+        self._session = session
         self._progress = session.progress
         session.queue_file = view.queue_file
         self.pane = ItemPane(session, view, partial(ItemScreen, session))
@@ -716,15 +732,19 @@ class ItemScreen(GuardedScreen[int]):
         self.call_after_refresh(self._start_drawing)
 
     def _draw_top(self) -> None:
-        # the queue may count its items later
+        """Draw the top line: run and item, the progress of the review, and the annotator."""
+        # The queue may count its items only after this screen was opened.
         self._progress = self._progress or self._session.progress
-        detail, progress = self.item_reviewer.displayed.detail, self._progress
+        progress = self._progress
         if progress is not None:
+            # The progress was counted before the reviews on this screen.
             n_reviewed = progress.n_reviewed + len(self.item_reviewer.newly_reviewed)
             progress = ReviewProgress(min(n_reviewed, progress.n_items), progress.n_items)
+
+        detail = self.item_reviewer.displayed.detail
         path = (*self._session.root_breadcrumb, sanitize(detail.row.id))
-        annotator, cells = self._session.annotator, self.app.size.width
-        self.query_one(TopLine).show_path(path, top_progress_line(annotator, progress, cells))
+        progress_line = top_progress_line(self._session.annotator, progress, self.app.size.width)
+        self.query_one(TopLine).show_path(path, progress_line)
 
     def _start_drawing(self) -> None:
         if not self.is_drawing:

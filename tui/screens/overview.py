@@ -145,7 +145,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Create the overview. `runs`: runs of the view, if they have just been read."""
         super().__init__(classes="-blind" if blind else None)
         self._first_runs = runs
-        self._session, self._view = session, view
+        self._session = session
+        self._view = view
         self._overview = Overview((), annotator=session.annotator, blind=blind)
         self._runs: Sequence[RunRow] = ()
         """Runs that match the search, in the order of the panel."""
@@ -220,7 +221,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @work(exclusive=True, group="overview")
     async def _load_overview(self) -> None:
-        """Read and show one part of the overview after the other, the fastest first."""
+        """Read and show one part of the overview after the other, the fastest first.
+
+        In blind mode, only the progress is read, because the other parts depend on verdicts.
+        """
         runs = self._first_runs
         self._first_runs = ()
         if not runs:
@@ -250,6 +254,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._show_overview(replace(self._overview, own_scores=own_scores))
 
     async def _read_suspects(self) -> None:
+        """Count the golden answers that look wrong. This takes seconds, so the progress is
+        shown.
+        """
+
         def set_progress(done: int, total: int) -> None:
             self._suspects_done = done, total
 
@@ -288,6 +296,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._draw_right_column()
 
     def _list_visible_runs(self) -> list[RunRow]:
+        """Return the runs that are visible in the two lists of runs, so that their estimates are
+        read first.
+        """
         runs: dict[int, RunRow] = {}
         for name in ("scores", "runs"):
             run_list = self._get_list(name)
@@ -323,6 +334,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._estimate_visible_runs()  # a higher list shows more runs
 
     def _draw(self) -> None:
+        """Draw all panels. On a small screen, they have no borders."""
         if not self.is_mounted or not self.size or not self._has_lists:
             return
         small = is_small_screen(self.size)
@@ -360,6 +372,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             return
         self._drawn_runs = drawn
 
+        # The panel is as high as the table.
         table = build_run_table(self._overview, self._runs, width, self._first_category)
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
         run_list = self._get_list("runs")
@@ -388,6 +401,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return facts
 
     def _draw_reasons(self) -> None:
+        """Draw the panel with the most frequent failure reasons, or why there are none."""
         reasons = self._get_list("reasons")
         empty = "no failures"
         if self._overview.reasons is None:
@@ -406,7 +420,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._draw_next_actions()
 
     def _draw_review_progress(self) -> int:
-        """Draw the progress of the queues. Return the number of rows."""
+        """Draw the panel with the progress of the reviews. Return the number of its rows."""
         lines = review_progress_lines(self._overview, self._list_width("reviews"))
         max_rows = 6 if self.size.height >= 40 else 4
         self._show_lines("reviews", lines, max_rows)
@@ -430,6 +444,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
 
     def _draw_next_actions(self) -> None:
+        """Draw the panel with the next actions, and the progress of the search for suspects."""
         key_names = dict(find_action_key_names(self.app))
         lines = next_action_lines(self._overview, key_names, self._list_width("next"))
         self._show_lines("next", lines, 6)
@@ -507,6 +522,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._draw_runs()
 
     def action_open_entry(self) -> None:
+        """Open what the line under the cursor stands for: a run, a cluster, a next action or a
+        queue.
+        """
         widget = self.focused
         if not isinstance(widget, OverviewList) or not widget.total:
             return
@@ -516,6 +534,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         elif widget.id == "reasons" and self._overview.reasons:
             self.dismiss(("clusters", (self._overview.reasons[index].term,)))
         elif widget.id == "next":
+            # The id of an action such as `overview.estimates` ends with the name of the list that
+            # it opens.
             next_action = list_next_actions(self._overview)[index]
             _, _, list_name = next_action.action_id.partition(".")
             self.action_show_list(list_name)
@@ -535,7 +555,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.action_open_entry()
 
     def action_show_estimates(self) -> None:
-        """Show the estimates. Without a choice there, read the overview again afterwards."""
+        """Show the estimates of accuracy. The cursor there is on the run under the cursor here.
+
+        The user can choose a queue there. Without a choice, the overview is read again, because a
+        sample may have been drawn.
+        """
         from fcreview.tui.screens.estimates import EstimatesScreen
 
         if self._overview.blind:
@@ -587,7 +611,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             raise ValueError(f"unknown list {list_name!r}")
 
     def _open_unfinished_queue(self) -> None:
-        """Open a queue with items left for the annotator, or offer that of another annotator."""
+        """Open a queue file in which the annotator has items left.
+
+        If only another annotator has items left, offer to continue as that annotator.
+        """
         own = self._overview.own_unfinished_queue
         queues = self._overview.queues or ()
         other = find_other_with_items_left(queues, self._overview.annotator)
@@ -646,16 +673,19 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @property
     def hidden_actions(self) -> frozenset[str]:
-        """Ids of actions that are not available in blind mode.
+        """Ids of actions that are not available now. The key line, help and palette omit them.
 
-        The key line, help and palette omit them.
+        In blind mode, these are the actions that reveal verdicts. While the user types a search,
+        `?` is a letter and not the key of the help.
         """
-        names = ("adjudicate", "check", "suspects", "compare", "estimates", "export", "report")
-        hidden = tuple(f"overview.{name}" for name in names)
-        typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
-        return frozenset(
-            (hidden if self._overview.blind else ()) + (("app.help",) if typing else ())
-        )
+        hidden: set[str] = set()
+        if self._overview.blind:
+            names = ("adjudicate", "check", "suspects", "compare", "estimates", "export", "report")
+            hidden.update(f"overview.{name}" for name in names)
+        is_typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
+        if is_typing:
+            hidden.add("app.help")
+        return frozenset(hidden)
 
     def show_unavailable_key(self, key: str) -> None:
         self._show_message(format_unavailable_key_message(self.app, key))

@@ -101,12 +101,17 @@ class PagerScreen(GuardedScreen[bool]):
             folder: Folder to which copies of the text are written.
         """
         super().__init__()
-        self._title, self._folder = title, folder
-        self._find, self._hit = find, -1
-        self._load_text = None if isinstance(text, str) else text
-        self._text = (
-            PagerText(text, indent_json(text)) if isinstance(text, str) else PagerText("", "")
-        )
+        self._title = title
+        self._folder = folder
+        self._find = find
+        self._hit = -1
+        """Offset of the current match of the search, or -1."""
+        if isinstance(text, str):
+            self._load_text = None
+            self._text = PagerText(text, indent_json(text))
+        else:
+            self._load_text = text
+            self._text = PagerText("", "")
         self._raw = False
         self._depth: int | None = None
         """Number of indentation levels that are shown, or None for all."""
@@ -151,6 +156,9 @@ class PagerScreen(GuardedScreen[bool]):
         self.call_after_refresh(self._draw_bars)
 
     def _draw_bars(self, message: str = "") -> None:
+        """Draw the title of the text, a message, and at the right end its size and the position in
+        it.
+        """
         left = LineBuilder()
         left.add(f" {sanitize(self._title)}", "strong")
         if message:
@@ -202,8 +210,11 @@ class PagerScreen(GuardedScreen[bool]):
         if self._raw or not max_depth:
             self._draw_bars("the text has no JSON to fold")
             return
-        depth = min(max((max_depth if self._depth is None else self._depth) + by, 1), max_depth)
-        self._depth = depth if depth < max_depth else None
+
+        current_depth = max_depth if self._depth is None else self._depth
+        new_depth = min(max(current_depth + by, 1), max_depth)
+        shows_all_levels = new_depth == max_depth
+        self._depth = None if shows_all_levels else new_depth
         self._show_from_top()
 
     def action_search(self) -> None:
@@ -220,11 +231,17 @@ class PagerScreen(GuardedScreen[bool]):
             self._search(self._find, step)
 
     def _search(self, text: str, step: int = 1) -> None:
+        """Move to the next match of a text, and mark all matches.
+
+        `step`: 1 for the next match, -1 for the previous one.
+        """
         if text != self._find:
             self._hit = -1
-        if self._depth is not None:  # the search must also find folded lines
+        if self._depth is not None:
+            # The search must also find folded lines.
             self._depth = None
             self._view.show(TextSource(self._displayed_text))
+
         self._find = text
         self._view.highlight = text.casefold()
         hit = find_match_offset(self._displayed_text, text, self._hit, step)
@@ -251,22 +268,24 @@ class PagerScreen(GuardedScreen[bool]):
 
 
 async def read_raw_records(session: Session, item_number: int, item: Item) -> list[RawRecord]:
-    """Return the records of item `item_number` in the result file and, if it exists, in the
-    score file.
+    """Return the records of an item as they are in the run's files.
+
+    The first one is from the result file. If the benchmark has score files, a second one is from
+    the score file. An error that prevents reading is shown as the text of the record.
     """
-    result = (
-        await _read_or_describe_error(session, lambda store: store.read_raw_record(item_number))
-        or ""
+    result_text = await _read_or_describe_error(
+        session, lambda store: store.read_raw_record(item_number)
     )
-    records = [RawRecord("result", location=format_location(item.file, item.line), text=result)]
-    entry = await _read_or_describe_error(
+    location = format_location(item.file, item.line)
+    records = [RawRecord("result", location=location, text=result_text or "")]
+
+    score_text = await _read_or_describe_error(
         session, lambda store: store.read_score_record(item_number)
     )
-    return (
-        [*records, RawRecord("score", location=format_score_record_location(item), text=entry)]
-        if entry is not None
-        else records
-    )
+    if score_text is not None:
+        location = format_score_record_location(item)
+        records.append(RawRecord("score", location=location, text=score_text))
+    return records
 
 
 async def _read_or_describe_error(session: Session, read: Callable[..., str | None]) -> str | None:
@@ -299,33 +318,37 @@ def make_copy_text(kind: str, block_text: str, cursor: Cursor, folder: Path | No
 
     `block_text`: text of the block under the cursor. `folder`: the workspace's folder `.fcreview`.
     """
-    detail, annotator = cursor.detail, cursor.annotator
+    detail = cursor.detail
+    annotator = cursor.annotator
+    hides_verdicts = cursor.hides_verdicts
+    if kind == "this":
+        return block_text
+    if kind == "call":
+        return format_target_calls(detail, cursor.target)
+    if kind == "diff":
+        return format_call_diff(detail, annotator, hide_verdicts=hides_verdicts)
+    if kind == "json":
+        return format_item_json(detail)
+
+    # The command that opens the item in fcreview.
     command = format_open_command(detail, folder.parent if folder is not None else None)
-    texts: dict[str, Callable[[], str]] = {
-        "this": lambda: block_text,
-        "call": lambda: format_target_calls(detail, cursor.target),
-        "diff": lambda: format_call_diff(detail, annotator, hide_verdicts=cursor.hides_verdicts),
-        "markdown": lambda: format_item_markdown(
-            detail, annotator, command, hide_verdicts=cursor.hides_verdicts
-        ),
-        "json": lambda: format_item_json(detail),
-        "command": lambda: command,
-    }
-    return texts[kind]()
+    if kind == "command":
+        return command
+    if kind == "markdown":
+        return format_item_markdown(detail, annotator, command, hide_verdicts=hides_verdicts)
+    raise ValueError(f"unknown kind of copy {kind!r}")
 
 
 def ask_copy(view: ItemView, session: Session) -> None:
+    """Ask what to copy from the item, and copy it to the clipboard."""
 
     def copy_kind(kind: str | None) -> None:
-        if kind is not None:
-            text = make_copy_text(
-                kind, view.text.text_to_copy, view.cursor, session.workspace_folder
-            )
-            view.show_message(
-                StatusMessage(
-                    f"{kind}: {copy_text(text, session.workspace_folder, view.app._driver)}"
-                )
-            )
+        if kind is None:
+            return
+        folder = session.workspace_folder
+        text = make_copy_text(kind, view.text.text_to_copy, view.cursor, folder)
+        result = copy_text(text, folder, view.app._driver)
+        view.show_message(StatusMessage(f"{kind}: {result}"))
 
     view.app.push_screen(CopyScreen(), copy_kind)
 
@@ -333,18 +356,20 @@ def ask_copy(view: ItemView, session: Session) -> None:
 async def query_if_item_stays(
     view: ItemView, session: Session, item: int, read: Callable[[Any], T]
 ) -> T | None:
-    """Run a query about the displayed item.
+    """Run a query about the displayed item, whose result is shown beside or above it.
 
-    Return None if it fails or if another item was opened meanwhile.
+    Returns None if the query fails, which a message says, or if another item was opened meanwhile.
     """
     try:
         result = await session.read(read)
     except Exception as error:  # a query that fails must not end the app
         view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
         return None
-    return (
-        result if view.is_in_front and view.item_reviewer.displayed.navigator.item == item else None
-    )
+
+    if not view.is_in_front:
+        return None
+    is_item_displayed = view.item_reviewer.displayed.navigator.item == item
+    return result if is_item_displayed else None
 
 
 def show_text(
@@ -365,11 +390,8 @@ def show_guidelines(app: App[Any], session: Session, text: str) -> None:
 def show_records(view: ItemView, session: Session) -> None:
     """Show the records of the displayed item in the result and score files."""
     if view.cursor.hides_verdicts:
-        view.show_message(
-            StatusMessage(
-                "records are hidden until you submit, because they may contain verdicts", "warn"
-            )
-        )
+        message = "records are hidden until you submit, because they may contain verdicts"
+        view.show_message(StatusMessage(message, "warn"))
         return
     displayed = view.item_reviewer.displayed
     read = partial(read_records, session, displayed.navigator.item, displayed.detail.item)

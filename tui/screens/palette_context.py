@@ -43,6 +43,18 @@ if TYPE_CHECKING:
     from fcreview.tui.screens.overview import OverviewChoice
     from fcreview.tui.session import Session
 
+QUEUE_SCREENS = (
+    "overview",
+    "check",
+    "clusters",
+    "runs",
+    "issues",
+    "agreement",
+    "calibration",
+    "conventions",
+    "adjudicate",
+)
+"""Lists and screens of the queue that the palette offers on other screens, in this order."""
 MAX_ITEMS = 20
 """Largest number of items that a search returns."""
 
@@ -54,23 +66,29 @@ class PaletteContext:
     """
 
     def __init__(self, app: App[Any], session: Session, state: QueueState) -> None:
-        self.app, self.session, self.state = app, session, state
+        self.app = app
+        self.session = session
+        self.state = state
+        self.actions = []
+        """Actions of the screen below the palette."""
+        for action in list_available_actions(app.screen):
+            if action.id != "app.palette":
+                self.actions.append(action)
+
         self._queue = find_queue_screen(app)
         self._is_queue_on_top = app.screen is self._queue
         pane = find_focused_item_pane(app)
-        self._item_pane = pane if pane is not None and not pane.is_item_loading else None
-        self.actions = [
-            action for action in list_available_actions(app.screen) if action.id != "app.palette"
-        ]
-        is_unfinished = any(
-            getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack
-        )
-        self.has_queue = (
-            self._queue is not None
-            and not is_unfinished
-            and (pane is None or not pane.is_item_loading)
-        )
+        is_item_loading = pane is not None and pane.is_item_loading
+        self._item_pane = None if is_item_loading else pane
+
+        # A command must not close a screen on which the user has typed something.
+        has_unsaved_input = False
+        for screen in app.screen_stack:
+            if getattr(screen, "has_unsaved_input", False):
+                has_unsaved_input = True
+        self.has_queue = self._queue is not None and not has_unsaved_input and not is_item_loading
         """Whether the queue can be shown and changed, and items can be opened."""
+
         self.runs: Sequence[RunRow] = ()
         self.queue_files: Mapping[str, bool] = {}
         """Maps the name of each queue file to whether it assigns items to the annotator."""
@@ -84,7 +102,9 @@ class PaletteContext:
         self.queue_files = await self.session.read(read_own_assignments)
         if not self.session.fixed_annotator_reason:
             self.annotators = await self.session.read(read_other_annotators)
-        runs, scope = await self.session.read(lambda store: store.fetch_runs()), self.state.scope
+
+        scope = self.state.scope
+        runs = await self.session.read(lambda store: store.fetch_runs())
         self.runs = [run for run in runs if not scope or run.run in scope]
 
     async def find_items(self, query: str) -> None:
@@ -110,6 +130,9 @@ class PaletteContext:
             self.app.notify(sanitize(message), severity=severity, markup=False)
 
     def open_item(self, item_number: int) -> None:
+        """Open an item: above the displayed item, or from the queue, to which the app returns if
+        necessary.
+        """
         if self._item_pane is not None and not self._is_queue_on_top:
             self.app.push_screen(self._item_pane.make_screen(self.state.view, item_number))
         elif self._is_queue_on_top and self._queue is not None:
@@ -127,26 +150,24 @@ class PaletteContext:
         return_to_queue(self.app, self.session, lambda queue: queue.apply_choice(menu_name, choice))
 
     def queue_actions(self) -> Sequence[Action]:
-        """Return actions that open lists and screens of the queue.
+        """Return the actions that open lists and screens of the queue, for the palette on other
+        screens.
 
-        Empty if the palette is above the queue.
+        Actions that the screen itself has are left out, and those that the queue hides, for example
+        in blind mode. Empty if the palette is above the queue, whose actions the palette lists
+        anyway.
         """
         if self._queue is None or self._is_queue_on_top:
             return []
-        present = {action.action for action in self.actions} | self._queue.hidden_actions
-        screens = (
-            "overview",
-            "check",
-            "clusters",
-            "runs",
-            "issues",
-            "agreement",
-            "calibration",
-            "conventions",
-            "adjudicate",
-        )
-        names = [name for screen in screens if (name := f"queue.{screen}") not in present]
-        return [ACTIONS[name] for name in names if ACTIONS[name].action not in present]
+
+        excluded = {action.action for action in self.actions} | self._queue.hidden_actions
+        actions = []
+        for screen_name in QUEUE_SCREENS:
+            action_id = f"queue.{screen_name}"
+            action = ACTIONS[action_id]
+            if action_id not in excluded and action.action not in excluded:
+                actions.append(action)
+        return actions
 
     def run_queue_action(self, action: Action) -> None:
         """Return to the queue and run an action there.
@@ -159,23 +180,34 @@ class PaletteContext:
             return_to_queue(self.app, self.session, lambda queue: queue.run_action(action.action))
 
     def compare_named_runs(self, names: str) -> None:
-        """Compare two runs, given by number or name and separated by a space."""
-        for first in range(1, len(words := names.split())):
-            pair = [self._find_run(" ".join(part)) for part in (words[:first], words[first:])]
-            if pair[0] is not None and pair[1] is not None and pair[0] is not pair[1]:
-                self.show_comparison(pair[0], pair[1])
+        """Compare two runs, given by number or name and separated by a space.
+
+        A name may contain spaces itself, so the text is divided at each space until both parts are
+        runs.
+        """
+        words = names.split()
+        for n_words_of_first in range(1, len(words)):
+            run_a = self._find_run(" ".join(words[:n_words_of_first]))
+            run_b = self._find_run(" ".join(words[n_words_of_first:]))
+            if run_a is not None and run_b is not None and run_a is not run_b:
+                self.show_comparison(run_a, run_b)
                 return
         self.show_message(f"Cannot compare {names}. Enter the numbers or names of two runs")
 
     def _find_run(self, name: str) -> RunRow | None:
-        """Return the run with this number, name or model, or the only run whose name contains
-        the text.
+        """Return the run with this number or name, else with this model, else whose name contains
+        it.
+
+        None if there is no such run, or several.
         """
-        matches = [
-            run for run in self.runs if name in (str(run.run), format_run_name(run), run.run_name)
-        ]
-        matches = matches or [run for run in self.runs if name == run.info.model]
-        matches = matches or [run for run in self.runs if name.lower() in run.run_name.lower()]
+        matches = []
+        for run in self.runs:
+            if name in (str(run.run), format_run_name(run), run.run_name):
+                matches.append(run)
+        if not matches:
+            matches = [run for run in self.runs if name == run.info.model]
+        if not matches:
+            matches = [run for run in self.runs if name.lower() in run.run_name.lower()]
         return matches[0] if len(matches) == 1 else None
 
     def show_comparison(self, run_a: RunRow, run_b: RunRow) -> None:
@@ -189,14 +221,18 @@ class PaletteContext:
         )
 
     async def _format_report(self) -> PagerText:
-        """Return the report.
+        """Return the report on the runs of the queue.
 
-        If the pager closes earlier, stop after the current run to let other queries run.
+        The report takes long. If the pager closes earlier, it stops after the current run, so that
+        other queries can run.
         """
-        services, runs, is_closed = self.session.report_services, self.state.view.runs, Event()
+        services = self.session.report_services
         if services is None:
             return PagerText("", "")
         format_report = services.format_report
+        runs = self.state.view.runs
+        is_closed = Event()
+
         try:
             text = await self.session.read(
                 lambda store: format_report(store, runs, is_closed.is_set)
@@ -215,6 +251,7 @@ class PaletteContext:
         self.app.run_worker(self._write_export(request), group="export")
 
     async def _write_export(self, request: ExportRequest) -> None:
+        """Export to a file and show a summary. In the browser, the file is downloaded."""
         services = self.session.report_services
         self.show_message(f"writing {request.path} ...")
         try:
@@ -232,6 +269,9 @@ class PaletteContext:
     async def _download_export(
         self, request: ExportRequest, services: ReportServices | None
     ) -> str:
+        """Export to a temporary file on the server, and send it to the browser. Return the
+        summary.
+        """
         with TemporaryDirectory(prefix="fcreview-") as folder:
             path = Path(folder) / make_download_name(request.path)
             inside = replace(request, path=str(path))
@@ -239,6 +279,7 @@ class PaletteContext:
                 lambda store: export_and_summarize(store, inside, services)
             )
             deliver_download(self.app, path)
+        # The folder does not exist on the user's machine.
         return summary.replace(f"{folder}/", "")
 
     def is_path_taken(self, path: str) -> bool:
@@ -249,10 +290,15 @@ class PaletteContext:
         """Open the form of a command, filled in with the run and the item on screen."""
         from fcreview.tui.screens.command_form import open_command_form
 
-        values = {} if self.state.run is None else {"run": str(self.state.run)}
+        values = {}
+        if self.state.run is not None:
+            values["run"] = str(self.state.run)
         if self._item_pane is not None:
             row = self._item_pane.item_reviewer.displayed.detail.row
-            values |= {"item": row.id} | ({"run": str(row.run)} if form.command == "audit" else {})
+            values["item"] = row.id
+            if form.command == "audit":
+                # The history of an item needs its run, because other runs have the same item.
+                values["run"] = str(row.run)
         open_command_form(self.app, self.session, form, values)
 
     def is_filter_saved(self, name: str) -> bool:
@@ -287,28 +333,31 @@ class PaletteContext:
         run: Callable[[str], None],
         is_taken: Callable[[str], bool],
         argument: str,
-        confirmed_argument: str = "",
     ) -> None:
-        """Run a command with an argument, such as a file. Ask for an argument if `argument` is
-        empty.
+        """Run a command with an argument, such as a file.
 
-        If `is_taken(argument)`, ask whether to replace the existing file or filter.
-        `confirmed_argument`: the argument that the user has already confirmed.
+        Without an argument, ask for one. If `is_taken(argument)`, ask whether to replace what
+        already exists under this name.
         """
-        if argument and (argument == confirmed_argument or not is_taken(argument)):
+
+        def run_or_ask_again(answer: str | None) -> None:
+            new_argument = (answer or "").strip()
+            if not new_argument:
+                return
+            is_confirmed = new_argument == argument
+            if is_confirmed:
+                run(new_argument)
+            else:
+                self.run_with_argument(prompt, run, is_taken, new_argument)
+
+        if not argument:
+            self.app.push_screen(AskScreen(f"{prompt}:", ""), run_or_ask_again)
+        elif is_taken(argument):
+            # Entering the same name again confirms it. Another name is checked like the first one.
+            question = "Already exists. Press Enter to replace it:"
+            self.app.push_screen(AskScreen(question, argument), run_or_ask_again)
+        else:
             run(argument)
-            return
-
-        def submit(answer: str | None) -> None:
-            if answer is not None and answer.strip():
-                self.run_with_argument(prompt, run, is_taken, answer.strip(), argument)
-
-        self.app.push_screen(
-            AskScreen(
-                "Already exists. Press Enter to replace it:" if argument else f"{prompt}:", argument
-            ),
-            submit,
-        )
 
 
 CLOSE_POLL_INTERVAL = 0.01
@@ -332,9 +381,16 @@ def return_to_queue(
 async def _return_to_queue(
     app: App[Any], session: Session, queue: QueueScreen, callback: Callable[[QueueScreen], object]
 ) -> None:
+    """Close one screen or item pane after the other until the queue has the focus, then call
+    `callback`.
+
+    Each one closes by its own action `back`, so that it can finish what it does.
+    """
     while app.screen is not queue or find_focused_item_pane(app) is not None:
-        screen, pane = app.screen, find_focused_item_pane(app)
-        getattr(pane or screen, "action_back", screen.dismiss)()
+        screen = app.screen
+        pane = find_focused_item_pane(app)
+        go_back = getattr(pane or screen, "action_back", screen.dismiss)
+        go_back()
         if not await session.actions.wait_until_idle():
             return
         while app.screen is screen and find_focused_item_pane(app) is pane:

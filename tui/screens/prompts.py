@@ -80,9 +80,14 @@ class PickerScreen(GuardedModalScreen[T | None]):
         load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None,
     ):
         """Create the screen with a table of choices, or with a function that loads the table."""
-        super().__init__(
-            classes="waiting" if choices is None else "small" if choices.compact else None
-        )
+        # The style sheet knows these classes. A compact table has only as many rows as choices.
+        css_class = None
+        if choices is None:
+            css_class = "waiting"
+        elif choices.compact:
+            css_class = "small"
+        super().__init__(classes=css_class)
+
         self._choices = choices
         self._load_choices = load
         self.waiting = ProgressTimer(self, self._draw_waiting_time)
@@ -133,13 +138,13 @@ class PickerScreen(GuardedModalScreen[T | None]):
         return is_loading and action != "next_grouping" and not action.startswith("app.")
 
     def _draw_waiting_time(self, seconds: float) -> None:
-        message: Line = ((progress_message(self.WAITING_FOR, seconds), "dim"),)
-        cells, is_empty = self.size.width, self._choices is None
-        line = (
-            rule_line(message, cells, symbols().rule)
-            if is_empty
-            else fit_line(((" ", ""), *message), cells)
-        )
+        """Draw what the screen waits for, and for how long, in place of the title."""
+        message = make_line(progress_message(self.WAITING_FOR, seconds), "dim")
+        cells = self.size.width
+        if self._choices is None:
+            line = rule_line(message, cells, symbols().rule)
+        else:
+            line = fit_line(((" ", ""), *message), cells)
         self.query_one("#pick-title", LineBar).show(line)
 
     def on_resize(self) -> None:
@@ -155,40 +160,48 @@ class PickerScreen(GuardedModalScreen[T | None]):
         self.show_message(format_unavailable_key_message(self.app, key))
 
     def _draw_title(self) -> None:
-        cells, choices = self.size.width, self._choices
-        title = self.query_one("#pick-title", LineBar)
+        """Draw the title with the number of choices, or a message in its place."""
+        choices = self._choices
         if choices is None:
             self._draw_waiting_time(0)
             return
-        count = format_count(
-            len(choices.rows) if choices.total is None else choices.total, choices.noun
-        )
+
+        n_choices = len(choices.rows) if choices.total is None else choices.total
+        count = format_count(n_choices, choices.noun)
         text: Line = ((choices.title, "strong"), (f" {symbols().separator} {count}", ""))
         if self._message:
-            text = ((self._message, "warn"),)
+            text = make_line(self._message, "warn")
+
+        cells = self.size.width
+        title = self.query_one("#pick-title", LineBar)
         if choices.compact:
             title.show(rule_line(text, cells, symbols().rule))
-        elif self._message:
-            title.show(fit_line(((" ", ""), *text), cells))
-        else:
-            left: Line = ((" ", ""), *text)
-            note_cells = max(cells - line_width(left) - 2, 0)
-            note = fit_line(((choices.note + " ", "dim"),), note_cells)
-            title.show(justify_line(left, note, cells))
+            return
+        left: Line = ((" ", ""), *text)
+        if self._message:
+            title.show(fit_line(left, cells))
+            return
+        note_cells = max(cells - line_width(left) - 2, 0)
+        note = fit_line(make_line(f"{choices.note} ", "dim"), note_cells)
+        title.show(justify_line(left, note, cells))
 
     def _draw(self) -> None:
-        cells, choices = self.table_width, self._choices
+        """Draw the title and the table of choices."""
+        choices = self._choices
         self._message = ""
         self._draw_title()
         if choices is None:
             return
+
         self.remove_class("waiting")
         if choices.compact:
             self.list.styles.height = len(choices.rows)
-        heading, lines = choices.lines(cells)
+        heading, lines = choices.lines(self.table_width)
         self.query_one("#pick-heading", LineBar).show(heading)
         self.list.empty_line = ((" " + choices.empty_message, "dim"),)
-        self.list.set_lines(lines, None if self.list.total else choices.cursor)
+        # When the table is drawn again, the cursor stays where it is.
+        is_first_time = not self.list.total
+        self.list.set_lines(lines, choices.cursor if is_first_time else None)
 
     def action_choose_row(self) -> None:
         if self._choices is not None and self._choices.values:
@@ -262,6 +275,9 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         return self.size.width - (0 if is_small_screen(self.size) else BORDER_CELLS)
 
     def _draw_title(self) -> None:
+        """Draw the top line, a message below it, and the title of the panel with the number of
+        choices.
+        """
         choices = self._choices
         if choices is None:
             self._draw_waiting_time(0)
@@ -334,11 +350,14 @@ class ConfirmScreen(BottomDialog[bool]):
     def on_resize(self) -> None:
         """Show the question on as many lines as it needs, with the keys on the last line."""
         cells = self.app.size.width
-        rows = [
-            make_line(f" {row}", "strong") for row in sanitize_and_wrap(self._question, cells - 2)
-        ]
+        question_rows = sanitize_and_wrap(self._question, cells - 2)
+        lines: list[Line] = [make_line(f" {row}", "strong") for row in question_rows]
+
         hints = list_key_hints(self)
-        if line_width(rows[-1]) + line_width(key_hints_line(hints, cells, len(hints))) > cells:
-            rows.append(())
-        keys = key_hints_line(hints, cells - line_width(rows[-1]), len(hints))
-        self.query_one(LineBlock).show([*rows[:-1], (*rows[-1], *keys)])
+        keys_width = line_width(key_hints_line(hints, cells, len(hints)))
+        if line_width(lines[-1]) + keys_width > cells:
+            # The keys do not fit beside the end of the question.
+            lines.append(())
+        last_line = lines.pop()
+        keys = key_hints_line(hints, cells - line_width(last_line), len(hints))
+        self.query_one(LineBlock).show([*lines, (*last_line, *keys)])

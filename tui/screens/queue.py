@@ -100,7 +100,10 @@ class QueueScreen(GuardedScreen[None]):
         self._menus = QueueMenus(session, state, self._levels)
         self.pane = QueuePane(session, state, self._menus)
         self._split = SplitView(session, state, self.pane)
-        self._preloaded = self._is_share_mentioned = False
+        self._preloaded = False
+        """Whether the first rows have been loaded."""
+        self._is_share_mentioned = False
+        """Whether the message above the list has already pointed to a queue file."""
         self._unavailable_key_message = ""
         """Message about the last key without an action here. Empty when it was removed."""
         self._focused_at = 0.0
@@ -111,7 +114,9 @@ class QueueScreen(GuardedScreen[None]):
         annotator left.
         """
         self._opens_unreviewed = position is not None and position.opens_unreviewed
-        self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
+        first_cursor = position.cursor if position is not None else CursorPosition()
+        self._first_load = (first_cursor, open_item, message)
+        """Cursor, item to open and message of the first load."""
         self._is_restored = position is not None
 
     def compose(self) -> ComposeResult:
@@ -175,20 +180,26 @@ class QueueScreen(GuardedScreen[None]):
         return action == "open" or (action in LIST_ACTION_NAMES and not has_rows)
 
     def on_queue_pane_rows_loaded(self) -> None:
-        is_first, self._preloaded = not self._preloaded, True
+        """Handle the keys that waited for the list and, the first time, do what follows the
+        start.
+        """
+        is_first_time = not self._preloaded
+        self._preloaded = True
         self.handle_kept_keys()
-        if is_first:
-            self._mention_resumed_queue()
-            self._mention_drafts()
-            preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
-            self.set_timer(PRELOAD_DELAY, preload.start)
-            row = self.list.row_at(self.list.cursor)
-            if (
-                self._reopens_item
-                and row is not None
-                and (row.id, row.run) == self._first_load[0].key
-            ):
-                self.action_open()
+        if not is_first_time:
+            return
+
+        self._mention_resumed_queue()
+        self._mention_drafts()
+        # Load the modules of the item screen while the user reads the list.
+        preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
+        self.set_timer(PRELOAD_DELAY, preload.start)
+
+        # The item that was open when the annotator left opens again, if it is still there.
+        row = self.list.row_at(self.list.cursor)
+        saved_cursor, _, _ = self._first_load
+        if self._reopens_item and row is not None and (row.id, row.run) == saved_cursor.key:
+            self.action_open()
 
     def _mention_resumed_queue(self) -> None:
         """Name the search, filter or queue that was resumed from the last session, and how to
@@ -257,15 +268,19 @@ class QueueScreen(GuardedScreen[None]):
         self.app.push_screen(AdjudicationScreen(self._session, scope), self._reload_view)
 
     def on_queue_pane_runs_loaded(self, loaded: QueuePane.RunsLoaded) -> None:
+        """At the start, open the overview of several runs, or say how to go on."""
         self._split.draw_item_header()
-        opens, self._opens_overview = self._opens_overview, False
-        if opens and loaded.count > 1 and self.app.screen is self:
+        opens_overview = self._opens_overview
+        self._opens_overview = False
+        is_on_top = self.app.screen is self
+        if opens_overview and loaded.count > 1 and is_on_top:
             self.app.push_screen(self.make_overview(self._menus.runs or ()), self._leave_overview)
             return
+
         if not self._is_share_mentioned and self.state.file is None:
             self._suggest_queue_file()
         self._is_share_mentioned = True
-        if self._session.shows_welcome and self.app.screen is self:
+        if self._session.shows_welcome and is_on_top:
             self._session.shows_welcome = False
             self.pane.show_message(format_welcome_message(self.app))
 
@@ -273,15 +288,18 @@ class QueueScreen(GuardedScreen[None]):
     async def _suggest_queue_file(self) -> None:
         """If a queue file assigns unreviewed items to the annotator, show which keys open it."""
         share = await self._session.read_in_background(find_unfinished_share)
-        keys = find_action_key_names(self.app)
-        path = ", then ".join(filter(None, map(keys.get, ("queue.overview", "overview.queue"))))
-        if share is not None and path and self.app.screen is self:
-            name, left = share
-            self.pane.show_message(
-                sanitize(
-                    f"Press {path} to review your {format_count(left, 'item')} of queue {name}"
-                )
-            )
+        key_names = find_action_key_names(self.app)
+        keys = []
+        for action_id in ("queue.overview", "overview.queue"):
+            if key_names.get(action_id):
+                keys.append(key_names[action_id])
+        if share is None or not keys or self.app.screen is not self:
+            return
+
+        queue_name, n_left = share
+        items = format_count(n_left, "item")
+        message = f"Press {', then '.join(keys)} to review your {items} of queue {queue_name}"
+        self.pane.show_message(sanitize(message))
 
     def action_overview(self) -> None:
         self.app.push_screen(self.make_overview(), self._leave_overview)
@@ -305,21 +323,24 @@ class QueueScreen(GuardedScreen[None]):
         menu_name, value = choice
         if menu_name == "menu":
             self.action_show_list(value)
+            return
+
+        self._levels.show_all_items(all_runs=True)
+        is_showing_suspects = self.state.queue == SUSPECTS_QUEUE
+        if menu_name == "clusters" or (menu_name == "runs" and is_showing_suspects):
+            # Clusters group failures, and a run is chosen for its failures.
+            self.state.select_order("failures")
+        cursor = self._menus.apply_choice(
+            menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW
+        )
+
+        if menu_name == "file":
+            self.pane.load_and_open_unreviewed()
+        elif self.state.queue == SUSPECTS_QUEUE:
+            # The suspects with the strongest evidence come first.
+            self.pane.load_view(CursorPosition())
         else:
-            self._levels.show_all_items(all_runs=True)
-            if menu_name == "clusters" or (
-                menu_name == "runs" and self.state.queue == SUSPECTS_QUEUE
-            ):
-                self.state.select_order("failures")
-            cursor = self._menus.apply_choice(
-                menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW
-            )
-            # the suspects with the strongest evidence come first
-            is_ranked = self.state.queue == SUSPECTS_QUEUE
-            if menu_name == "file":
-                self.pane.load_and_open_unreviewed()
-            else:
-                self.pane.load_view(CursorPosition() if is_ranked else cursor)
+            self.pane.load_view(cursor)
 
     def _reload_view(self, cursor_item: int | None) -> None:
         """Load the view again, because reviews may have changed it.
@@ -343,18 +364,19 @@ class QueueScreen(GuardedScreen[None]):
         self.pane.filter_line.open("search", "", hint)
 
     def on_filter_line_submitted(self, submitted: FilterLine.Submitted) -> None:
-        cursor, settings = self.pane.cursor_position, self.state.settings
+        """Apply the filter or search that the user typed, on a new level above the current one."""
+        cursor = self.pane.cursor_position
+        settings_before = self.state.settings
         if submitted.kind == "search":
             self.state.search = submitted.text
         else:
             self.state.where = submitted.text
-        self._levels.push_level(settings, cursor)
+        self._levels.push_level(settings_before, cursor)
+
         self.pane.filter_line.close()
         self.list.focus()
-        self.pane.load_view(
-            CursorPosition(cursor.item),
-            cancel_key=find_action_key_names(self.app).get("queue.back", ""),
-        )
+        cancel_key = find_action_key_names(self.app).get("queue.back", "")
+        self.pane.load_view(CursorPosition(cursor.item), cancel_key=cancel_key)
 
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()
@@ -375,15 +397,17 @@ class QueueScreen(GuardedScreen[None]):
         self.pane.load_view(CursorPosition(item))
 
     def action_suspects(self) -> None:
+        """List the items whose golden answer looks wrong, on a new level above the current one."""
         if self.state.blind:
             self.pane.show_message("suspects: not available in blind mode")
             return
-        cursor, settings = self.pane.cursor_position, self.state.settings
+        cursor = self.pane.cursor_position
+        settings_before = self.state.settings
         self.state.show_suspects()
-        self._levels.push_level(settings, cursor)
-        self.pane.load_view(
-            CursorPosition(), cancel_key=find_action_key_names(self.app).get("queue.back", "")
-        )
+        self._levels.push_level(settings_before, cursor)
+
+        cancel_key = find_action_key_names(self.app).get("queue.back", "")
+        self.pane.load_view(CursorPosition(), cancel_key=cancel_key)
 
     def action_show_list(self, list_name: str) -> None:
         """Open the list `list_name` in which one chooses what the queue shows, such as `clusters`.
@@ -402,6 +426,7 @@ class QueueScreen(GuardedScreen[None]):
         if menu.make_screen is None:
             return
 
+        # The number tells afterwards whether the menu reviewed items in bulk.
         apply_choice = partial(self._apply_menu_choice, menu_name, self._session.n_bulk_changes)
         self.app.push_screen(menu.make_screen(), apply_choice)
 
@@ -412,10 +437,11 @@ class QueueScreen(GuardedScreen[None]):
         menu cleared the filter.
         """
         if choice is not None:
-            self.pane.load_view(
-                self._menus.apply_choice(menu_name, choice, self.pane.cursor_position)
-            )
-        elif self._session.n_bulk_changes != n_bulk_changes_before or not self.pane.shows_state:
+            cursor = self._menus.apply_choice(menu_name, choice, self.pane.cursor_position)
+            self.pane.load_view(cursor)
+            return
+        has_bulk_changes = self._session.n_bulk_changes != n_bulk_changes_before
+        if has_bulk_changes or not self.pane.shows_state:
             self._reload_view(self.pane.cursor_position.item)
 
     def apply_choice(self, menu_name: str, choice: Any) -> None:
@@ -444,13 +470,18 @@ class QueueScreen(GuardedScreen[None]):
                 self.action_overview()
             elif level.opened_from:
                 self.action_show_list(level.opened_from)
-        elif can_quit and getattr(self.app, "last_key_time", inf) < self._focused_at:
-            self.app.bell()
-        elif can_quit:
-            self.app.call_later(self.app.run_action, "quit")
-        else:
+            return
+
+        if not can_quit:
             quit_key = find_action_key_names(self.app).get("queue.quit", "")
             self.pane.show_message(f"Already at the top level; press {quit_key} to quit")
+            return
+        # A key that was pressed before the list appeared was meant for the screen above it.
+        was_meant_for_list = getattr(self.app, "last_key_time", inf) >= self._focused_at
+        if was_meant_for_list:
+            self.app.call_later(self.app.run_action, "quit")
+        else:
+            self.app.bell()
 
     @property
     def position(self) -> QueuePosition:
@@ -484,6 +515,7 @@ class QueueScreen(GuardedScreen[None]):
         return self._split.is_item_loading or self.pane.opens_unreviewed
 
     def show_unavailable_key(self, key: str) -> None:
+        """Say that a key does nothing here, above the list or in the item pane."""
         if self.pane.filter_line.display:
             return
         if self._split.is_item_focused and self._split.item_pane is not None:

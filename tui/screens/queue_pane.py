@@ -77,7 +77,9 @@ class QueueMenu:
 
 class QueueMenus:
     def __init__(self, session: Session, state: QueueState, levels: QueueLevels) -> None:
-        self._session, self._state, self._levels = session, state, levels
+        self._session = session
+        self._state = state
+        self._levels = levels
         self.runs: Sequence[RunRow] | None = None
         """Opened runs. None until the runs are read."""
         self._run_list: RunListState | None = None
@@ -122,16 +124,21 @@ class QueueMenus:
     ) -> CursorPosition:
         """Apply a choice of a menu and return the new cursor position.
 
-        `opened_from`: name of the menu or screen that the key `queue.back` opens again. None means
-        this menu. It is empty for a choice in the command palette.
+        Most menus add a level: the key `queue.back` then returns to what the queue showed before,
+        and opens the menu again.
+
+        Args:
+            opened_from: Name of the menu or screen that `queue.back` opens again. None means this
+                menu. It is empty for a choice in the command palette.
         """
-        menu, settings = self.menus[menu_name], self._state.settings
+        menu = self.menus[menu_name]
+        settings_before = self._state.settings
         self._levels.lists.selections[menu_name] = choice
         menu.apply(choice)
+
         if menu.adds_level or opened_from == OVERVIEW:
-            self._levels.push_level(
-                settings, cursor, menu_name if opened_from is None else opened_from
-            )
+            reopened = menu_name if opened_from is None else opened_from
+            self._levels.push_level(settings_before, cursor, reopened)
         return CursorPosition() if menu.adds_level else cursor
 
     @property
@@ -222,16 +229,21 @@ class QueueMenus:
         return build_suspect_reason_choices(suspicions)
 
     def _make_runs_screen(self) -> ModalScreen[Any]:
+        """Return the list of runs, with the cursor on the run that the queue shows."""
         from fcreview.tui.screens.runs import RunListState, RunsScreen
 
-        compare = None if self._state.blind else self._make_compare_screen
         if self._run_list is None:
             self._run_list = RunListState()
-        last_choice: int | None = self._levels.lists.selections.get("runs")
-        initial_run = last_choice if self._state.run is None else self._state.run
         runs = self.runs or []
-        load_scores = None if self._state.blind else partial(load_own_scores, self._session, runs)
-        return RunsScreen(runs, self._run_list, initial_run, compare, load_scores)
+        initial_run = self._state.run
+        if initial_run is None:
+            initial_run = self._levels.lists.selections.get("runs")
+
+        if self._state.blind:
+            # Comparisons and scores reveal verdicts.
+            return RunsScreen(runs, self._run_list, initial_run, None, None)
+        load_scores = partial(load_own_scores, self._session, runs)
+        return RunsScreen(runs, self._run_list, initial_run, self._make_compare_screen, load_scores)
 
     def _make_compare_screen(self, run_a: int, run_b: int) -> Screen[Any]:
         from fcreview.tui.screens.compare import CompareScreen
@@ -277,7 +289,9 @@ class QueuePane(Vertical):
 
     def __init__(self, session: Session, state: QueueState, menus: QueueMenus) -> None:
         super().__init__()
-        self._session, self._state, self._menus = session, state, menus
+        self._session = session
+        self._state = state
+        self._menus = menus
         self._shown = state
         """Copy of the state whose rows are on screen.
 
@@ -403,6 +417,9 @@ class QueuePane(Vertical):
         return self.query_one(f"#{name}", LineBar)
 
     def _draw_header(self) -> None:
+        """Draw the lines around the list: pass rates, a message, the column titles and the
+        position.
+        """
         rates = header.rates_line(
             self._displayed_runs,
             self.size.width,
@@ -440,6 +457,8 @@ class QueuePane(Vertical):
         runs = self._displayed_runs
         state = self._shown
         total = header.sum_run_counts(runs or ())
+
+        # A queue file has a progress of its own. Without one, the runs as a whole count.
         progress = self._page.progress if self._page else None
         if progress is None and runs and not self._shows_part:
             progress = ReviewProgress(total.yours, total.items)
@@ -459,29 +478,36 @@ class QueuePane(Vertical):
             line.show_path(path, progress_line)
 
     def _draw_position(self) -> None:
-        state, page = self._shown, None if self.list.is_waiting else self._page
-        position = self.list.cursor + 1 if page and page.total else None
-        panel = self.query_one("#queue-panel", Panel)
-        margin = FLAT_FACTS_MARGIN if is_small_screen(self.app.size) else FACTS_MARGIN
-        cells = max(self.size.width - margin, 1)
-        row = (
-            self.list.row_at(self.list.cursor) if position and self.list.has_cut_run_names else None
-        )
-        run_name = row.run_name if row is not None else ""
-        place = header.QueueCursor(
+        """Draw the title of the list: what it shows, and the position of the cursor."""
+        state = self._shown
+        page = None if self.list.is_waiting else self._page
+        has_rows = page is not None and page.total > 0
+        position = self.list.cursor + 1 if has_rows else None
+
+        # The title has the whole name of the run if the list had to cut it.
+        run_name = ""
+        if has_rows and self.list.has_cut_run_names:
+            row = self.list.row_at(self.list.cursor)
+            if row is not None:
+                run_name = row.run_name
+
+        cursor = header.QueueCursor(
             position,
             total=page.total if page else None,
             run_name=run_name,
             n_strong=page.n_strong if page else None,
             n_strong_questions=page.n_strong_questions if page else None,
         )
+        margin = FLAT_FACTS_MARGIN if is_small_screen(self.app.size) else FACTS_MARGIN
+        cells = max(self.size.width - margin, 1)
         facts = header.format_queue_facts(
-            self._displayed_runs, state.view, state.where, state.search, place, cells
+            self._displayed_runs, state.view, state.where, state.search, cursor, cells
         )
+
         title = "Queue" if state.view.queue_file else "Items"
         if self._is_marked_as_focused:
             title = f"{symbols().cursor} {title}"
-        panel.set_title(title, facts, flat_facts=True)
+        self.query_one("#queue-panel", Panel).set_title(title, facts, flat_facts=True)
 
     def mark_as_focused(self, is_focused: bool) -> None:
         """Show or remove the mark of the focused pane beside an item."""
@@ -504,13 +530,20 @@ class QueuePane(Vertical):
             message: Message above the list after loading.
             cancel_key: Key that cancels the search, shown while it takes long.
         """
-        self._target, self._cancel_key = cursor, cancel_key
+        self._target = cursor
+        self._cancel_key = cancel_key
         self._waiting.start()
         if self.is_changing_view:
+            # Rows that no longer fit the view disappear if loading takes long.
             self.set_timer(HIDE_DELAY, lambda: self._show_waiting_time(0))
         self._load_view(cursor, message)
 
     def _show_waiting_time(self, seconds: float) -> None:
+        """Show what the list waits for, and for how many seconds.
+
+        If another view is loaded, the message replaces the rows, because they do not belong to that
+        view.
+        """
         if self._target is None:
             return
         if self._page is None:
@@ -528,6 +561,11 @@ class QueuePane(Vertical):
 
     @work(exclusive=True, group="view")
     async def _load_view(self, cursor: CursorPosition, message: str) -> None:
+        """Load the view and show the page with the cursor.
+
+        The first load may open an item that the command line names. An invalid filter, for example
+        a saved one, is removed with a message.
+        """
         named_item = self._first_item
         is_first_page = self._page is None
         try:
@@ -549,10 +587,11 @@ class QueuePane(Vertical):
             return
 
         self._first_item = None
-        if named_item is not None and cursor.item is None:
+        item_to_open = cursor.item if named_item is not None else None
+        if named_item is not None and item_to_open is None:
             message = f"No item has the id {named_item}"
         self._show_page(page, message)
-        self._open_requested_item(page, named_item=cursor.item if named_item is not None else None)
+        self._open_requested_item(page, named_item=item_to_open)
 
     def _open_requested_item(self, page: QueuePage, *, named_item: int | None) -> None:
         """Open the first unreviewed item if that was requested, or the item named by the user."""

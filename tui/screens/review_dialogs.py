@@ -40,7 +40,14 @@ from fcreview.tui.screens.pager import query_if_item_stays
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import DOCUMENT_START
-from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line, truncate_middle
+from fcreview.tui.text.lines import (
+    Line,
+    LineBuilder,
+    key_hints_line,
+    line_width,
+    make_line,
+    truncate_middle,
+)
 from fcreview.tui.text.messages import StatusMessage
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import BottomDialog, sanitize_strip, work
@@ -68,17 +75,21 @@ class FaultScreen(BottomDialog[Fault | None]):
 
     def on_resize(self) -> None:
         """Show the question and all letters on one line, or on two lines if they do not fit."""
-        hints, cells = list_key_hints(self), self.app.size.width
-        question: Line = (
-            (" fault?", "strong"),
-            (f" {truncate_middle(self._name, 30)}" if self._name else "", "warn"),
-        )
-        room = cells - line_width(question)
+        cells = self.app.size.width
+        question = LineBuilder()
+        question.add(" fault?", "strong")
+        if self._name:
+            question.add(f" {truncate_middle(self._name, 30)}", "warn")
+
+        hints = list_key_hints(self)
+        room = cells - question.width
         letters = key_hints_line(hints, room, len(hints))
-        fits = line_width(letters) <= room
-        self.query_one(LineBlock).show(
-            [(*question, *letters)] if fits else [question, key_hints_line(hints, cells, 0)]
-        )
+        fits_on_one_line = line_width(letters) <= room
+        if fits_on_one_line:
+            lines: list[Line] = [(*question.build(), *letters)]
+        else:
+            lines = [question.build(), key_hints_line(hints, cells, 0)]
+        self.query_one(LineBlock).show(lines)
 
 
 class SafeTextArea(TextArea):
@@ -143,7 +154,8 @@ class NoteScreen(BottomDialog[str | None]):
             draft: Draft of the note, which then replaces the saved note in the text box.
         """
         super().__init__()
-        self._about, self._note = about, note
+        self._about = about
+        self._note = note
         self._draft = draft
         draft_text = draft.read() if draft is not None else None
         self._continues_draft = draft_text is not None
@@ -161,27 +173,24 @@ class NoteScreen(BottomDialog[str | None]):
             )
 
     def _format_title_with_keys(self, width: int) -> str:
-        """Return the title and the keys.
+        """Return the title and the keys: ` note on turn 2   ^S saves   Esc cancels`.
 
         If `width` is small, the name in the title is shortened.
         """
-        keys = find_action_key_names(self.app)
-        templates = {
+        hint_templates = {
             "note.save": "{} saves",
             "note.line": "{}: new line",
             "note.cancel": "{} cancels",
         }
-        hints = "".join(
-            "   " + templates[action].format(keys[action]) for action in templates if action in keys
-        )
+        key_names = find_action_key_names(self.app)
+        hints = ""
+        for action_id, template in hint_templates.items():
+            if action_id in key_names:
+                hints += "   " + template.format(key_names[action_id])
+
         title = " draft of the note on " if self._continues_draft else " note on "
-        return (
-            title
-            + truncate_middle(
-                self._about, max(width - len(title) - display_width(hints), MIN_NAME_WIDTH)
-            )
-            + hints
-        )
+        room_for_name = max(width - len(title) - display_width(hints), MIN_NAME_WIDTH)
+        return title + truncate_middle(self._about, room_for_name) + hints
 
     def on_resize(self) -> None:
         self.query_one(Static).update(self._format_title_with_keys(self.app.size.width))
@@ -224,16 +233,15 @@ def list_tag_choices(
     taxonomy: Sequence[str],
     selected: Sequence[str],
 ) -> list[str]:
-    """Return all tags once: configured tags, error types of the item, the benchmark's taxonomy,
-    selected tags.
+    """Return all tags that an annotator can choose from, each once.
 
-    Configured tags come first, so that each has the same digit key for every item.
+    Configured tags come first, so that each has the same digit key for every item. The error types
+    of the item, the tags of the benchmark's taxonomy and the selected tags follow.
     """
-    return list(
-        dict.fromkeys(
-            [*configured, *(error for error in error_types if error), *taxonomy, *selected]
-        )
-    )
+    known_error_types = [error_type for error_type in error_types if error_type]
+    tags = [*configured, *known_error_types, *taxonomy, *selected]
+    # A dictionary keeps the first place of each tag.
+    return list(dict.fromkeys(tags))
 
 
 class TagSource:
@@ -247,7 +255,10 @@ class TagSource:
         `new_key`: key that adds a tag. `keys`: maps the number of a tag, from 1, to the key that
         toggles it.
         """
-        self.tags, self.selected, self._new_key, self._keys = tags, selected, new_key, keys
+        self.tags = tags
+        self.selected = selected
+        self._new_key = new_key
+        self._keys = keys
 
     def __len__(self) -> int:
         return max(len(self.tags), 1)
@@ -255,16 +266,16 @@ class TagSource:
     def lines(self, index: int, cells: int) -> Sequence[Line]:  # noqa: ARG002 - a `Source`
         """Return the line of a tag, or a hint if there are no tags."""
         if not self.tags:
-            return [((f"no tags yet; press {self._new_key} to add one", "dim"),)]
+            return [make_line(f"no tags yet; press {self._new_key} to add one", "dim")]
+
         tag = self.tags[index]
+        check_mark = "x" if tag in self.selected else " "
         key = self._keys.get(index + 1, "")
-        return [
-            (
-                (f" [{'x' if tag in self.selected else ' '}] ", "strong"),
-                (f"{key:1} ", "key"),
-                (sanitize(tag), ""),
-            )
-        ]
+        line = LineBuilder()
+        line.add(f" [{check_mark}] ", "strong")
+        line.add(f"{key:1} ", "key")
+        line.add(sanitize(tag))
+        return [line.build()]
 
 
 class TagsScreen(BottomDialog[list[str] | None]):
@@ -296,12 +307,10 @@ class TagsScreen(BottomDialog[list[str] | None]):
         """
         super().__init__()
         self._about = name
-        self._tags, self._before, self._used, self._label = (
-            list(tags),
-            list(selected),
-            load_used,
-            label,
-        )
+        self._tags = list(tags)
+        self._before = list(selected)
+        self._used = load_used
+        self._label = label
         self._source = TagSource(self._tags, set(selected))
 
     def compose(self) -> ComposeResult:
@@ -310,18 +319,26 @@ class TagsScreen(BottomDialog[list[str] | None]):
             yield LineBar(id="tag-keys")
 
     def on_mount(self) -> None:
-        names = find_action_key_names(self.app)
-        keys = {at: names[f"tags.set_{at}"] for at in range(1, 10) if f"tags.set_{at}" in names}
-        self._source = TagSource(self._tags, set(self._before), names.get("tags.new", ""), keys)
+        """Draw the tags with their keys, and load the tags of earlier reviews."""
+        key_names = find_action_key_names(self.app)
+        # The first nine tags have digit keys.
+        key_by_number = {}
+        for number in range(1, 10):
+            action_id = f"tags.set_{number}"
+            if action_id in key_names:
+                key_by_number[number] = key_names[action_id]
+        new_key = key_names.get("tags.new", "")
+        self._source = TagSource(self._tags, set(self._before), new_key, key_by_number)
         self._draw(0)
         self._load_used_tags()
-        parts: Line = (
-            (f" {sanitize(self._label)} ", "strong"),
-            (f"{self._about} " if self._about else "", "warn"),
-        )
-        for key, name in list_key_hints(self):
-            parts += ((f" {key}", "key"), (f" {name} ", ""))
-        self.query_one(LineBar).show(parts)
+
+        title = LineBuilder()
+        title.add(f" {sanitize(self._label)} ", "strong")
+        title.add(f"{self._about} " if self._about else "", "warn")
+        for key, label in list_key_hints(self):
+            title.add(f" {key}", "key")
+            title.add(f" {label} ")
+        self.query_one(LineBar).show(title.build())
 
     @work()
     async def _load_used_tags(self) -> None:
@@ -394,17 +411,25 @@ def ask_tags(
 ) -> None:
     """Ask for error tags. `item_name`: name to show if the item is not on screen."""
     recorder = view.item_reviewer.recorder
-    row, own = subject.detail.row, recorder.find_own_opinion(subject)
-    chosen = (own.tags if own else None) or []
-    errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
-    tags = list_tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
-    item_name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
+    row = subject.detail.row
+    own_review = recorder.find_own_opinion(subject)
+    chosen = (own_review.tags if own_review is not None else None) or []
+
+    # Before the annotator's verdict, blind review hides the error types that the benchmark found.
+    error_types = [row.error_type, row.rule_error_type]
+    if session.blind and row.you is None:
+        error_types = []
+    benchmark_tags = subject.detail.run.tags
+    tags = list_tag_choices(session.vocabulary.tags, error_types, benchmark_tags, chosen)
+
+    shown_name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
+    screen = TagsScreen(tags, chosen, prefetcher.read_used_tags, shown_name)
 
     def record(selected: list[str] | None) -> None:
         if selected is not None:
             view.item_reviewer.record_tags(subject, selected)
 
-    view.app.push_screen(TagsScreen(tags, chosen, prefetcher.read_used_tags, item_name), record)
+    view.app.push_screen(screen, record)
 
 
 def make_draft_slot(session: Session, kind: DraftKind, subject: ReviewSubject) -> DraftSlot:
@@ -414,22 +439,23 @@ def make_draft_slot(session: Session, kind: DraftKind, subject: ReviewSubject) -
 
 
 def ask_note(view: ItemView, session: Session, subject: ReviewSubject, item_name: str = "") -> None:
-    """Ask for a note. `item_name`: name to show if the item is not on screen."""
+    """Ask for a note. `item_name`: name to show if the item is not on screen.
+
+    The typed text is kept as a draft until the note is recorded.
+    """
     recorder = view.item_reviewer.recorder
-    own = recorder.find_own_opinion(subject)
-    item_name = (
-        item_name
-        or _name_if_not_displayed(view, subject)
-        or sanitize(describe_address(subject.target))
-    )
+    own_review = recorder.find_own_opinion(subject)
+    saved_note = (own_review.note if own_review is not None else None) or ""
+    shown_name = item_name or _name_if_not_displayed(view, subject)
+    if not shown_name:
+        shown_name = sanitize(describe_address(subject.target))
     draft = make_draft_slot(session, "note", subject)
 
     def record(note: str | None) -> None:
         if note is not None:
             view.item_reviewer.record_note(subject, note, draft)
 
-    note_screen = NoteScreen(item_name, (own.note if own else None) or "", draft)
-    view.app.push_screen(note_screen, record)
+    view.app.push_screen(NoteScreen(shown_name, saved_note, draft), record)
 
 
 def _name_if_not_displayed(view: ItemView, subject: ReviewSubject) -> str:
@@ -443,7 +469,10 @@ def _name_if_not_displayed(view: ItemView, subject: ReviewSubject) -> str:
 
 
 async def ask_response_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """Ask for the correct labels of the response, for the first criterion that has labels."""
+    """Ask for the correct labels of the response, such as dialogue acts.
+
+    Only some benchmarks have criteria with labels. The first one is asked for.
+    """
     item = subject.item
     criteria = await query_if_item_stays(
         view, session, item, lambda store: store.fetch_multi_label_criteria(item)
@@ -453,11 +482,11 @@ async def ask_response_labels(view: ItemView, session: Session, subject: ReviewS
     if not criteria:
         view.show_message(StatusMessage("this benchmark has no response labels", "warn"))
         return
+
     criterion = criteria[0]
     choices = find_label_choices(subject.detail, session.annotator, criterion)
-    prompt = TagsScreen(
-        choices.labels, choices.selected, name=RESPONSE, label=criterion.replace("_", " ")
-    )
+    title = criterion.replace("_", " ")
+    prompt = TagsScreen(choices.labels, choices.selected, name=RESPONSE, label=title)
 
     def record(labels: list[str] | None) -> None:
         if labels is not None:
@@ -472,9 +501,9 @@ class LabelChoices(NamedTuple):
 
 
 def find_label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
-    """Return the labels to choose from.
+    """Return the labels of a response to choose from, and those that are selected at first.
 
-    The annotator's own labels are selected, else the benchmark's.
+    These are the annotator's own labels or, before the first review, the automatic ones.
     """
     automatic = _find_automatic_labels(detail, criterion)
     own = _find_own_labels(detail, annotator, criterion)
@@ -527,6 +556,7 @@ class OverrideReasonScreen(BottomDialog[int | None]):
         yield LineBlock(id="why")
 
     def on_resize(self) -> None:
+        """Ask why the annotator contradicts a verdict, with a key for each of the reasons."""
         cells = self.app.size.width
         key_names = find_action_key_names(self.app)
         hints = []

@@ -117,15 +117,16 @@ class RunListRow:
 
 
 def list_run_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRow]:
-    """Return a line for all runs, then groups and runs.
+    """Return the lines of the list of runs: a line for all runs, then groups and the runs in them.
 
-    A search omits the first line and unfolds all groups.
+    A search shows only the runs that it finds, and unfolds all groups.
     """
     found_runs = search_runs(runs, state.search)
     sorted_runs = sort_runs(found_runs, state.order, reverse=state.is_reversed)
 
     rows = [] if state.search else [RunListRow(runs)]
     for group in group_runs(sorted_runs, state.grouping):
+        # A group with a single run may have no line of its own.
         has_line = _has_group_line(group, state)
         if has_line:
             rows.append(RunListRow(group.runs, group))
@@ -164,10 +165,13 @@ def build_run_list_table(
     own_scores: OwnScores | None = None,
     marked_run: int | None = None,
 ) -> FigureTable[RunChoice]:
-    """Return the table of runs without empty columns. `own_scores`: the benchmark's own metric, if
-    it is computed. `marked_run`: number of the run that is marked to be compared.
+    """Return the table of runs. Choosing a line shows the items of its run or runs.
+
+    Columns without values are omitted. `own_scores`: values of the benchmark's own metric, if they
+    are computed. `marked_run`: number of the run that is marked to be compared.
     """
     rows = list_run_rows(runs, state)
+    # A benchmark that all runs share is named once, in the note.
     titles = {format_run_title(run) for run in runs}
     common_title = titles.pop() if len(titles) == 1 else ""
 
@@ -228,8 +232,11 @@ def _list_columns(
     show_benchmark: bool,
     blind: bool,
 ) -> list[ListColumn]:
-    """Return the columns that distinguish the runs or have a value for any run."""
+    """Return the columns of the list of runs: those that tell the runs apart, and those with
+    values.
+    """
     columns = [_name_column(state, marked_run), _items_column(runs)]
+    # Runs of one group have the same date or the same version, so its column is not needed.
     if state.grouping != "date" and len({find_run_date_or_folder(run) for run in runs}) > 1:
         columns.append(_folder_column())
     if state.grouping != "generation" and show_benchmark:
@@ -263,6 +270,10 @@ def _score_columns(runs: Sequence[RunRow], own_scores: OwnScores) -> list[ListCo
 
 
 def _make_score_column(column: RunColumn, figures: Mapping[int, RunFigures]) -> ListColumn:
+    """Return a column of scores. A run has its score, and a group the range of its scores or their
+    sum.
+    """
+
     def make_cell(row: RunListRow) -> Cell:
         if row.run is not None:
             return column.make_cell(figures[row.run.run])
@@ -306,8 +317,9 @@ def _dataset_column() -> ListColumn:
 
 
 def _items_column(runs: Sequence[RunRow]) -> ListColumn:
-    """Return the column with the number of items: `3 of 400` for a run that lacks items of the
-    dataset.
+    """Return the column with the number of items.
+
+    A run that lacks items of the dataset shows both numbers: `3 of 400`.
     """
     if not any(run.not_run for run in runs):
         return _count_column("items", "n_items", 6)
@@ -341,12 +353,14 @@ def _single_run_column(column: Column, make_run_cell: Callable[[RunRow], Cell]) 
 
 
 def _make_name_cell(row: RunListRow, state: RunListState) -> Cell:
+    """Return the name of a line: a group, all runs, or a run, which is indented below its group."""
     if row.group is not None:
         return _make_group_name_cell(row, row.group, state)
     if row.run is None:
         return Cell("all runs", "strong")
     name = row.run.run_name
     if row.is_in_group:
+        # The group already has the name of the model.
         if state.grouping == "model":
             name = _remove_model(name, row.run)
         return Cell(f"    {name}")
@@ -368,7 +382,7 @@ def _remove_model(name: str, run: RunRow) -> str:
 
 
 def _make_rate_range_cell(row: RunListRow, source: str) -> Cell:
-    """Return the lowest and highest pass rate of the runs of a group.
+    """Return the lowest and the highest pass rate of a group of runs, such as `61.2-74.9 %`.
 
     A run counts only if all its items have a verdict. `source`: prefix of the attributes with the
     counts of passed and known verdicts, such as `official`.
@@ -415,7 +429,9 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         super().__init__()
         self._load_own_scores = load_own_scores
         self._own_scores: OwnScores = {}
-        self._runs, self._list_state, self._initial_run = runs, list_state, initial_run
+        self._runs = runs
+        self._list_state = list_state
+        self._initial_run = initial_run
         self._make_compare_screen = make_compare_screen
         self._marked_run: int | None = None
         """Number of the first run to compare."""
@@ -509,17 +525,23 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         """
         if self._choices is None:
             return
-        # The runs of a group stand below its line.
+        # The value of a group's line is its name. The runs of a group stand below its line.
         values_up_to_cursor = self._choices.values[: self.list.cursor + 1]
         group_names = [value for value in values_up_to_cursor if isinstance(value, str)]
         if not group_names or values_up_to_cursor[-1] == ALL_RUNS:
             return
 
         group_name = group_names[-1]
-        if (group_name in self._list_state.unfolded) == unfold:
+        unfolded_groups = self._list_state.unfolded
+        is_unfolded = group_name in unfolded_groups
+        if is_unfolded == unfold:
             return
-        self._list_state.unfolded ^= {group_name}
-        self._redraw(self._choice_at_cursor if unfold else group_name)
+        if unfold:
+            unfolded_groups.add(group_name)
+            self._redraw(self._choice_at_cursor)
+        else:
+            unfolded_groups.remove(group_name)
+            self._redraw(group_name)
 
     def action_move(self, by: int) -> None:
         self.list.action_move(by)
@@ -568,12 +590,12 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
 
     def action_mark_run(self) -> None:
         """Mark the run under the cursor, compare it with the marked run, or remove its mark."""
-        run = self._choice_at_cursor
         if self._make_compare_screen is None:
             self.show_message(
                 "comparing runs is not available in blind review because it reveals verdicts"
             )
             return
+        run = self._choice_at_cursor
         if run is None or isinstance(run, str) or run == ALL_RUNS:
             self.show_message("move to a run to mark it for comparison")
             return

@@ -49,7 +49,9 @@ class SplitView(Horizontal):
 
     def __init__(self, session: Session, state: QueueState, queue: QueuePane) -> None:
         super().__init__()
-        self._session, self._state, self._queue = session, state, queue
+        self._session = session
+        self._state = state
+        self._queue = queue
         self.item_pane: ItemPane | None = None
         """Item pane. None until it is first needed."""
         self.is_item_focused = False
@@ -83,18 +85,24 @@ class SplitView(Horizontal):
         return self.app.size.width >= TWO_PANES_MIN_WIDTH
 
     def layout_panes(self) -> None:
-        """Show both panes, or only the focused pane."""
-        split = self.is_split
-        side = self.query_one("#list-side")
-        side.styles.width = list_pane_width(self.app.size.width) if split else "1fr"
-        side.display = split or not self.is_item_focused
-        self.query_one("#item-side").display = split or self.is_item_focused
-        flat = is_small_screen(self.app.size)
-        self._queue.query_one(Panel).set_flat(flat)
+        """Show the list and the item side by side or, in a narrow terminal, only the focused
+        pane.
+        """
+        is_split = self.is_split
+        list_side = self.query_one("#list-side")
+        list_side.styles.width = list_pane_width(self.app.size.width) if is_split else "1fr"
+        list_side.display = is_split or not self.is_item_focused
+        self.query_one("#item-side").display = is_split or self.is_item_focused
+
+        # Without borders, a divider separates the panes.
+        has_no_borders = is_small_screen(self.app.size)
+        self._queue.query_one(Panel).set_flat(has_no_borders)
         divider = self.query_one(Divider)
-        divider.display, divider.visible = split, flat
+        divider.display = is_split
+        divider.visible = has_no_borders
+
         if self.item_pane is not None:
-            self.item_pane.text.focus_list = self.item_pane.action_back if split else None
+            self.item_pane.text.focus_list = self.item_pane.action_back if is_split else None
         self._draw_focus()
         self._show_current_item()
 
@@ -116,20 +124,30 @@ class SplitView(Horizontal):
     # -- focus
 
     def _update_focus(self, focused: Widget | None) -> None:
-        if focused is None:  # the terminal lost the focus, or another screen is on top
+        """Adapt the panes when the focus goes from the list to the item, or back.
+
+        While the list has the focus, the item pane shows the item under its cursor.
+        """
+        # The terminal lost the focus, or another screen is on top.
+        if focused is None or self.item_pane is None:
             return
-        is_item_focused = self.item_pane is not None and focused is self.item_pane.text
-        if self.item_pane is not None and is_item_focused != self.is_item_focused:
-            self.is_item_focused, self.item_pane.follows_list = is_item_focused, not is_item_focused
-            self._draw_focus()
-            self.item_pane.draw_bars()
-            if is_item_focused:
-                if self._queue.is_loading and not self._is_taking_over:
-                    self.item_pane.is_awaiting_list = True
-                self._show_requested_item()
-                self.item_pane.item_reviewer.start_measuring_pace()
-            else:
-                self._show_current_item()
+        is_item_focused = focused is self.item_pane.text
+        if is_item_focused == self.is_item_focused:
+            return
+
+        self.is_item_focused = is_item_focused
+        self.item_pane.follows_list = not is_item_focused
+        self._draw_focus()
+        self.item_pane.draw_bars()
+        if not is_item_focused:
+            self._show_current_item()
+            return
+
+        if self._queue.is_loading and not self._is_taking_over:
+            # No review is possible until the list knows the item.
+            self.item_pane.is_awaiting_list = True
+        self._show_requested_item()
+        self.item_pane.item_reviewer.start_measuring_pace()
 
     def focus_item(self) -> bool:
         """Focus the item pane, now or as soon as it exists. Return False without an item or without
@@ -170,21 +188,20 @@ class SplitView(Horizontal):
 
     def _show_current_item(self, *, reread: bool = False) -> None:
         """Show the item under the list's cursor, unless the item pane has the focus."""
-        if (
-            not self.is_split
-            or self._list_follows_item
-            or self._is_taking_over
-            or self._queue.is_changing_view
-        ):
+        if not self.is_split or self._list_follows_item:
             return
+        if self._is_taking_over or self._queue.is_changing_view:
+            return
+
         rows = self._queue.list
         row = rows.row_at(rows.cursor) if rows.total else None
         if self.item_pane is None:
             if row is not None and not self._creation_lock.locked():
-                self.call_after_refresh(self._create_item_pane)  # the list must be drawn first
+                # The list must be drawn first.
+                self.call_after_refresh(self._create_item_pane)
         elif row is not None:
             self.item_pane.visible = True
-            # Textual takes the focus from a hidden pane
+            # Textual takes the focus from a hidden pane.
             if self.is_item_focused and self.screen.focused is None:
                 self.screen.set_focus(self.item_pane.text)
             self._request_item(self.item_pane, row, reread)
@@ -192,14 +209,20 @@ class SplitView(Horizontal):
             self.item_pane.visible = False
 
     def _request_item(self, item_pane: ItemPane, row: QueueRow, reread: bool) -> None:
+        """Show the item of a row in the item pane.
+
+        While the cursor moves quickly, wait until it rests, so that not every item is read.
+        """
         from fcreview.tui.review.prefetch import RequestedItem
 
         view = self._state.view
         if not reread and item_pane.is_showing(row.item, view):
             return
         item_pane.request_item(RequestedItem(row.item, view=view, is_reread=reread))
-        before, self._last_move = self._last_move, monotonic()
-        if self._last_move - before > REST_DELAY:
+
+        previous_move = self._last_move
+        self._last_move = monotonic()
+        if self._last_move - previous_move > REST_DELAY:
             self._show_requested_item()
         else:
             self._delayed_request = self._show_requested_item_later()
@@ -253,14 +276,14 @@ class SplitView(Horizontal):
 
         async with self._creation_lock:
             if self.item_pane is None:
-                item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
-                item.follows_list = True
-                await self.query_one("#item-side").mount(item)
-                # rows may be hidden meanwhile
-                item.visible = self._is_taking_over or bool(self._queue.list.total)
-                self.item_pane = item
-                self.watch(item, "position", self._move_list_cursor, init=False)
-                item.resume()
+                pane = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
+                pane.follows_list = True
+                await self.query_one("#item-side").mount(pane)
+                # The list may have become empty meanwhile.
+                pane.visible = self._is_taking_over or bool(self._queue.list.total)
+                self.item_pane = pane
+                self.watch(pane, "position", self._move_list_cursor, init=False)
+                pane.resume()
             return self.item_pane
 
     # -- the item has the focus

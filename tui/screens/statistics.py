@@ -173,7 +173,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     def _draw_row(self) -> None:
         """Draw the explanation and the picture of the row under the cursor.
 
-        Set the height of the table.
+        The table gets the rows that the picture leaves.
         """
         row = self._rows[self.list.cursor] if self._rows else None
         self._draw_explanation(row)
@@ -195,9 +195,10 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         self.query_one("#means", LineBar).show(fit_line(line, self.table_width))
 
     def _draw_picture_panel(self) -> int:
-        """Draw the picture for the row under the cursor in at most half of the free rows.
+        """Draw the picture for the row under the cursor, such as a confusion matrix.
 
-        Return the number of rows of the panel, 0 if it is hidden.
+        It gets at most half of the free rows, and is hidden if it needs more. Return the number of
+        rows of its panel, 0 if it is hidden.
         """
         is_small = is_small_screen(self.size)
         border_rows = 1 if is_small else 2
@@ -247,6 +248,7 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
         }
 
     async def compute_statistics(self) -> None:
+        """Compute how well annotators agree, one group of verdicts after the other."""
         view = self.scope.view
         ratings = await self._session.read(
             lambda store: store.analysis.fetch_ratings(view), interruptible=True
@@ -269,6 +271,7 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
         )
 
     def draw_picture(self, width: int, max_lines: int) -> Picture:
+        """Draw how well each pair of annotators agrees. There may be room for only some of them."""
         group = group_statistics(self._statistics[self._scope])[self._cursor_group]
         lines, n_shown = pairwise_heat_maps(group, width, max_lines)
         n_annotators = max(len(each.coefficient.annotators) for each in group)
@@ -323,6 +326,11 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         """Whether any of the items was drawn at random."""
 
     async def compute_statistics(self) -> None:
+        """Compare automatic verdicts with human ones, and show one table after the other when it is
+        computed.
+
+        The first table, `overall`, has all items. The others divide them, for example by category.
+        """
         view = self.scope.view
         cases = await self._session.read(
             lambda store: store.analysis.fetch_verdict_pairs(view), interruptible=True
@@ -332,6 +340,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         for n_computed, scope in enumerate(scopes):
             self.show_progress(f"{n_computed} of {len(scopes)} tables computed")
             self._groups[scope] = await asyncio.to_thread(compute_calibration_groups, cases, scope)
+            # The table of wrong verdicts is computed together with the first one.
             if scope != "overall":
                 continue
             self._wrong = await asyncio.to_thread(_compute_error_groups, cases)
@@ -369,6 +378,9 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         return ""
 
     def draw_picture(self, width: int, max_lines: int) -> Picture:
+        """Draw the confusion matrix of the row under the cursor. The table of wrong verdicts has
+        none.
+        """
         if self._table == "wrong":
             return NO_PICTURE
         groups = self._groups[self._table]

@@ -57,16 +57,16 @@ PROGRESS_NAME_MARGIN = 16
 
 
 def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
-    """Return a line such as `pilot · anna  ━━━━──── 12 / 30`."""
+    """Return a line such as `pilot · anna ━━━━──── 12 / 30`: a name, a bar and a figure."""
     gap_after_name = "  "
     gap_after_bar = " "
     figure = f"{done:,} / {total:,}"
 
     # A narrow line has a short bar or none, so that the name keeps its margin.
-    free_cells = cells - display_width(figure)
-    bar_cells = max(min(MAX_PROGRESS_BAR_CELLS, free_cells - PROGRESS_NAME_MARGIN), 0)
-    free_cells -= bar_cells + len(gap_after_name) + len(gap_after_bar)
-    name_cells = max(free_cells, MIN_PROGRESS_NAME_CELLS)
+    cells_beside_figure = cells - display_width(figure)
+    bar_cells = max(min(MAX_PROGRESS_BAR_CELLS, cells_beside_figure - PROGRESS_NAME_MARGIN), 0)
+    gap_cells = len(gap_after_name) + len(gap_after_bar)
+    name_cells = max(cells_beside_figure - bar_cells - gap_cells, MIN_PROGRESS_NAME_CELLS)
 
     line = LineBuilder()
     line.add_padded(truncate_middle(name, name_cells), name_cells, "people")
@@ -93,13 +93,16 @@ def interval_bar(
     cells: int,
     marked_value: float | None = None,
 ) -> Line:
-    """Draw an interval with its point estimate and a mark at `marked_value`, if given. `scale`:
-    (lowest, highest) value on the line.
+    """Draw a confidence interval and its point estimate on a line: `──━━●━━──│──`.
+
+    `scale`: the values at the left and right end of the line. `marked_value`: another value to
+    mark, such as the official score.
     """
     sign = symbols()
     first_column = _find_column(low, scale, cells)
     last_column = _find_column(high, scale, cells)
 
+    # The line begins as an empty track, one part for each cell. The interval replaces some of them.
     parts: list[StyledText] = [(sign.track, "track")] * cells
     for column in range(first_column, last_column + 1):
         parts[column] = (sign.filled, "")
@@ -133,7 +136,10 @@ FRAME_TITLE_MARGIN = 7
 
 
 def frame_top(title: Line, cells: int, border: str = "track") -> Line:
-    """Return the upper border of a frame, with a title on the left: `╭─ title ───╮`."""
+    """Return the upper border of a frame, with a title on the left: `╭─ title ───╮`.
+
+    A title that is too long is clipped.
+    """
     sign = symbols()
     left_end = f"{sign.top_left}{sign.rule} "
     right_end = f" {sign.top_right}"
@@ -158,11 +164,14 @@ def frame_side(line: Line, cells: int, border: str = "track") -> Line:
 
 
 def frame_bottom(right_text: Line, cells: int, border: str = "track") -> Line:
-    """Return the lower border of a frame, with a text on the right: `╰─── text ─╯`."""
+    """Return the lower border of a frame, with a text on the right: `╰─── text ─╯`.
+
+    Without a text, the border is a plain rule.
+    """
     sign = symbols()
     right_end = f"{sign.rule}{sign.bottom_right}"
     free_cells = cells - display_width(sign.bottom_left) - display_width(right_end)
-    # A gap before and after the text, or without a text, two more cells of the rule.
+    # A blank surrounds the text on both sides. Without a text, the rule continues there.
     free_cells -= 2
     fitted_text = fit_line(right_text, max(free_cells - 1, 1))
     gap = " " if fitted_text else sign.rule
@@ -209,12 +218,11 @@ MIN_NAME_CELLS = 6
 
 
 def top_line(path: tuple[str, ...], right_text: Line, cells: int) -> Line:
-    """Return the top line of a screen: the program name, the path to the screen, and a text on the
-    right.
+    """Return the top line of a screen: `fcreview run › queue › item text on the right`.
 
-    `path`: sanitized names, the name of the screen last. If the line is too short, the first names
-    are omitted or lose their beginning, because the end of a run's name distinguishes it from other
-    runs of the model.
+    `path`: sanitized names of the screens, this screen last. If the line is too short, the first
+    names are omitted. The last omitted one may keep its end, because the end of a run's name
+    distinguishes it from other runs of the model.
     """
     program = f" {PROGRAM_NAME} "
     path_cells = cells - display_width(program) - line_width(right_text) - TOP_LINE_BLANKS
@@ -228,8 +236,9 @@ def top_line(path: tuple[str, ...], right_text: Line, cells: int) -> Line:
     for parent in names[:-1]:
         left.add(parent, "dim")
         left.add(f" {symbols().path} ", "dim")
-    for name in names[-1:]:
-        left.add(name, "strong")
+    # The path may be empty.
+    if names:
+        left.add(names[-1], "strong")
     right = (*right_text, (" ", ""))
     return justify_line(left.build(), right, cells)
 
@@ -238,8 +247,9 @@ PATH_SEPARATOR_CELLS = 3
 
 
 def _fit_path(path: Sequence[str], cells: int) -> list[str]:
-    """Omit the first names of a path until it fits into `cells`. If there is room, the last omitted
-    name keeps its end.
+    """Omit the first names of a path until it fits into `cells`.
+
+    If the remaining names leave room, the last omitted name is shown without its beginning.
     """
     names = list(path)
     last_omitted_name = ""

@@ -59,6 +59,7 @@ class DocumentLayout:
         """Return the lines of a block at the window's width."""
         cached = self._lines.get(index)
         if cached is not None:
+            # The blocks that were used last stay in the cache.
             self._lines.move_to_end(index)
             return cached
 
@@ -69,8 +70,9 @@ class DocumentLayout:
         return lines
 
     def visible_rows(self) -> list[RowPosition]:
-        """Return the rows on screen from top to bottom, fewer than `height` at the end of the
-        document.
+        """Return the positions of the rows on screen, from top to bottom.
+
+        At the end of the document, there may be fewer than `height`.
         """
         rows: list[RowPosition] = []
         index, first_row = self.top
@@ -80,12 +82,15 @@ class DocumentLayout:
             end_row = min(n_rows_of_block, first_row + n_free_rows)
             rows += [RowPosition(index, row) for row in range(first_row, end_row)]
             index += 1
+            # Only the first block may begin above the window.
             first_row = 0
         return rows
 
     def move_position(self, position: RowPosition, by_rows: int) -> RowPosition:
-        """Return the position `by_rows` below `position` (above if negative), limited to the rows
-        of the document.
+        """Return the position that is `by_rows` rows below `position`, or above if negative.
+
+        A position is a block and a row in the block. The result is limited to the rows of the
+        document.
         """
         index, row = position
         row += by_rows
@@ -117,7 +122,9 @@ class DocumentLayout:
         return self.move_position(RowPosition(len(self.source), 0), -self.height)
 
     def clamp_top(self, position: RowPosition) -> RowPosition:
-        """Limit a top position to the document and to `find_last_top`."""
+        """Limit the position of the window's first row, so that the window does not end below the
+        document.
+        """
         if not len(self.source):
             return DOCUMENT_START
 
@@ -141,8 +148,9 @@ class DocumentLayout:
         self.top = self.clamp_top(position)
 
     def reveal(self, index: int, row: int = 0, *, entire_block: bool = True) -> None:
-        """Scroll as little as possible to show row `row` of block `index` and, with `entire_block`,
-        the rows of the block below it, as many as fit.
+        """Scroll as little as possible to show row `row` of block `index`.
+
+        With `entire_block`, the rows below it in the block are shown too, as many as fit.
         """
         first = RowPosition(index, row)
         last = first
@@ -155,10 +163,12 @@ class DocumentLayout:
         visible = self.visible_rows()
         if first in visible and last in visible:
             return
+        # A row above the window becomes its first row. A row below it becomes its last row.
         is_above_window = bool(visible) and first < visible[0]
         if is_above_window:
             self.scroll_to(first)
             return
+
         top_that_shows_last = self.move_position(last, 1 - self.height)
         self.scroll_to(min(top_that_shows_last, first))
 
@@ -183,8 +193,10 @@ class DocumentLayout:
 
     @property
     def scroll_position(self) -> str:
-        """Position of the window: `top`, the percentage of blocks above its bottom (`40 %`), or
-        `end`. Empty if the whole document is visible.
+        """Position of the window in the document: `top`, `40 %` or `end`.
+
+        The percentage counts the blocks above the bottom of the window. Empty if the whole document
+        is visible.
         """
         is_at_start = self.top == DOCUMENT_START
         is_at_end = self.top >= self.find_last_top()
@@ -195,6 +207,7 @@ class DocumentLayout:
         if is_at_start:
             return "top"
 
+        # Blocks are counted instead of rows, because only visible blocks are laid out.
         bottom_block, bottom_row = self.visible_rows()[-1]
         visible_share_of_block = (bottom_row + 1) / len(self.block_lines(bottom_block))
         n_blocks_above_bottom = bottom_block + visible_share_of_block
@@ -236,10 +249,13 @@ class TextSource:
         return [((row, ""),) for row in sanitize_and_wrap(self.read_chunk(index), cells)]
 
     def find_row(self, offset: int, cells: int) -> RowPosition:
-        """Return the row with the character at `offset`. Wide control characters before it make the
-        row inexact.
+        """Return the row that shows the character at `offset`, for a window that is `cells` wide.
+
+        The row is not exact if wide control characters come before it.
         """
         index = max(bisect_right(self.starts, offset) - 1, 0)
+        # Sanitizing can change the number of characters, so the text before the offset is laid out
+        # first.
         text_before = self.text[self.starts[index] : offset]
         n_chars_before = len("".join(sanitize_and_wrap(text_before, cells)))
 
@@ -253,7 +269,11 @@ class TextSource:
 
 
 def find_chunk_starts(text: str) -> list[int]:
-    """Return the offsets where chunks begin (see `TextSource`)."""
+    """Return the offsets at which the chunks of a text begin.
+
+    A chunk is a line. A line longer than `CHUNK_SIZE` has several chunks, so that laying out a
+    chunk always takes little time.
+    """
     starts: list[int] = []
     line_start = 0
     while True:
@@ -305,9 +325,9 @@ def find_max_indent_level(text: str) -> int:
 
 
 def fold_indented_lines(text: str, max_level: int) -> str:
-    """Replace lines that are indented deeper than `max_level` levels by `… 4 lines …`.
+    """Replace lines that are indented deeper than `max_level` levels by their number.
 
-    This text stands between the lines before and after them, as in `"args": { … 4 lines … },`.
+    The number stands between the lines before and after them: `"args": { … 4 lines … },`.
     """
     rows: list[str] = []
     n_hidden = 0
@@ -318,6 +338,7 @@ def fold_indented_lines(text: str, max_level: int) -> str:
         if n_hidden == 0:
             rows.append(line)
             continue
+        # The first line after the hidden ones continues the line before them.
         noun = "line" if n_hidden == 1 else "lines"
         rows[-1] += f" … {n_hidden} {noun} … {line.lstrip()}"
         n_hidden = 0
@@ -329,11 +350,15 @@ def _find_indent_level(line: str) -> int:
 
 
 def find_match_offset(text: str, searched: str, current_offset: int, direction: int) -> int | None:
-    """Return the offset of the next (`direction` 1) or previous (`direction` -1) match of
-    `searched`, wrapping around at the end. None if there is no match.
+    """Return the offset of the next match of `searched`, or of the previous one. None without a
+    match.
 
-    `current_offset`: offset of the current match, or -1 before the first search. The search ignores
-    case unless `searched` contains an upper-case letter.
+    The search ignores case unless `searched` contains an upper-case letter, and starts again at the
+    other end of the text.
+
+    Args:
+        current_offset: Offset of the current match, or -1 before the first search.
+        direction: 1 for the next match, -1 for the previous one.
     """
     has_upper_case = searched != searched.lower()
     searched_text = text if has_upper_case else _lower_without_moving(text)
@@ -348,6 +373,7 @@ def find_match_offset(text: str, searched: str, current_offset: int, direction: 
     if offset >= 0:
         return offset
 
+    # Nothing is left in this direction, so continue at the other end.
     if direction > 0:
         wrapped_offset = searched_text.find(searched)
     else:

@@ -28,8 +28,11 @@ value is serialized once per nesting level.
 
 
 def format_json(value: Any, cells: int = JSON_WIDTH, indentation: int = 0) -> str:
-    """Format a JSON value. An object or list that does not fit into `cells` has one line for each
-    member. Raises the exceptions of `json.dumps`.
+    """Format a JSON value on one line or, if it does not fit into `cells`, with a line for each
+    member.
+
+    Members are treated in the same way. `indentation`: blanks before the value. Raises the
+    exceptions of `json.dumps`.
     """
     text = json.dumps(value, ensure_ascii=False)
     fits = len(text) + indentation <= cells
@@ -170,6 +173,7 @@ def wrap_sanitized(text: str, cells: int, max_rows: int | None = None) -> list[s
     Otherwise it ends inside a word, after a sign such as `.` or `_` if the second half has one.
     """
     cells = max(cells, 1)
+    # A long text is cut first, so that the time does not depend on its length.
     if max_rows is not None:
         text = _cut_after_first_rows(text, cells, max_rows)
     size = len(text)
@@ -178,6 +182,7 @@ def wrap_sanitized(text: str, cells: int, max_rows: int | None = None) -> list[s
     rows: list[str] = []
     start = 0
     while start < size and (max_rows is None or len(rows) < max_rows):
+        # Each ASCII character takes one cell. Others are measured.
         end = min(start + cells, size) if is_ascii else _find_row_end(text, start, cells)
         if end < size:
             end = _find_break(text, start, end, cells)
@@ -187,14 +192,17 @@ def wrap_sanitized(text: str, cells: int, max_rows: int | None = None) -> list[s
 
 
 def _find_break(text: str, start: int, end: int, cells: int) -> int:
-    """Return the offset where a row from `start` ends. It is at most `end`, where the row is
-    full.
+    """Return the offset where a row should end, so that words are not cut if possible.
+
+    The row begins at `start` and is full at `end`.
     """
     half = start + (end - start) // 2
     blank = text.rfind(" ", start + 1, end)
+    # A row that is less than half full looks bad, but it is better than a cut in a word that fits.
     if blank > half or (blank > 0 and _word_fits(text, blank + 1, cells)):
         return blank + 1
 
+    # A long word is cut after a sign such as `.` or `_`.
     last_sign = max(text.rfind(sign, half, end) for sign in WORD_SIGNS)
     if last_sign >= 0:
         return last_sign + 1
@@ -213,10 +221,12 @@ def _word_fits(text: str, start: int, cells: int) -> bool:
 
 
 def sanitize_and_wrap(text: str, cells: int, max_rows: int | None = None) -> list[str]:
-    """Sanitize text from data and wrap it, keeping its line breaks. Return at most `max_rows` rows
-    if given.
+    """Sanitize text from data and wrap it to rows of `cells`. Line breaks in the text stay.
+
+    `max_rows`: maximum number of rows.
     """
     if max_rows is not None:
+        # Sanitizing all of a long text would take too long.
         text = _cut_after_first_rows(text, max(cells, 1), max_rows)
 
     rows: list[str] = []
@@ -266,8 +276,9 @@ def prefix_rows_with_label(
 
 
 def rule_line(line: Line, cells: int, dash: str = "") -> Line:
-    """Return `── text ─────────`, `cells` wide. The text is clipped so that at least two dashes
-    follow.
+    """Return `── text ─────────`, `cells` wide.
+
+    A long text is clipped so that at least two dashes follow.
     """
     rule = dash or symbols().rule
     start = f"{rule}{rule} "
@@ -277,8 +288,9 @@ def rule_line(line: Line, cells: int, dash: str = "") -> Line:
 
 
 def fit_line(line: Line, cells: int) -> Line:
-    """Clip a line to `cells`, with `…` at the cut. If only trailing blanks are cut, there is no
-    `…`.
+    """Clip a styled line to `cells`, with `…` where it is cut.
+
+    If only trailing blanks are cut, there is no `…`.
     """
     if line_width(line) <= cells:
         return line
@@ -291,7 +303,8 @@ def fit_line(line: Line, cells: int) -> Line:
     for text, style in stripped:
         # The cell after the last whole text is for the ellipsis.
         width_with_ellipsis = display_width(text) + 1
-        if width_with_ellipsis > free_cells:
+        is_last_shown = width_with_ellipsis > free_cells
+        if is_last_shown:
             if free_cells > 0:
                 fitted.append((_clip_with_ellipsis(text, free_cells), style))
             break
@@ -357,13 +370,16 @@ def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
 
     text_cells = cells - 1  # one cell is for the ellipsis
     head = _cut_to_width(text, int(text_cells * head_share))
+    # The end of the text is cut at its front, so it is reversed, cut and reversed back.
     reversed_tail = _cut_to_width(text[::-1], text_cells - display_width(head))
     return head + symbols().ellipsis + reversed_tail[::-1]
 
 
 def truncate_error_type(text: str, cells: int) -> str:
-    """Shorten an error type: `…:wrong_count`. The part after the last colon distinguishes error
-    types.
+    """Shorten an error type such as `value_error:nested:wrong_count` to `value…:wrong_count`.
+
+    Error types of one family begin equally, so the part after the last colon is kept as long as it
+    fits.
     """
     if display_width(text) <= cells:
         return text
@@ -433,9 +449,14 @@ MAX_HINT_GAP = 3
 
 
 def key_hints_line(hints: Sequence[KeyHint], cells: int, n_always_shown: int = 2) -> Line:
-    """Return the key line. Hints that do not fit are omitted, except the last `n_always_shown`."""
+    """Return the key line at the bottom of a screen: keys with their labels.
+
+    Hints that do not fit are omitted from the end, except the last `n_always_shown` ones. The gaps
+    between hints are as wide as the line allows.
+    """
     shown_hints = list(hints)
     while _find_hint_gap(shown_hints, cells) < 1 and len(shown_hints) > n_always_shown:
+        # The least important of the optional hints is the last one.
         last_optional_hint = len(shown_hints) - n_always_shown - 1
         del shown_hints[last_optional_hint]
     gap = " " * max(_find_hint_gap(shown_hints, cells), 1)
@@ -530,7 +551,11 @@ class TableLines(NamedTuple):
 def lay_out_table(
     columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int
 ) -> TableLines:
-    """Lay out rows of visible text in columns that fit into `cells`."""
+    """Lay out rows of cells in columns that fit into `cells`.
+
+    Each column is as wide as its widest text needs, or shorter if not all columns fit. A cell is a
+    sanitized text and its style.
+    """
     texts_by_row = []
     for row in rows:
         texts_by_row.append([text for text, _ in row])
@@ -548,7 +573,7 @@ def lay_out_table(
 def _lay_out_row(
     columns: Sequence[TextColumn], row: Sequence[StyledText], widths: Sequence[int]
 ) -> Line:
-    """Shorten, align and style the cells of a row."""
+    """Shorten the cells of a row to the widths of the columns, and align them."""
     texts = []
     styles = []
     for column, (text, style), width in zip(columns, row, widths, strict=True):
@@ -630,7 +655,10 @@ def fixed_columns_width(columns: Sequence[FixedColumn[R]]) -> int:
 
 
 def lay_out_fixed_columns(columns: Sequence[FixedColumn[R]], rows: Sequence[R]) -> TableLines:
-    """Lay out rows in columns of fixed width."""
+    """Lay out a heading and rows in columns whose widths are known.
+
+    A column makes its cell from the value of the row.
+    """
     heading = LineBuilder()
     for column in columns:
         heading.add(column.gap)

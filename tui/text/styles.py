@@ -109,7 +109,11 @@ HEAT = "heat:"
 
 
 def build_styles(palette: Palette) -> Mapping[str, Style]:
-    """Return the style of each meaning, except heat cells."""
+    """Return the style of each meaning, such as `pass` or `dim`, in the colours of a palette.
+
+    The rest of the code names meanings instead of colours. The cells of heat maps have styles of
+    their own.
+    """
     dim = Style(dim=True) if palette.is_ansi else Style(color=palette.dim)
     golden = Style(color=palette.golden)
     predicted = Style(color=palette.predicted)
@@ -145,6 +149,7 @@ def build_styles(palette: Palette) -> Mapping[str, Style]:
         "match": BOLD + UNDERLINE,
         "cursor_mark": primary + BOLD,
     }
+    # A palette of the terminal's own colours has no colours for backgrounds.
     if palette.is_ansi:
         return styles | _build_reversed_styles(palette)
     return styles | _build_background_styles(palette)

@@ -50,29 +50,33 @@ def make_styled_text(cell: Cell) -> StyledText:
 
 
 def lay_out_figure(table: Table, cells: int) -> TableLines:
-    """Lay out a table in `cells`. It omits parts with a low priority before it shortens texts."""
+    """Lay out a table of figures in `cells`, with its drawn intervals.
+
+    If it is too wide, columns with a low priority are omitted before texts are shortened.
+    """
     shown = omit_parts(table, cells)
     graphic_cells = 0
     if shown.graphic_at is not None:
         free_cells = cells - _measure_natural_width(shown) - COLUMN_GAP
         graphic_cells = min(free_cells, MAX_INTERVAL_CELLS)
 
+    # The texts are laid out first. The drawn intervals are inserted into the finished lines.
     rows_in_columns = [row for row in shown.rows if not row.is_heading]
     laid_out = lay_out_table(
         [_make_text_column(column) for column in shown.columns],
         [_make_styled_texts(row) for row in rows_in_columns],
         cells,
     )
-    heading = _insert_graphic(
-        laid_out.heading, shown, _format_scale(shown, graphic_cells) if graphic_cells else ()
-    )
+    scale = _format_scale(shown, graphic_cells) if graphic_cells else ()
+    heading = _insert_graphic(laid_out.heading, shown, scale)
 
     lines_in_columns = iter(laid_out.rows)
     lines: list[Line] = []
     for row in shown.rows:
         if row.is_heading:
-            # The other cells of the row are empty, so that a heading may be wider than its column.
-            lines.append(fit_line((make_styled_text(row.cells[0]),), cells))
+            # A heading inside the table has only one cell, so it may be wider than its column.
+            title = make_styled_text(row.cells[0])
+            lines.append(fit_line((title,), cells))
             continue
         graphic = _draw_graphic(row, shown, graphic_cells) if graphic_cells else ()
         lines.append(_insert_graphic(next(lines_in_columns), shown, graphic))
@@ -80,8 +84,10 @@ def lay_out_figure(table: Table, cells: int) -> TableLines:
 
 
 def omit_parts(table: Table, cells: int) -> Table:
-    """Omit the columns with the lowest priority, and the drawn intervals, until the texts of the
-    others fit into `cells`, or all others are always shown.
+    """Omit columns with a low priority until the other columns fit into `cells`.
+
+    The drawn intervals (whiskers) are omitted like a column. A table without any needs no room for
+    them. Columns that are always shown stay, even if they do not fit.
     """
     shown = table
     if not table.whiskers:
@@ -89,6 +95,7 @@ def omit_parts(table: Table, cells: int) -> Table:
 
     while _measure_smallest_width(shown) > cells:
         least_important = min(shown.columns, key=lambda column: column.priority)
+        # The intervals go before a column that is more important.
         is_graphic_drawn = shown.graphic_at is not None
         if is_graphic_drawn and least_important.priority > GRAPHIC_PRIORITY:
             shown = replace(shown, graphic_at=None)
@@ -144,8 +151,10 @@ def _insert_graphic(line: Line, table: Table, graphic: Line) -> Line:
 
 
 def _format_scale(table: Table, cells: int) -> Line:
-    """Return the ends of the scale, such as `-0.2` and `1`, `cells` apart. On the scale of
-    differences, return the mark of 0.
+    """Return the heading above drawn intervals: the two ends of their scale, such as `-0.2` and
+    `1`.
+
+    On the scale of differences, only the position of 0 is marked.
     """
     lowest, highest = table.scale_ends
     if table.scale == "difference":

@@ -88,12 +88,21 @@ class CaseList:
 
     @classmethod
     def from_disagreements(cls, item_disagreements: Iterable[tuple[int, Disagreement]]) -> CaseList:
-        """Create the list from (item number, disagreement) pairs. The items stay in this order."""
-        cases = [AdjudicationCase(item, dispute) for item, dispute in item_disagreements]
-        ranks = {item: rank for rank, item in enumerate(dict.fromkeys(case.item for case in cases))}
-        return cls(
-            sorted(cases, key=lambda case: (ranks[case.item], case.disagreement.target == ITEM))
-        )
+        """Create the list from (item number, disagreement) pairs.
+
+        The items stay in this order. Of one item, the disagreement on the item itself comes after
+        those on its parts, because they decide it.
+        """
+        cases_by_item: dict[int, list[AdjudicationCase]] = {}
+        for item, disagreement in item_disagreements:
+            case = AdjudicationCase(item, disagreement)
+            cases_by_item.setdefault(item, []).append(case)
+
+        sorted_cases: list[AdjudicationCase] = []
+        for cases in cases_by_item.values():
+            sorted_cases += [case for case in cases if case.disagreement.target != ITEM]
+            sorted_cases += [case for case in cases if case.disagreement.target == ITEM]
+        return cls(sorted_cases)
 
     @property
     def current(self) -> AdjudicationCase | None:
@@ -108,8 +117,10 @@ class CaseList:
         return self.n_resolved == len(self.cases)
 
     def update_item_cases(self, item: int, unresolved: Sequence[Disagreement]) -> None:
-        """Mark the cases of an item as resolved or unresolved, and insert new cases after its
-        existing cases.
+        """Update the cases of an item after its reviews changed.
+
+        A case is resolved if its disagreement is no longer among the unresolved ones. New
+        disagreements follow the other cases of the item. The displayed case stays the same.
         """
         displayed = self.current
         new_cases: dict[CaseKey, AdjudicationCase] = {}
@@ -184,8 +195,9 @@ RESOLVED_MARK = " resolved: "
 
 
 def shorten_message(message: str, cells: int) -> str:
-    """Shorten a message of several parts to fit into `cells`: omit the last parts, then cut the
-    middle of the name.
+    """Shorten a message to fit into `cells`: omit its last parts, then cut the middle of a name.
+
+    Example of a message: `✓ simple_13 resolved: pass · anna, bob · u undo`.
     """
     parts = message.split(PART_GAP)
     while len(parts) > 1 and display_width(PART_GAP.join(parts)) > cells:
@@ -263,6 +275,7 @@ class Adjudicator:
         if case is None or number > len(case.disagreement.answers):
             return
         answer = case.disagreement.answers[number - 1]
+        # The answer proposes to correct the golden answer, and nobody has decided on that yet.
         has_open_fix = bool(answer.golden_fix and answer.golden_status)
         if not is_definite(answer.verdict) and not has_open_fix:
             self._show_message(
@@ -270,7 +283,9 @@ class Adjudicator:
                 "warn",
             )
             return
+
         if has_open_fix:
+            # Accepting the answer accepts the correction too.
             self._queue_review(
                 verdict=answer.verdict if is_definite(answer.verdict) else None,
                 fault=answer.fault or "golden",
@@ -283,6 +298,7 @@ class Adjudicator:
             verdict=answer.verdict,
             fault=answer.fault,
             golden_fix=answer.golden_fix,
+            # Other answers propose a correction, and this one does not.
             golden_status=REJECTED if case.disagreement.golden_status else None,
         )
 
@@ -297,10 +313,11 @@ class Adjudicator:
         self._queue_review(verdict=key.value, fault=fault, **self._decide_golden(key))
 
     def _decide_golden(self, key: VerdictKey) -> dict[str, Any]:
-        """Return the fields of the review that a verdict decides about the golden answer.
+        """Return the fields of the adjudicator's review that decide about the golden answer.
 
-        "Golden wrong" accepts the only fix. Pass and fail leave the golden answer of the dataset.
-        Unsure decides nothing, and neither does "golden wrong" if there are several fixes.
+        The annotators may have proposed to correct it. The verdict "golden wrong" accepts the
+        correction if there is only one. Pass and fail reject it. Unsure decides nothing, and
+        neither does "golden wrong" if there are several corrections.
         """
         case = self.cases.current
         if case is None or case.disagreement.golden_status is None or not is_definite(key.value):
@@ -311,6 +328,7 @@ class Adjudicator:
         if len(fixes) != 1:
             return {}
         (fix,) = fixes
+        # The recomputed verdicts are the same in all answers with this correction.
         answers = [answer for answer in case.disagreement.answers if answer.golden_fix == fix]
         return {
             "golden_fix": fix,
@@ -362,7 +380,7 @@ class Adjudicator:
 
     @property
     def own_review(self) -> Opinion | None:
-        """The adjudicator's review of the displayed case, or None."""
+        """The adjudicator's own review of the displayed case, if it is still valid, or None."""
         case = self.cases.current
         if case is None or self.detail is None:
             return None
@@ -386,9 +404,10 @@ class Adjudicator:
         return "" if case is None else self._answer_scale(case).describe_answers()
 
     def _answer_scale(self, case: AdjudicationCase) -> Scale:
-        """Return the answers that the criterion of the case allows. The values of the benchmark,
-        else those of the annotators, determine the scale of a criterion that fcreview does not
-        know.
+        """Return the answers that the criterion of the case allows, such as pass and fail.
+
+        The scale of a criterion that fcreview does not know follows from the values of the
+        benchmark, else from those of the annotators.
         """
         criterion = case.disagreement.criterion
         values = []
@@ -433,6 +452,7 @@ class Adjudicator:
         disagreements = await self._session.read(
             lambda store: store.analysis.fetch_disagreements(self._view)
         )
+        # An item without disagreements is in the dictionary too, so that its cases are resolved.
         by_item: dict[int, list[Disagreement]] = {case.item: [] for case in self.cases.cases}
         for each in disagreements:
             by_item.setdefault(each.item, []).append(each.disagreement)
@@ -473,7 +493,9 @@ class Adjudicator:
     async def _show_saved_case(
         self, case: AdjudicationCase, annotation: Annotation, saved: str, *, is_newly_resolved: bool
     ) -> None:
-        """Show the next unresolved case after a decision, with a message about the saved review."""
+        """Show that a review was saved and, if it decides the case, go to the next unresolved
+        one.
+        """
         parts = [saved]
         # If the adjudicator has moved to another case in the meantime, that case stays on screen.
         decides = annotation.verdict is not None or annotation.golden_status is not None
@@ -564,9 +586,11 @@ def _format_saved_message(event: Event, description: str, *, is_newly_resolved: 
 
 
 def _describe_annotation(annotation: Annotation) -> str:
+    """Describe what an adjudicator decided: `pass, fault: golden, golden fix accepted, note`."""
     parts = []
     if annotation.verdict is not None:
         parts.append(format_verdict(annotation.verdict, annotation.criterion))
+    # This combination has a key and a name of its own.
     is_golden_wrong = annotation.verdict is True and annotation.fault == "golden"
     if is_golden_wrong:
         parts.append(GOLDEN_WRONG_KEY.label)

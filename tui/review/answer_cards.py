@@ -75,14 +75,16 @@ _QUESTIONS = {
 
 
 def format_question(case: AdjudicationCase) -> str:
-    """Return the question that the adjudicator answers, such as `Is this call correct?`.
-    Sanitized.
+    """Return the question that the adjudicator answers, such as `Is this call correct?`. Sanitized.
+
+    It depends on the criterion and on the part of the item on which annotators disagree.
     """
     if case.disagreement.is_only_about_golden:
         return "Is this golden answer right?"
     if is_fault_disagreement(case.disagreement):
         return "All pass. Which fault applies?"
     criterion = case.disagreement.criterion
+    # The address of the part ends with its kind and number, such as `call:1`.
     _, _, last_part = case.disagreement.target.rpartition("/")
     kind, _, _ = last_part.partition(":")
     question = _QUESTIONS.get(criterion, "Which {criterion} applies?")
@@ -90,8 +92,10 @@ def format_question(case: AdjudicationCase) -> str:
 
 
 def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, cells: int) -> Line:
-    """Return the line ` Is this call correct?   simple_13 · turn 1 call 1            unresolved
-    · 2 of 7`.
+    """Return ` Is this call correct? simple_13 · turn 1 call 1 unresolved · 2 of 7`.
+
+    The line has the question, the name of the part, and the state of the case. In a narrow line,
+    the question is replaced by its criterion.
     """
     right = _case_state_line(cases, case)
     question = format_question(case)
@@ -128,8 +132,9 @@ def _name_disputed_part(case: AdjudicationCase, detail: ItemDetail) -> str:
 
 
 def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> Line:
-    """Return the right part of the top line: `━━━─── 3 of 8 resolved  lead`. `cells`: width of
-    the screen.
+    """Return the right part of the top line: `━━━─── 3 of 8 resolved lead`.
+
+    A narrow screen, whose width is `cells`, has no bar.
     """
     n_cases = len(cases.cases)
     line = LineBuilder()
@@ -151,12 +156,16 @@ def answer_lines(
     screen_size: tuple[int, int],
     pager_key: str,
 ) -> list[Line]:
-    """Return the answers as cards, the adjudicator's review, the majority and the automatic
-    verdicts, as far as they fit. Annotators are named only if the case is resolved. `screen_size`:
-    (columns, rows).
+    """Return what the adjudicator decides on: the answers of the annotators and, below them, the
+    verdicts.
+
+    The answers are cards. The verdicts are the adjudicator's own, the majority and the automatic
+    ones. Annotators are named only if the case is resolved. `screen_size`: (columns, rows).
+    `pager_key`: key that shows what does not fit.
     """
     cells, screen_rows = screen_size
     is_tall = screen_rows >= BOX_MIN_ROWS
+    # The item below needs the rest of the screen.
     max_rows = screen_rows // 2 if is_tall else max(screen_rows * 3 // 8, MIN_CARD_ROWS + 3)
     has_box = is_tall and cells >= BOX_MIN_CELLS
 
@@ -174,6 +183,7 @@ def answer_lines(
         overflow_hint=f"{symbols().ellipsis} {pager_key} shows all",
         spaced=is_tall,
     )
+    # If the cards need more rows than planned, the last verdicts are cut.
     n_rows_below = max(max_rows - len(cards), 1)
     return cards + below[:n_rows_below]
 
@@ -216,10 +226,15 @@ class _CardLayout:
 def _answer_card_lines(
     case: AdjudicationCase, cells: int, *, max_rows: int, overflow_hint: str, spaced: bool
 ) -> list[Line]:
-    """Return the answers as cards side by side or, if the cards do not fit into `max_rows`, on a
-    line each.
+    """Return the answers as cards side by side. If there is no room for cards, return a line for
+    each.
+
+    Args:
+        overflow_hint: Text at the end of a card that is cut.
+        spaced: Whether to use blank lines inside cards if there is room.
     """
     answers = case.disagreement.answers
+    # A blank stands between two cards.
     fitting_per_row = (cells + 1) // (MIN_CARD_CELLS + 1)
     per_row = max(min(len(answers), fitting_per_row), 1)
     n_card_rows = ceil(len(answers) / per_row)
@@ -248,8 +263,10 @@ BORDER_ROWS = 2
 def _card_row_lines(
     answers: Sequence[Opinion], first_index: int, layout: _CardLayout
 ) -> list[Line]:
-    """Return cards of equal height side by side. `first_index`: index of the first answer, which
-    determines its letter.
+    """Return cards of equal height side by side.
+
+    `first_index`: index of the first answer. The index determines the letter of an answer, such as
+    A.
     """
     content_cells = layout.card_width(0) - FRAME_CELLS
     contents = [_card_content(answer, content_cells, spaced=layout.spaced) for answer in answers]
@@ -290,9 +307,7 @@ def _value_badge(value: Any, criterion: str) -> StyledText:
 
 
 def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
-    """Return the verdict, the fault, the tags and the note of an answer. `spaced`: whether a blank
-    line precedes the note.
-    """
+    """Return the lines inside a card: verdict, fault, tags, golden fix and note."""
     lines = _card_verdict_lines(answer, cells)
     if answer.tags:
         tags = make_line(f"tags {sanitize(', '.join(answer.tags))}", "dim")
@@ -366,6 +381,7 @@ def _card_verdict_lines(answer: Opinion, cells: int) -> list[Line]:
 
 
 def _one_line_answer(index: int, answer: Opinion, cells: int, *, show_name: bool) -> Line:
+    """Return an answer on one line, where there is no room for cards."""
     line = LineBuilder()
     line.add(f" {format_answer_letter(index)} ", "key")
     line.add(*_value_badge(answer.verdict, answer.criterion))
@@ -402,8 +418,8 @@ class _VerdictRow:
 def _verdict_lines(
     case: AdjudicationCase, item: Item, role: AdjudicatorRole, cells: int
 ) -> list[Line]:
-    """Return the adjudicator's review, the majority and the automatic verdicts. A line may be
-    wider than `cells`.
+    """Return the rows below the answers, with their labels in a column. A line may be wider than
+    `cells`.
     """
     rows = _list_own_verdict_rows(case, role)
     rows.append(_majority_row(case.disagreement))
@@ -416,6 +432,11 @@ def _verdict_lines(
 
 
 def _list_own_verdict_rows(case: AdjudicationCase, role: AdjudicatorRole) -> list[_VerdictRow]:
+    """Return the rows about the adjudicator: a warning, and their own review.
+
+    The warning appears if one of the disputed answers is theirs, because another person should
+    decide.
+    """
     rows = []
     if role.is_involved and not case.resolved:
         warning = "one answer is yours; let another person resolve it"
@@ -436,6 +457,9 @@ def _list_own_verdict_rows(case: AdjudicationCase, role: AdjudicatorRole) -> lis
 
 
 def _majority_row(disagreement: Disagreement) -> _VerdictRow:
+    """Return what most annotators answered. The majority is information only, and is not
+    applied.
+    """
     if is_fault_disagreement(disagreement):
         return _VerdictRow("majority", [(FAULT_UNRESOLVED, "")])
     majority = disagreement.majority
@@ -451,8 +475,9 @@ def _majority_row(disagreement: Disagreement) -> _VerdictRow:
 
 
 def _automatic_verdict_row(verdict: Verdict, disputed_criterion: str) -> _VerdictRow:
-    """Return the verdict with its criterion, if it is another one, its rationale and its error
-    type.
+    """Return an automatic verdict with its rationale and its error type.
+
+    Its criterion is named only if it is another one than the disputed one.
     """
     criterion = ""
     if verdict.criterion != disputed_criterion:
@@ -511,13 +536,19 @@ minimum number of blanks between hints, in cells.
 
 
 def adjudication_keys_line(hints: Sequence[KeyHint], cells: int) -> Line:
-    """Lay out (key, label) hints. The keys of verdict, fault, note and undo are never omitted."""
+    """Return the key line of the adjudication screen.
+
+    The keys that accept an answer come first, joined to one hint. If there is no room, optional
+    hints are omitted, but never the keys of verdict, fault, note and undo. `hints`: (key, label)
+    pairs.
+    """
     accept_hints = [(key, label) for key, label in hints if label.startswith(ACCEPT_PREFIX)]
     other_hints = [(key, label) for key, label in hints if not label.startswith(ACCEPT_PREFIX)]
     shown = sorted(other_hints, key=_hint_sort_key)
     if accept_hints:
         shown.insert(0, _join_accept_hints(accept_hints))
 
+    # Omit one optional hint after the other, each only if the remaining hints are too wide.
     for optional_label, gap in OPTIONAL_HINTS:
         used = sum(display_width(f"{key} {label}") for key, label in shown)
         n_gaps = len(shown) - 1
@@ -560,6 +591,7 @@ def format_all_answers(case: AdjudicationCase, detail: ItemDetail) -> str:
 
 
 def _format_answer(index: int, answer: Opinion, *, show_name: bool) -> str:
+    """Format an answer in full: verdict, tags, golden fix and note, each on a line."""
     annotator = f" · {answer.annotator}" if show_name else ""
     lines = [f"{format_answer_letter(index)}{annotator} · {format_opinion(answer)}"]
     if answer.tags:

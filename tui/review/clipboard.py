@@ -55,8 +55,10 @@ class TerminalWriter(Protocol):
 
 
 def copy_text(text: str, workspace_folder: Path | None, terminal: TerminalWriter | None) -> str:
-    """Copy the text to the clipboard if it is short enough and, outside a browser, to a file.
-    Return a status message that names the file.
+    """Copy a text to the clipboard and to a file. Return a message that says where it is.
+
+    A long text goes only to the file, because terminals limit the clipboard. In a browser, there is
+    no file, because the user has no access to the server.
     """
     if terminal is not None and terminal.is_web:
         sequence = osc52_sequence(text, {})
@@ -85,8 +87,10 @@ def shorten_path(path: Path) -> str:
 
 
 def osc52_sequence(text: str, env: Mapping[str, str]) -> str | None:
-    """Return the escape sequence that sets the clipboard, or None if the text is too long.
+    """Return the escape sequence (OSC 52) that sets the terminal's clipboard. None if the text is
+    too long.
 
+    `env`: environment variables, which tell whether the terminal runs inside tmux or GNU screen.
     tmux accepts either the plain or the wrapped form, depending on its settings (`set-clipboard on`
     or `allow-passthrough on`), so both are sent. GNU screen needs the wrapped form.
     """
@@ -95,7 +99,9 @@ def osc52_sequence(text: str, env: Mapping[str, str]) -> str | None:
         return None
     plain = f"\x1b]52;c;{encoded}\x07"
     if env.get("TMUX"):
-        return plain + "\x1bPtmux;" + plain.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+        escaped = plain.replace("\x1b", "\x1b\x1b")
+        wrapped_for_tmux = f"\x1bPtmux;{escaped}\x1b\\"
+        return plain + wrapped_for_tmux
     if env.get("STY"):
         return f"\x1bP{plain}\x1b\\"
     return plain
@@ -114,6 +120,7 @@ def write_copy_file(text: str, workspace_folder: Path | None) -> Path:
             pass
         else:
             return path
+    # The folder is missing or read-only.
     handle, name = tempfile.mkstemp(prefix="fcreview-", suffix=".txt")
     with os.fdopen(handle, "wb") as file:
         file.write(data)
@@ -132,6 +139,10 @@ def format_target_calls(detail: ItemDetail, target: str) -> str:
 
 
 def _find_target_calls(item: Item, target: str) -> list[Call]:
+    """Return the calls to copy for a target: the calls of the item, of a turn, or one call.
+
+    Predicted calls come before golden ones, which are copied only if the model made no call.
+    """
     part = parse_address(target)
     item_calls = item.predicted or item.golden
     if part is None:
@@ -151,8 +162,9 @@ def _select_call(calls: Sequence[Call], turn: int, index: int | None) -> list[Ca
 
 
 def format_call_diff(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False) -> str:
-    """Format the comparison of golden and predicted calls and of the responses, as on the item
-    screen.
+    """Format the comparison of golden and predicted calls as plain text, as on the item screen.
+
+    If the benchmark compares the final response, its comparison is included.
     """
     options = DisplayOptions(
         unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen"
@@ -179,7 +191,11 @@ def format_item_markdown(
 def _markdown_lines(
     detail: ItemDetail, annotator: str, diff: str, open_command: str
 ) -> Iterator[str]:
-    """Yield the item as Markdown. `diff`: comparison of the golden and predicted calls."""
+    """Yield the lines of the item as Markdown, for example to report a wrong golden answer.
+
+    `diff`: comparison of the golden and predicted calls. `open_command`: command that opens the
+    item.
+    """
     row = detail.row
     run_title = format_code_span(detail.run.full_title)
     yield f"### {format_code_span(row.id)}"
@@ -217,7 +233,7 @@ def _format_automatic_verdicts(row: QueueRow) -> str:
 
 
 def _own_review_markdown(detail: ItemDetail, annotator: str) -> Iterator[str]:
-    """Yield the note and the corrected golden answer of the annotator."""
+    """Yield the annotator's own note on the item and their correction of the golden answer."""
     own = None
     for opinion in detail.opinions:
         if opinion.annotator == annotator and opinion.target == ITEM:
@@ -233,16 +249,24 @@ def _own_review_markdown(detail: ItemDetail, annotator: str) -> Iterator[str]:
 
 
 def format_item_json(detail: ItemDetail) -> str:
-    """Format the item as JSON for another model or checker: messages, functions, and golden and
-    predicted calls.
+    """Format the item as JSON for another model or checker.
+
+    It contains the messages, the functions, and the golden and predicted calls.
     """
-    item, key = detail.item, detail.key
+    item = detail.item
+    messages = []
+    for message in item.messages:
+        messages.append(
+            {
+                "role": message.role,
+                "content": message.content,
+                "turn": message.turn,
+                "step": message.step,
+            }
+        )
     fields = {
-        **key._asdict(),
-        "messages": [
-            {"role": m.role, "content": m.content, "turn": m.turn, "step": m.step}
-            for m in item.messages
-        ],
+        **detail.key._asdict(),
+        "messages": messages,
         "functions": item.functions,
         "golden": _calls_to_json(item.golden),
         "predicted": _calls_to_json(item.predicted),
@@ -257,12 +281,11 @@ def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 
 def format_open_command(detail: ItemDetail, workspace_folder: Path | None) -> str:
-    """Return the shell command that opens the item. It names the workspace folder if the run is
-    not inside it.
-    """
+    """Return the shell command that opens the item, to give it to another person."""
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
     if workspace_folder is not None:
+        # fcreview finds a workspace that is at or above the run. Another one must be named.
         run_folders = [path.resolve(), *path.resolve().parents]
         if workspace_folder.resolve() not in run_folders:
             parts += ["--workspace", str(workspace_folder)]

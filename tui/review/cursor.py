@@ -51,8 +51,10 @@ class SearchHit(NamedTuple):
 
 
 def find_hits(blocks: Sequence[Block], text: str, cells: int) -> list[SearchHit]:
-    """Find a text in the blocks, ignoring case. The blocks must have been built with
-    `unfold_all`.
+    """Find all places of a text in the item, ignoring case.
+
+    A place is a row of a block. Text that a block shows only in the pager counts as one place. The
+    blocks must have been built with `unfold_all`.
     """
     text = text.casefold()
     hits: list[SearchHit] = []
@@ -72,7 +74,9 @@ def _is_in_full_text(block: Block, text: str) -> bool:
 
 
 def _folds_that_reveal(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
-    """Return the folds that unfold the block of a hit and the blocks around it."""
+    """Return the folds that make a place of the text visible: its block and those around it are
+    unfolded.
+    """
     block = next(block for block in blocks if block.key == hit.key)
     keys_to_unfold = {block.parent, get_enclosing_call_address(hit.key)}
     if hit.row != ONLY_IN_PAGER and not block.opens_pager:
@@ -91,9 +95,12 @@ class SearchResult:
 
 
 def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
-    """Return the index of the block where the cursor starts: an incident, because the item then has
-    no answer, else the first call that the reasons of `suspicion` mention, else the decisive step,
-    else the first difference, else the first judged block, else the first unfolded block.
+    """Return the index of the block where the cursor starts, so that the reader sees what matters
+    first.
+
+    The first of these that exists counts: an incident (the item then has no answer), the call that
+    the reasons of `suspicion` mention, the decisive step, the first difference, the first judged
+    block, the first unfolded block.
     """
     stops = cursor_stop_indices(blocks, include_arguments=False)
     if stops and blocks[stops[0]].key == INCIDENT_KEY:
@@ -123,8 +130,9 @@ def _is_judged(block: Block) -> bool:
 def _find_suspect_call_index(
     blocks: Sequence[Block], stops: Sequence[int], suspicion: Suspicion | None
 ) -> int | None:
-    """Return the index of the first call whose function the reasons mention. Differing calls
-    come first.
+    """Return the index of the first call whose function the reasons of a suspicion mention.
+
+    Calls that differ from the golden answer come first, because they are more likely to be meant.
     """
     if suspicion is None:
         return None
@@ -210,6 +218,7 @@ def last_index_of_target(blocks: Sequence[Block], index: int) -> int:
     if block.target is None or is_turn:
         return index
 
+    # The keys of its arguments and verdicts begin with the key of the call.
     prefixes = (f"{block.key}/", f"judge:{block.key}")
     last = index
     for later_index in range(index + 1, len(blocks)):
@@ -309,6 +318,8 @@ class Cursor:
 
         if suspicion is not None:
             self._move_to_suspect_argument()
+
+        # The docs that the reader chose for the previous item are shown for this item too.
         address = self.nearest_call_address
         if self.options.docs_choice and address is not None:
             self.options = replace(self.options, docs_call=address)
@@ -349,7 +360,10 @@ class Cursor:
         return build_document(self.detail, self.annotator, options)
 
     def move_to_target(self, target: str) -> bool:
-        """Move to the block with this verdict target, and unfold the blocks that contain it."""
+        """Move to the block with this verdict target, and unfold the blocks that contain it.
+
+        Returns whether there is such a block.
+        """
         part = parse_address(target)
         if part is not None:
             self._set_folds({turn_address(part.turn): False})
@@ -422,8 +436,10 @@ class Cursor:
         return True
 
     def move_to_decisive_or_difference(self) -> bool:
-        """Move to the decisive step or, if the cursor is there or there is none, to the first
+        """Move to the decisive step. If the cursor is there or there is none, move to the first
         difference.
+
+        Returns whether there is such a place.
         """
         index = find_decisive_step_index(self.blocks)
         if index is None or index == self.index:
@@ -439,8 +455,9 @@ class Cursor:
         return True
 
     def toggle_arguments(self) -> bool:
-        """Move to the first argument at or below the cursor or, from an argument, back to the
-        call.
+        """Move into the arguments of a call, or from an argument back to the call.
+
+        Into: to the first argument at or below the cursor. Returns whether the cursor moved.
         """
         if self.in_arguments:
             self.in_arguments = False
@@ -488,8 +505,10 @@ class Cursor:
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:
-        """Show the next set of function docs: golden, predicted, all or none. Return the block to
-        scroll to: the docs, or the call if no docs are shown. None if the item has no functions.
+        """Show the next set of function docs: golden, predicted, all or none.
+
+        Return the block to scroll to: the docs, or the call if no docs are shown. None if the item
+        has no functions.
         """
         address = self.nearest_call_address
         if address is None and not self.detail.item.functions:
@@ -502,6 +521,7 @@ class Cursor:
             current = ""
         choice = next_docs_choice(docs_choices(IndexedItem(self.detail.item), address), current)
 
+        # The turn of the call must be unfolded, so that its docs are visible.
         part = parse_address(address) if address is not None else None
         if part is not None:
             self._set_folds({turn_address(part.turn): False})
@@ -522,8 +542,10 @@ class Cursor:
 
     @property
     def nearest_call_address(self) -> str | None:
-        """Address of the call under the cursor, else of the first call in the turn or, outside
-        turns, in the item.
+        """Address of the call that the cursor is on or nearest to, or None.
+
+        It is the call under the cursor, or the first call of the turn under the cursor. Outside
+        turns, it is the first call of the item.
         """
         target = self.target
         part = parse_address(target)
@@ -539,8 +561,10 @@ class Cursor:
         return None
 
     def search(self, text: str, cells: int, direction: int = 1) -> SearchResult | None:
-        """Move to the next (1) or previous (-1) search hit, also in folded blocks. After the last
-        hit, continue at the first. None without a hit.
+        """Move to the next (1) or previous (-1) place of a text, also in folded blocks.
+
+        After the last place, continue at the first. Blocks that hide the place are unfolded. None
+        if the item does not contain the text.
         """
         if text != self.last_search:
             self._last_hit = None
@@ -560,8 +584,9 @@ class Cursor:
     def _choose_hit(
         self, hits: Sequence[SearchHit], blocks: Sequence[Block], direction: int
     ) -> SearchHit:
-        """Return the hit after the last one, else the first hit at or below the cursor, else the
-        first hit.
+        """Return the place to which a search moves.
+
+        It is the one after the last place of the same search. A new search begins at the cursor.
         """
         if self._last_hit in hits:
             next_index = hits.index(self._last_hit) + direction

@@ -106,6 +106,7 @@ class GoldenFixEffects:
         return "this prediction would pass" if self.this_verdict else "this prediction would fail"
 
     def _describe_changes(self, n_rescored: int) -> str:
+        """Return `changes 2 of 5 runs: 1 to pass, 1 to fail`."""
         runs = format_count(n_rescored, "run")
         changed = [effect for effect in self.effects if _is_changed(effect)]
         if not changed:
@@ -141,9 +142,11 @@ class GoldenFixEffects:
 async def measure_effects(
     session: Session, golden: GoldenSupport, detail: ItemDetail, golden_fix: dict[str, Any]
 ) -> AsyncIterator[GoldenFixEffects]:
-    """Recompute the verdict on an item, then on the same item in each other run.
+    """Recompute the verdict on an item with a corrected golden answer, in each run that has the
+    item.
 
-    Yield the effects so far after each run. Keys and other queries can come between two runs.
+    Yield the effects so far after each run, because this takes time. Keys and other queries can
+    come between two runs.
     """
     item = strip_duplicate_mark(detail.row.item)
     rescores = golden.rescores(detail.run)
@@ -177,7 +180,9 @@ def _rank(rates: Sequence[float | None]) -> list[int]:
 
 
 def golden_effect_lines(effects: GoldenFixEffects, cells: int) -> list[Line]:
-    """Return the summary, the ranking and a row for each run."""
+    """Return what a corrected golden answer changes: a summary, the ranking, and a row for each
+    run.
+    """
     name_cells = _choose_name_cells(effects.effects, cells)
     changed_lines = []
     unchanged_lines = []
@@ -214,6 +219,7 @@ def _choose_name_cells(effects: Sequence[RunEffect], cells: int) -> int:
 
 
 def _heading_line(name_cells: int) -> Line:
+    """Return the heading of the table of runs."""
     line = LineBuilder()
     line.add_padded("run", name_cells, "dim")
     line.add(GAP)
@@ -226,6 +232,11 @@ def _heading_line(name_cells: int) -> Line:
 
 
 def _run_line(effect: RunEffect, move: RankMove, name_cells: int) -> Line:
+    """Return the row of a run: name, verdict before and after, pass rate, and rank before and
+    after.
+
+    A run that does not change is dim.
+    """
     name = truncate_middle(sanitize(use_own_separator(effect.run_name)), name_cells)
     is_changed = _is_changed(effect)
     line = LineBuilder()

@@ -415,9 +415,11 @@ class ItemReviewer:
         return f"{text}; press {key} for the first" if key else text
 
     def record_score_or_move_cursor(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score on the next criterion or, if the cursor is not at the block of this
-        criterion, move it there. On an item without scores, record the override reason with the
-        number `value`.
+        """Record a score on the next criterion that lacks one.
+
+        The user must see what they score: if the cursor is elsewhere, the key only moves it to that
+        place, and the next key records the score. On an item without scores, the digit records the
+        reason for an override.
         """
         question = self.recorder.find_next_score(subject)
         if question is not None:
@@ -476,8 +478,10 @@ class ItemReviewer:
         return None if needs_cursor_move(target, self._view.cursor) else next_score
 
     def list_priority_hints(self, subject: ReviewSubject) -> list[tuple[str, str]]:
-        """Return (key, label) pairs for the beginning of the key line: the answers of a criterion
-        with words of its own, then the reasons for the last override.
+        """Return the (key, label) pairs that come first in the key line.
+
+        These are the answers of a criterion that has words of its own, such as `hallucinated`, then
+        the reasons for the last override.
         """
         answers = subject.question.digit_answers
         has_scores = bool(find_score_criteria(subject.detail))
@@ -547,6 +551,7 @@ class ItemReviewer:
             return
         self._notify_review_saved(item, changes_other_items=undone.changes_other_items)
         detail = await self._prefetcher.read_detail(item)
+        # The item is not reviewed any more.
         if detail.row.you is None:
             self.newly_reviewed.discard(key)
             self.pace.remove_item(key)
@@ -613,6 +618,8 @@ class ItemReviewer:
             # Another item was requested in the meantime.
             return
         self._requested = None
+
+        # The direction of the move decides which item is read in advance.
         last_position = 0 if previous is None else previous.navigator.last_position
         moves_back = displayed.navigator.last_position < last_position
         self.direction = -1 if moves_back else 1

@@ -116,13 +116,18 @@ class KeyGuard:
     def find_reason_to_ignore(
         self, verdict_key: str, subject: ReviewSubject, key_time: float | None
     ) -> str:
-        """Return why a verdict key is ignored, or an empty string if it acts."""
+        """Return why a verdict key must be ignored, or an empty string if it acts.
+
+        A key is ignored if the user cannot have seen the item when they pressed it, or if it is the
+        same press again.
+        """
         if not self.guard_time or key_time is None:
             return ""
 
         press = VerdictPress(
             verdict_key, (subject.item, subject.target, subject.criterion), time=key_time
         )
+        # A held key repeats quickly. A key that is pressed twice by mistake repeats more slowly.
         is_held = _is_repeat(press, self._last_press, HELD_KEY_TIME)
         is_repeat = _is_repeat(press, self._last_verdict, REPEAT_TIME)
         self._last_press = press

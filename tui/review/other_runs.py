@@ -49,8 +49,10 @@ MAX_RUN_NAME_CELLS = 30
 
 
 def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
-    """Return a panel with the verdict and the first difference of the item in each other run. Empty
-    if there is no room.
+    """Return a panel that compares the item with the same item in other runs: verdict and first
+    difference.
+
+    Empty if there are no other runs, or no room.
     """
     min_rows = MIN_PANEL_ROWS if len(run_rows) == 1 else MIN_PANEL_ROWS + 1
     if not run_rows or free_rows < min_rows:
@@ -75,7 +77,7 @@ NAME_GAP_CELLS = 2
 
 
 def _other_run_line(row: QueueRow, name_cells: int, cells: int) -> Line:
-    """Return the verdict, the name and the first difference of a run."""
+    """Return the item in another run: verdict, name of the run, and first difference."""
     verdict = get_automatic_verdict(row)
     name = truncate_middle(format_run_name(row), name_cells)
     line = LineBuilder()
@@ -128,9 +130,10 @@ def read_outcomes(
 
 
 def find_most_given_answer(store: Store, item: int) -> int | None:
-    """Return the number of an item with the calls that most runs predicted for the same question.
+    """Return the number of an item whose calls most runs predicted for the same question.
 
-    None if no run predicted calls. With equal counts, the first run counts.
+    The calls are compared as texts. None if no run predicted calls. If two answers are equally
+    frequent, the one that was found first counts.
     """
     first_item_by_calls: dict[str, int] = {}
     n_runs: Counter[str] = Counter()
@@ -168,10 +171,11 @@ class _Section:
 
 
 def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> list[Line]:
-    """Return the question, the cause of the flip, the golden answer and the predictions of both
-    runs.
+    """Compare an item in two runs, one of which passes: question, cause, golden answer, both
+    predictions.
 
-    `item_a`, `item_b`: the item in run A and in run B.
+    In a wide terminal, the answers are side by side. `item_a`, `item_b`: the item in run A and in
+    run B.
     """
     messages = [message.content for message in item_a.messages if message.role == "user"]
     question = "\n".join(messages) or item_a.question
@@ -217,8 +221,10 @@ def _golden_call_lines(item: Item) -> list[Line]:
 
 
 def _predicted_call_lines(item: Item) -> list[Line]:
-    """Return the lines of the call pairs, with the state of each argument, and of the predicted
-    calls without a pair.
+    """Return the predicted calls of an item, with the state of each argument.
+
+    The state says how an argument compares with the golden one. Calls that are compared with
+    nothing follow.
     """
     indexed = IndexedItem(item)
     lines: list[Line] = []
@@ -243,6 +249,10 @@ def _call_lines(call: Call, item: Item) -> list[Line]:
 def _pair_lines(
     pair: CallPair, golden: Call | None, predicted: Call | None, item: Item
 ) -> list[Line]:
+    """Return the predicted call of a pair, with a line for each argument: `! city: Paris`.
+
+    If the model did not make the golden call, the line says so.
+    """
     if predicted is None:
         return [make_line(f"{symbols().missing} {sanitize(pair.name)} not called", "diff")]
 

@@ -43,7 +43,9 @@ class DisplayedItem:
 
 def describe_item_changes(before: ItemDetail, now: DisplayedItem) -> str:
     """Return a message about what an import changed in the displayed item. Empty if nothing
-    changed. Of the verdicts, only those that the annotator may see are compared.
+    changed.
+
+    Only verdicts that the annotator may see are compared.
     """
     if now.navigator.item == GONE_ITEM:
         return "this item is no longer in the results and cannot be reviewed"
@@ -140,6 +142,10 @@ class ItemPrefetcher:
             await self._prefetch_neighbours(displayed, direction)
 
     async def _prefetch_neighbours(self, displayed: DisplayedItem, direction: int) -> None:
+        """Read the items that the annotator probably opens next, so that they appear at once.
+
+        These are the next unreviewed item and the next item in the direction of the last move.
+        """
         generation = self._generation
         neighbours = await self._session.read(
             lambda store: _find_neighbours(store, displayed.navigator, direction)
@@ -153,6 +159,7 @@ class ItemPrefetcher:
         for item in dict.fromkeys((neighbours.next_unreviewed, neighbours.neighbour)):
             if item is not None and item != displayed.navigator.item:
                 items.append(item)
+        # Forget the items that are no longer near.
         self._prefetched = {
             item: future for item, future in self._prefetched.items() if item in items
         }
@@ -164,6 +171,10 @@ class ItemPrefetcher:
                 await asyncio.wait([prefetched[item]])
 
     def _start_reading(self, item: int, previous: DisplayedItem) -> asyncio.Future[DisplayedItem]:
+        """Start to read an item in the background. Return the future of the result.
+
+        `previous`: displayed item, whose position in the queue helps to find that of this item.
+        """
         # The settings of now count, not those when the store's thread begins to read.
         view = self.view
         has_other_runs = self.prefetches_other_runs
@@ -204,7 +215,7 @@ class ItemPrefetcher:
     async def find_neighbour_item(self, displayed: DisplayedItem, step: int) -> int | None:
         """Return the number of the next (`step` 1) or previous (-1) item.
 
-        None at the end or beginning of the queue.
+        None at the end or beginning of the queue. The neighbour is usually known already.
         """
         neighbours = self._neighbours
         if neighbours is not None and (neighbours.item, neighbours.step) == (
@@ -242,8 +253,10 @@ class ItemPrefetcher:
         return displayed.other_runs
 
     async def find_item(self, key: ItemKey, *, is_duplicate: bool = False) -> int | None:
-        """Return the number of the item with this key, or of its hidden duplicate; None if the
-        item does not exist.
+        """Return the number of the item with this key, or None if the workspace has no such item.
+
+        `is_duplicate`: return the hidden duplicate of the item, which the annotator reviews as
+        another item.
         """
         number = self._numbers.get((key, is_duplicate))
         if number is None:

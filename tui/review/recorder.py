@@ -106,10 +106,11 @@ class PendingQuestion:
 
 
 def find_pending_question(item: Item, target: str, criterion: str = "") -> PendingQuestion:
-    """Return the target and criterion of the verdict that a verdict key records on the target.
+    """Return what a verdict key on the target decides: the target, the criterion and the automatic
+    verdict.
 
-    `criterion`: criterion of a further scorer's verdict on the item, at which the cursor is; else
-    empty.
+    `criterion`: criterion of a further scorer's verdict on the item, if the cursor is on it.
+    Otherwise, the criterion is that of the most important automatic verdict on the target.
     """
     verdicts_on_target = [verdict for verdict in item.verdicts if verdict.target == target]
     if criterion:
@@ -117,8 +118,10 @@ def find_pending_question(item: Item, target: str, criterion: str = "") -> Pendi
             if verdict.criterion == criterion:
                 return PendingQuestion(target, criterion, automatic=verdict.value)
     if target == ITEM:
+        # The question is whether the item is correct.
         return PendingQuestion(target)
 
+    # Only some criteria can be answered by pass or fail.
     answerable = [verdict for verdict in verdicts_on_target if is_answered_by_pass_fail(verdict)]
     for source in SOURCE_PRIORITY:
         for verdict in answerable:
@@ -128,15 +131,17 @@ def find_pending_question(item: Item, target: str, criterion: str = "") -> Pendi
 
 
 def describe_automatic_answer(item: Item, target: str, criterion: str) -> str:
-    """Return the automatic answer that a review would confirm or override, in the words of its
-    scale: `judge: not hallucinated`, `judge: completeness 2`. Empty if there is none, or if the
-    criterion is `correct`, whose verdict the header has as a badge.
+    """Return the automatic answer that a review confirms or overrides.
+
+    The answer has the words of its scale, such as `judge: not hallucinated` or `judge: completeness
+    2`. Empty if there is none, or if the criterion is `correct`, whose verdict the header shows.
     """
     if criterion == CORRECT:
         return ""
     for source in SOURCE_PRIORITY:
         for verdict in item.verdicts:
-            if (verdict.source, verdict.target, verdict.criterion) == (source, target, criterion):
+            answers_question = verdict.target == target and verdict.criterion == criterion
+            if verdict.source == source and answers_question:
                 return f"{source}: {_format_answer(verdict.value, criterion)}"
     return ""
 
@@ -164,8 +169,10 @@ def is_answered_by_pass_fail(verdict: Verdict) -> bool:
 def find_unanswered_judge_verdicts(
     detail: ItemDetail, annotator: str, answered: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
-    """Return (target, criterion) of each judge verdict that the annotator has not reviewed, the
-    response last. `answered`: verdicts that the annotator has reviewed since `detail` was read.
+    """Return the judge verdicts that the annotator has not reviewed, as (target, criterion) pairs.
+
+    The verdicts on the response come last. `answered`: verdicts that the annotator has reviewed
+    since `detail` was read.
     """
     reviewed = set(answered)
     for opinion in detail.opinions:
@@ -329,8 +336,9 @@ class ReviewRecorder:
     def find_own_opinion(
         self, subject: ReviewSubject, criterion: str | None = None
     ) -> Opinion | None:
-        """Return the annotator's review of the target on `criterion`, or on the criterion of the
-        verdict keys.
+        """Return the annotator's own review of the target, or None.
+
+        `criterion`: criterion of the review; by default the one that the verdict keys decide.
         """
         criterion = criterion or subject.question.criterion
         for opinion in subject.detail.opinions:
@@ -382,6 +390,7 @@ class ReviewRecorder:
         question = subject.question
         value = question.value_to_store(key.value)
         if value is None:
+            # The criterion has labels, which no verdict key can give.
             return self._ask_for_labels()
         fault = key.fault or self._find_fault_to_keep(subject)
 
@@ -461,8 +470,10 @@ class ReviewRecorder:
         return remaining[0] if remaining else None
 
     def find_next_score(self, subject: ReviewSubject) -> TargetCriterion | None:
-        """Return (target, criterion) of the first criterion without a score or, if all have scores,
-        of the criterion after the last scored one. None if the item has no scores.
+        """Return the (target, criterion) of the next score, or None if the item has no scores.
+
+        It is the first criterion without a score. If all have scores, the next one after the last
+        scored one is scored again.
         """
         criteria = find_score_criteria(subject.detail)
         for target, criterion in criteria:
@@ -623,7 +634,7 @@ def format_verdict_with_criterion(value: Any, criterion: str) -> str:
 
 
 def describe_event(event: Event) -> str:
-    """Describe the fields that an event sets, such as `fail, fault: golden, on turn 2 call 1`."""
+    """Describe what a review says, such as `fail, fault: golden, on turn 2 call 1`."""
     parts = []
     if event.verdict is not None:
         parts.append(format_verdict_with_criterion(event.verdict, event.criterion))

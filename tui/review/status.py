@@ -86,7 +86,10 @@ class Pace:
     """
 
     def record_item(self, item: Hashable, now: float, *, is_first_verdict: bool) -> None:
-        """Count a reviewed item. `now`: time in seconds of a monotonic clock."""
+        """Count a reviewed item, and the time since the previous one, unless it was a break.
+
+        `now`: time in seconds of a monotonic clock.
+        """
         self.n_changes += 1
         if is_first_verdict and self.n_left is not None:
             self.n_left = max(self.n_left - 1, 0)
@@ -94,6 +97,7 @@ class Pace:
             duration = now - self._last_time
             if duration < BREAK_SECONDS:
                 self._durations.append(duration)
+                # Only the last items count, so that the pace follows the annotator.
                 del self._durations[:-AVERAGED_ITEMS]
         self._last_time = now
         self.reviewed_items.add(item)
@@ -192,11 +196,17 @@ def status_line(
     key_names: Mapping[str, str] | None = None,
     pace: str = "",
 ) -> Line:
-    """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`. Without a
-    message, the line begins with key hints.
+    """Return the status line of an item: a message on the left, the target of verdict keys on the
+    right.
 
-    `scroll_position`: see `DocumentLayout.scroll_position`. `key_names`: first key of each action
-    by action id.
+    Example: ` saved: fail · live_simple_3-2-1 T verdict on: turn 2 call 1 · 40 %`. Without a
+    message, the line begins with key hints. If it is too long, both sides are shortened.
+
+    Args:
+        question: What a verdict key decides.
+        scroll_position: See `DocumentLayout.scroll_position`.
+        key_names: First key of each action, by action id.
+        pace: How fast the annotator reviews.
     """
     key_names = key_names or {}
     parts = _StatusParts(
@@ -210,6 +220,7 @@ def status_line(
     if not text:
         return _key_hints_status_line(parts, key_names, cells)
 
+    # The right side is the widest one that fits beside the message. The undo key is left out first.
     choices = _list_right_parts(parts, question)
     undo = _undo_part(text, key_names)
     text = _shorten_golden_message(text, cells - line_width((*undo, *choices[-1])) - 2)
@@ -220,6 +231,7 @@ def status_line(
     if fitting:
         return justify_line((*left, *undo), fitting[0], cells)
 
+    # Nothing fits. If the message names the target too, it need not be named twice.
     right = choices[-1]
     if line_width(left) + line_width(right) >= cells and _names_target(text, question):
         if not parts.score:
@@ -260,8 +272,10 @@ def _key_hints_status_line(parts: _StatusParts, key_names: Mapping[str, str], ce
 
 
 def _list_right_parts(parts: _StatusParts, question: PendingQuestion) -> list[Line]:
-    """Return what can stand at the right of a message, the widest first. The last is shown even if
-    it does not fit, because a target other than the item must always be visible.
+    """Return what can stand at the right of a message, the widest first.
+
+    The last one is shown even if it does not fit, because a target other than the item must always
+    be visible.
     """
     with_pace = _join_parts(parts.pace, parts.all_but_pace)
     if question.target == ITEM:
@@ -381,11 +395,10 @@ def summarize_queue(
     *,
     blind: bool,
 ) -> list[str]:
-    """Return the lines of the summary: the annotator's verdicts, the pace and, unless review is
-    blind, the agreement with others.
+    """Return the lines that summarize a completed queue: verdicts, pace, and agreement with others.
 
-    If the view contains no reviewed items, the summary covers `session_items`: the items that were
-    reviewed in this session, as {number: id}.
+    Blind review hides the agreement. If the view contains no reviewed items any more, the summary
+    covers the items that were reviewed in this session. `session_items`: their ids by number.
     """
     rows = _fetch_reviewed_rows(store, view)
     if not rows and session_items:
@@ -416,16 +429,17 @@ def _fetch_reviewed_rows(store: Store, view: View) -> list[QueueRow]:
 
 
 def _format_agreement(store: Store, view: View, annotator: str) -> str:
-    """Return text such as `all annotators agree on 8 of 9 shared items`. Empty if no item has
-    verdicts by this annotator and another.
+    """Return text such as `all annotators agree on 8 of 9 shared items`.
 
-    In a queue file, only verdicts by annotators to whom an item is assigned count.
+    A shared item has verdicts by this annotator and another one. Empty without any. In a queue
+    file, only verdicts by annotators to whom an item is assigned count.
     """
     n_shared = 0
     n_equal = 0
     for verdicts in _collect_item_verdicts(store, view).values():
         if annotator in verdicts and len(verdicts) > 1:
             n_shared += 1
+            # All verdicts on the item are the same one.
             n_equal += len(set(verdicts.values())) == 1
     if not n_shared:
         return ""
@@ -433,7 +447,7 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
 
 
 def _collect_item_verdicts(store: Store, view: View) -> dict[int, dict[str, object]]:
-    """Return the verdicts on each item, by annotator."""
+    """Return the verdicts on each item as a whole: item number -> annotator -> verdict."""
     assigned = _read_assigned_annotators(store, view.queue_file) if view.queue_file else None
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
@@ -489,8 +503,9 @@ class Override:
         return [TOO_LENIENT if reason == TOO_STRICT else reason for reason in reasons]
 
     def format_question(self, cells: int) -> str:
-        """Return `Why pass although the checker failed simple_3?`. A long name is shortened to
-        fit into `cells`.
+        """Return the question for a reason: `Why pass although the checker failed simple_3?`.
+
+        A long name is shortened to fit into `cells`.
         """
         verdict = format_verdict_with_criterion(self.verdict, self.criterion)
         contradiction = f"the {self.contradicted_source_name} {self._contradicted_action}"
@@ -526,8 +541,10 @@ class OverrideReasons:
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Set the last override from an event with a verdict, or clear it if the verdict
-        contradicts nothing.
+        """Remember whether a review contradicts an automatic verdict, so that its reason can be
+        asked for.
+
+        `event`: the review as written to the journal, or None if nothing was written.
         """
         if event is None:
             return

@@ -280,11 +280,14 @@ class GuardedScreen(Screen[T]):
         return False
 
     def keep_key_for_later(self, event: events.Key) -> bool:
-        """Keep a key for `handle_kept_keys` if its action must wait or if an earlier key is kept.
-        Return whether it was kept.
+        """Keep a key that comes before the screen can handle it. Return whether it was kept.
+
+        A key is kept if its action must wait, or if an earlier key is kept, so that keys act in
+        their order.
         """
         actions = self._action_names(event)
         if not actions.isdisjoint(LEAVING_ACTIONS):
+            # The user leaves the screen, so that the kept keys have no meaning any more.
             self._held_keys = ()
             return False
 
@@ -313,6 +316,7 @@ class GuardedScreen(Screen[T]):
         if self._must_wait_for_any(self._action_names(first_key)):
             return
 
+        # The key is sent again, and must not be kept a second time.
         self._released_key = first_key
         self._held_keys = tuple(later_keys)
         self.app.post_message(first_key)
@@ -416,9 +420,13 @@ class Panel(Vertical):
 
         `flat_facts`: whether a flat panel, which has only an upper border, shows the facts too.
         """
-        if (title, facts, flat_facts) != (self._title, self._facts, self._shows_flat_facts):
-            self._title, self._facts, self._shows_flat_facts = title, facts, flat_facts
-            self._draw_titles()
+        shown = (self._title, self._facts, self._shows_flat_facts)
+        if shown == (title, facts, flat_facts):
+            return
+        self._title = title
+        self._facts = facts
+        self._shows_flat_facts = flat_facts
+        self._draw_titles()
 
     def set_flat(self, is_flat: bool) -> None:
         """Draw only the upper border with the title, as on a small screen, or the whole border."""
@@ -441,6 +449,7 @@ class Panel(Vertical):
         if not self.is_mounted:
             return
 
+        # Rows are counted from the content, which begins below the upper border.
         top_row = -self.gutter.top
         bottom_row = self.outer_size.height - self.gutter.top - 1
         if old_title is None or old_title.plain != self._border_title.plain:

@@ -35,8 +35,9 @@ ASCII_REPLACEMENTS = str.maketrans("·…–", ".~-")
 def render_strip(
     line: Line, cells: int, base: Style, *, gutter: str = "", highlight: str = ""
 ) -> Strip:
-    """Render a line as a Textual strip of exactly `cells`, with the matches of `highlight`
-    (casefolded) highlighted.
+    """Render a styled line as a Textual strip, which is exactly `cells` wide.
+
+    `gutter`: text before the line. `highlight`: casefolded text whose matches stand out.
     """
     segments: list[Segment] = []
     if gutter:
@@ -70,7 +71,7 @@ def _replace_non_ascii_punctuation(text: str) -> str:
 
 
 def _highlight_matches(text: str, text_style: Style, highlight: str) -> list[Segment]:
-    """Return segments of the text, in which the matches have a style of their own."""
+    """Divide a text into segments, so that the matches of `highlight` have another style."""
     if not highlight:
         return [Segment(text, text_style)]
     folded = text.casefold()
@@ -182,8 +183,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         top: RowPosition = DOCUMENT_START,
         cursor: int | None = None,
     ) -> None:
-        """Show a document from row `top` with the cursor on block `cursor`, now or as soon as
-        the view has a size.
+        """Show a document from row `top`, with the cursor on block `cursor`.
+
+        If the view has no size yet, the document appears as soon as it has one.
         """
         layout = DocumentLayout(source, self.cells, max(self.size.height, 1))
         if self.size:
@@ -199,10 +201,10 @@ class DocumentView(StaticFocusWidget, can_focus=True):
     def reveal(
         self, index: int, row: int = 0, *, entire_block: bool = True, keep_previous: bool = False
     ) -> None:
-        """Scroll to a row of block `index`, see `DocumentLayout.reveal`. Keep the row visible when
+        """Scroll to a row of block `index` (see `DocumentLayout.reveal`), and keep it visible when
         the size changes.
 
-        With `keep_previous`, keep the row of the previous call visible too, if both fit.
+        With `keep_previous`, the row of the previous call stays visible too, if both fit.
         """
         has_size = bool(self.size)
         # Without a size, nothing can be scrolled yet, so all calls are kept.
@@ -229,7 +231,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             self.redraw()
 
     def redraw(self) -> None:
-        """Draw the rows that differ from the screen."""
+        """Draw the rows that differ from the screen. Drawing less helps on a slow connection."""
         if not self.size:
             return
         if self._drawn_size != self.size:
@@ -247,7 +249,10 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             self.refresh(*changed_rows)
 
     def _fit_to_size(self) -> None:
-        """Lay out and render the document again after the size has changed."""
+        """Lay out and render the document again after the size has changed.
+
+        The rows that were scrolled to stay visible.
+        """
         self._drawn_size = self.size
         if self.document_layout is not None:
             self.document_layout.resize(self.cells, max(self.size.height, 1))
@@ -268,8 +273,8 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         return strips + [blank] * (n_free_rows - len(footer)) + footer
 
     def _render_document_strips(self) -> list[Strip]:
-        """Render the visible rows of the document. The cursor stands before the first row of a
-        block.
+        """Render the visible rows of the document. The mark of the cursor stands before a block's
+        first row.
         """
         layout = self.document_layout
         if layout is None:
@@ -414,7 +419,7 @@ class KeyLine(LineBar):
         self._priority_hints: list[tuple[str, str]] = []
 
     def update(self) -> None:
-        """Show the hints of the bindings that are active now."""
+        """Show the keys that are active now, the most important ones first."""
         hints = list_key_hints(self.screen)
         if self._priority_hints:
             hints = self._insert_priority_hints(hints)

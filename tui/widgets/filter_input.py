@@ -95,7 +95,11 @@ def _list_key_completions(word: str, context: CompletionContext) -> list[Complet
 
 
 def _list_value_completions(word: str, context: CompletionContext) -> list[Completion]:
-    """Return completions of the last value of a word such as `category:simple|live_`."""
+    """Return completions of the last value of a filter term, such as `live_` in
+    `category:simple|live_`.
+
+    A term without a known key has none.
+    """
     key, _, values_text = word.partition(":")
     known_keys = {name for name, _ in list_filter_help(blind=context.blind)}
     if f"{key}:" not in known_keys:
@@ -145,12 +149,14 @@ def insert_completion(text: str, cursor: int, completion: Completion) -> EditedT
 def format_completions(
     completions: Sequence[Completion], first_index: int, max_count: int = 6
 ) -> str:
-    """Format completions on one line, starting with index `first_index`: ` official: pass, fail ...
-    and 3 more matches`.
+    """Format completions on one line: ` official: pass, fail ... and 3 more matches`.
+
+    The line begins with the completion at `first_index`, the one that is being inserted.
     """
     if not completions:
         return " no matches"
 
+    # The completions before it come last.
     rotated = [*completions[first_index:], *completions[:first_index]]
     labels = [completion.display_text.strip() for completion in rotated[:max_count]]
     line = " " + "   ".join(labels)
@@ -182,9 +188,10 @@ class FilterInput(SafeInput):
 
 
 def _place_message_at_caret(message: str, caret_cells: int, line_cells: int) -> str:
-    """Return a line with a caret after `caret_cells`, and the message on the side with room for it.
+    """Return a line with a caret below an error, and the message on the side that has room for it.
 
-    If neither side has enough room, move the caret to the left.
+    If neither side has enough room, the caret moves to the left. `caret_cells`: position of the
+    error.
     """
     message_cells = display_width(message)
     cells_with_caret = message_cells + len("^ ")
@@ -317,7 +324,9 @@ class FilterLine(Vertical):
         line.cursor_position = cursor
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Save the filter under the typed name, or apply the filter or search."""
+        """Apply the filter or search that the user typed. If they typed a name, save the filter
+        under it.
+        """
         event.stop()
         text = event.value.strip()
         if self._filter_to_save is not None:
@@ -327,6 +336,7 @@ class FilterLine(Vertical):
             self._filters.add_recent_text(self.kind, text)
         if self.kind == "filter":
             try:
+                # A saved filter is named like `@name` in another filter.
                 text = self._filters.expand_saved_filters(event.value).strip()
             except FilterError as error:
                 self.show_error(error.message, error.position)
@@ -341,6 +351,7 @@ class FilterLine(Vertical):
         self._last_completion = None
         if self.kind != "filter" or not self.display or self._filter_to_save is not None:
             return
+
         cursor = self.query_one(FilterInput).cursor_position
         word = find_word_at_cursor(event.value, cursor).text
         if word.startswith(SAVED_FILTER_PREFIX) and not self._completion_context.saved:
@@ -393,9 +404,11 @@ class FilterLine(Vertical):
     # -- history and saved filters
 
     def action_history(self, by: int) -> None:
+        """Replace the text by an earlier one (`by` negative) or a later one of the same kind."""
         if self._filter_to_save is not None:
             return
         entries = self._filters.list_recent_texts(self.kind)
+        # 0 stands for new text, and negative numbers count from the end of the history.
         index = max(-len(entries), min(self._history_index + by, 0))
         if index != self._history_index:
             self._history_index = index
@@ -403,32 +416,35 @@ class FilterLine(Vertical):
             self._set_text(text, len(text))
 
     def action_save(self) -> None:
-        """Ask for a name under which to save the filter."""
-        text = self.query_one(FilterInput).value.strip()
+        """Ask for a name under which to save the filter. An invalid filter is not saved."""
         if self._filter_to_save is not None:
             return
-        if self.kind != "filter" or not text:
-            message = (
-                " enter a filter to save" if self.kind == "filter" else " only filters can be saved"
-            )
-            self._show_message(message, "bad")
+        text = self.query_one(FilterInput).value.strip()
+        if self.kind != "filter":
+            self._show_message(" only filters can be saved", "bad")
+            return
+        if not text:
+            self._show_message(" enter a filter to save", "bad")
             return
         try:
             self._filters.expand_saved_filters(text)
         except FilterError as error:
             self.show_error(error.message, error.position)
             return
-        self._filter_to_save, self._name_to_replace = text, ""
+
+        # The line now asks for the name.
+        self._filter_to_save = text
+        self._name_to_replace = ""
         self._set_prompt(f"save as {SAVED_FILTER_PREFIX}", "", self.NAME_HINT)
 
     def _save_filter(self, name: str, text: str) -> None:
         """Save a filter. To replace another one of this name, the annotator submits twice."""
         bare = name.removeprefix(SAVED_FILTER_PREFIX)
-        if bare in self._filters.saved_filters and self._name_to_replace != bare:
+        is_confirmed = self._name_to_replace == bare
+        if bare in self._filters.saved_filters and not is_confirmed:
             self._name_to_replace = bare
-            self._show_message(
-                f" {SAVED_FILTER_PREFIX}{bare} exists; press enter again to replace it", "warn"
-            )
+            message = f" {SAVED_FILTER_PREFIX}{bare} exists; press enter again to replace it"
+            self._show_message(message, "warn")
             return
         try:
             self._filters.save_filter(name, text)

@@ -99,7 +99,7 @@ class ItemText(DocumentView):
         return self.document_cursor is not None
 
     def open(self, document_cursor: Cursor) -> None:
-        """Show the item and the cursor position of `document_cursor`."""
+        """Show the item at the position of its cursor, with the first difference in view."""
         self.document_cursor = document_cursor
         self.show(BlockSource(document_cursor.blocks), cursor=document_cursor.index)
         self._show_cursor()
@@ -232,8 +232,10 @@ class ItemText(DocumentView):
         )
 
     def _context_panels(self, free_rows: int) -> list[Line]:
-        """Return the panels below the document: function docs, unless a column shows them, and
-        other runs.
+        """Return what fills the free rows below the document: function docs, and the item in other
+        runs.
+
+        The docs are left out if they are already shown beside or inside the document.
         """
         detail = self.required_cursor.detail
         lines: list[Line] = []
@@ -244,6 +246,7 @@ class ItemText(DocumentView):
             lines += docs_panel_lines(
                 detail.item.functions, self.functions_at_cursor, self.cells, max_rows
             )
+        # The rows of other runs are read later, and may still be those of another item.
         if self._other_runs_item == detail.row.item:
             max_rows_below = max_rows - len(lines)
             lines += other_runs_panel_lines(self._other_runs, self.cells, max_rows_below)
@@ -374,6 +377,8 @@ class ItemText(DocumentView):
     def action_next_docs(self) -> None:
         """Show the next set of function docs: of the golden call, of the predicted call, all or
         none.
+
+        The docs scroll into view, and the cursor stays visible.
         """
         top = self._row_at_top()
         block = self.required_cursor.show_next_docs()
@@ -397,7 +402,7 @@ class ItemText(DocumentView):
             self._warn(f"no search term yet; press {search_key} to search")
 
     def search(self, text: str, direction: int = 1) -> None:
-        """Move to the next (1) or previous (-1) match."""
+        """Move to the next (1) or previous (-1) match of a text, and mark all matches."""
         top = self._row_at_top()
         self.highlight = text.casefold()
         match = self.required_cursor.search(text, self.cells, direction)
@@ -405,6 +410,8 @@ class ItemText(DocumentView):
             self.redraw()
             self._warn(f"no match for {sanitize(text)}")
             return
+
+        # Moving may have unfolded blocks.
         self._show_blocks(top)
         message = f"match {match.number} of {match.count}"
         is_folded = match.row < 0
@@ -466,6 +473,7 @@ class ItemBody(Horizontal):
         if not is_shown or self._text.document_cursor is None:
             return
 
+        # Drawing again would scroll the docs back.
         available = self._text.document_cursor.detail.item.functions
         at_cursor = self._text.functions_at_cursor
         if available is self._drawn_available and at_cursor == self._drawn_at_cursor:

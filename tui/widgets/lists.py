@@ -193,7 +193,9 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         self.move_cursor(index)
 
     def render_line(self, y: int) -> Strip:
-        """Render row `y` of the visible part of the list."""
+        """Render row `y` of the visible part of the list: a line with the mark of the cursor, or a
+        blank row.
+        """
         index = y + int(self.scroll_offset.y)
         cells = self.size.width
         base = self.rich_style
@@ -355,9 +357,9 @@ class QueueList(LineList):
         return queue_row_line(row, self.columns, self._short_names_in_window(index // WINDOW))
 
     def _short_names_in_window(self, window: int) -> dict[str, str]:
-        """Map ids and run names in a window to their short forms.
+        """Return the short forms of the ids and run names in a window of rows, by the full names.
 
-        Names that fit the columns are missing.
+        Names that fit into their columns are missing. The result is kept, because it takes time.
         """
         width_by_column = dict(self.columns.columns)
         item_width = width_by_column.get("item", 0)
@@ -376,7 +378,7 @@ class QueueList(LineList):
         return short_names
 
     def move_cursor(self, index: int) -> None:
-        """Move the cursor, and request the rows near it."""
+        """Move the cursor, and request the rows that it may reach next."""
         old_window = self.cursor // WINDOW
         super().move_cursor(index)
         if self.cursor // WINDOW != old_window:
@@ -394,7 +396,9 @@ class QueueList(LineList):
         self._update_columns()
 
     def _update_columns(self) -> None:
-        """Choose the columns that fit the list, and redraw it if they changed."""
+        """Choose the columns that fit the list and the rows near the cursor. Redraw if they
+        changed.
+        """
         widths = self._column_widths
         rows_near_cursor = self._windows.get(self.cursor // WINDOW, [])
         if rows_near_cursor:

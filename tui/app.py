@@ -172,9 +172,11 @@ class FcreviewApp(App[int]):
         set_palette(build_palette(self.theme))
 
     def _find_start_position(self, *, resume: bool) -> QueuePosition | None:
-        """Return the position at which another annotator stopped or, with `resume`, the saved one.
+        """Return the position in the queue at which the session continues.
 
-        None if that is the start of the queue. The overview then opens first, if it is enabled.
+        It is the position of the annotator to whom the user switched or, with `resume`, the saved
+        one. None starts at the beginning of the queue. The overview then opens first, if it is
+        enabled.
         """
         position = None
         if self.session.switch is not None:
@@ -246,8 +248,12 @@ class FcreviewApp(App[int]):
             self.exit(return_code=exit_code)
 
     def on_mount(self) -> None:
+        """Start what runs beside the screens: signal handlers, and the reload of changed files and
+        reviews.
+        """
         if self._signal_shutdown is not None:
-            self._signal_shutdown.install_handlers()  # Textual's driver for browsers replaces them
+            # Textual's driver for browsers has replaced the handlers.
+            self._signal_shutdown.install_handlers()
         self.theme_changed_signal.subscribe(self, self._on_theme_changed)
         self._set_web_page_background()
         if not self.is_headless:
@@ -270,8 +276,8 @@ class FcreviewApp(App[int]):
         )
 
     def on_resize(self, event: events.Resize) -> None:
-        """Redraw the screen, and cover it with `TerminalTooSmallScreen` while the terminal is
-        too small.
+        """Redraw the screen. While the terminal is too small, cover it with a screen that
+        says so.
         """
         # The terminal may have rearranged its text. `self.size` is still the earlier size.
         self._resend_screen(event.size)
@@ -350,8 +356,9 @@ class FcreviewApp(App[int]):
         open_overview(self, self.session)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Disable the action `palette` where the user enters text, because its key then types a
-        character, and the action `suspend_process` in text boxes, where its key undoes.
+        """Disable two actions whose keys have another meaning where the user enters text.
+
+        The key of `palette` types a colon there. The key of `suspend_process` undoes in text boxes.
         """
         if action == "suspend_process":
             # Importing it loads tree-sitter, which only the editors need.
@@ -399,17 +406,24 @@ class FcreviewApp(App[int]):
         """Answer a key that starts no action with the screen's message, or with the bell while
         the screen opens.
         """
-        self.last_key_time, self.last_key_name = event.time, format_key(event.key)
+        self.last_key_time = event.time
+        self.last_key_name = format_key(event.key)
         screen = self.screen
         if not isinstance(screen, GuardedScreen) or not screen.is_mounted:
-            return  # an earlier screen has received the key
+            # An earlier screen has received the key.
+            return
+
         if screen.has_enabled_action(event.key):
-            if clear_message := getattr(screen, "clear_unavailable_key_message", None):
+            # The message about an earlier key is out of date. Only some screens have one.
+            clear_message = getattr(screen, "clear_unavailable_key_message", None)
+            if clear_message is not None:
                 clear_message()
             return
         if getattr(screen, "is_item_loading", False):
             self.bell()
-        elif show_unavailable_key := getattr(screen, "show_unavailable_key", None):
+            return
+        show_unavailable_key = getattr(screen, "show_unavailable_key", None)
+        if show_unavailable_key is not None:
             show_unavailable_key(event.key)
 
     async def action_quit(self) -> None:
@@ -419,11 +433,13 @@ class FcreviewApp(App[int]):
         call_after_sent_keys(self, self._quit_or_ask)
 
     def _quit_or_ask(self) -> None:
-        unsaved_inputs = [
-            screen.unsaved_input
-            for screen in self.screen_stack
-            if isinstance(screen, GuardedScreen) and screen.is_mounted and screen.unsaved_input
-        ]
+        """Quit. If the user has typed text that is not saved, ask first."""
+        unsaved_inputs = []
+        for screen in self.screen_stack:
+            if isinstance(screen, GuardedScreen) and screen.is_mounted and screen.unsaved_input:
+                unsaved_inputs.append(screen.unsaved_input)
+
+        # Quitting again while the question is on screen is the answer.
         if not unsaved_inputs or self._is_asking_to_quit:
             self.run_worker(self._quit(), group="leave", exclusive=True)
             return
@@ -431,9 +447,8 @@ class FcreviewApp(App[int]):
         from fcreview.tui.screens.prompts import ConfirmScreen
 
         self._is_asking_to_quit = True
-        self.push_screen(
-            ConfirmScreen(f"Quit without saving {unsaved_inputs[-1]}?"), self._on_quit_answered
-        )
+        question = ConfirmScreen(f"Quit without saving {unsaved_inputs[-1]}?")
+        self.push_screen(question, self._on_quit_answered)
 
     def _on_quit_answered(self, quits: bool | None) -> None:
         self._is_asking_to_quit = False
@@ -498,9 +513,9 @@ class FcreviewApp(App[int]):
             self.session.save_position(self._state, self._find_queue_position(bottom))
 
     def _find_queue_position(self, queue: QueueScreen) -> QueuePosition:
-        """Return the position to save.
+        """Return the position in the queue to save for the next session.
 
-        If an item is open above the queue, its cursor is on that item.
+        If an item is open above the queue, the position is that of the item.
         """
         from fcreview.tui.screens.item_pane import ItemScreen
 

@@ -198,7 +198,8 @@ FORMS = {form.command: form for form in _FORMS}
 def add_run_name_choices(
     fields: Sequence[FormField], names_by_number: Mapping[int, str]
 ) -> list[FormField]:
-    """Let the field `run` accept and show names instead of numbers.
+    """Let the field `run` of a command's form show the names of runs. The command itself needs
+    numbers.
 
     `names_by_number`: name of each run by number.
     """
@@ -216,7 +217,7 @@ def add_run_name_choices(
 
 
 def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[str]:
-    """Return the command's options, then `--` and its arguments.
+    """Return the command line of a filled-in form: the options, then `--` and the arguments.
 
     Fields with an empty value are omitted.
     """
@@ -233,6 +234,7 @@ def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) 
             options.append(_format_option(field_.flag, value))
         else:
             arguments.append(value)
+    # After `--`, an argument that begins with a dash is no option.
     return [*options, "--", *arguments]
 
 
@@ -296,8 +298,10 @@ def path_exists(path: str) -> bool:
 def export_and_summarize(
     store: Store, request: ExportRequest, services: ReportServices | None
 ) -> str:
-    """Export the items of a scope and return a one-line summary. An existing file is replaced,
-    because the palette asked for confirmation. Raises FcreviewError if nothing was written.
+    """Export the items of a scope, and return a summary: `640 labels (all items) in labels.csv`.
+
+    An existing file is replaced, because the palette asked for confirmation. Raises FcreviewError
+    if nothing was written.
     """
     from fcreview.exporters.base import EXPORTERS, ExportError
     from fcreview.exporters.export import STANDARD_OUTPUT, ExportOutput, export
@@ -309,6 +313,7 @@ def export_and_summarize(
     benchmarks = services.open_benchmarks(warnings.append) if services is not None else None
     scope = request.scope
     has_whole_runs = EXPORTERS[request.format].writes_runs
+    # Such a format, for example a benchmark's own, cannot hold a part of a run.
     if has_whole_runs:
         scope = scope.without_limit
 
@@ -364,7 +369,10 @@ def deliver_download(app: App[Any], path: Path) -> None:
 async def run_and_deliver_download(
     app: App[Any], commands: CommandService, form: CommandForm, arguments: Sequence[str]
 ) -> CommandResult:
-    """Run a form's command, and offer its output file as a download."""
+    """Run the command of a form, and send its output file to the browser.
+
+    The command writes to a temporary folder, because the user has no access to the server's files.
+    """
     output_flag = f"--{form.download}="
     with TemporaryDirectory(prefix="fcreview-") as folder:
         arguments_to_run: list[str] = []

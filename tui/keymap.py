@@ -87,14 +87,13 @@ PUNCTUATION = {_find_textual_key_name(char): char for char in string.punctuation
 
 
 def validate_keymap(configured_keys: Mapping[str, str]) -> dict[str, str]:
-    """Validate the `[keys]` section of a configuration file and return `{action id: "key,key"}`.
+    """Validate the `[keys]` section of a configuration file, and return `{action id: "key,key"}`.
 
     The section may omit the group of an id if the name is unique: `pass` for `item.pass`.
 
     Raises:
         KeymapError: An id is unknown or ambiguous, a key is empty or invalid, or two actions that
-        are active at the
-            same time have the same key.
+            are active at the same time have the same key.
     """
     keys_by_action: dict[str, str] = {}
     for name, keys in configured_keys.items():
@@ -122,7 +121,10 @@ def format_renamed_actions_notice(configured_keys: Mapping[str, str]) -> str:
 
 
 def _check_keys(name: str, keys: str) -> None:
-    """Raise KeymapError if the keys that are configured for the action `name` are invalid."""
+    """Raise KeymapError if the configured keys of an action are invalid.
+
+    `name`: name of the action in the configuration. `keys`: keys such as `p,y`.
+    """
     has_empty_key = any(not key.strip() for key in keys.split(","))
     if has_empty_key:
         raise KeymapError(f'[keys] {name}: expected keys such as "p" or "p,y"')
@@ -136,10 +138,11 @@ def _check_keys(name: str, keys: str) -> None:
 
 
 def find_changed_keys(valid_keys: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys that differ from the defaults, by action id: the configured keys, and the
-    remaining keys of actions that lost a default key to another action.
+    """Return the keys that differ from the defaults, by action id.
 
-    `valid_keys`: result of `validate_keymap`.
+    These are the configured keys. If one of them is the default key of another action that is
+    active at the same time, that action keeps only its other keys. `valid_keys`: result of
+    `validate_keymap`.
     """
     keys_by_action = {name: ",".join(split_keys(keys)) for name, keys in valid_keys.items()}
     for actions_active_together in KEY_SCOPES:
@@ -148,6 +151,7 @@ def find_changed_keys(valid_keys: Mapping[str, str]) -> dict[str, str]:
             if action.id in valid_keys:
                 continue
             keys = split_keys(keys_by_action.get(action.id, action.keys))
+            # The action loses the keys that the configuration gives to others.
             remaining = [key for key in keys if key not in reassigned]
             if remaining != keys:
                 keys_by_action[action.id] = ",".join(remaining) or NO_KEY
@@ -197,14 +201,20 @@ def _format_key_name(name: str) -> str:
 
 @lru_cache(maxsize=4)
 def format_first_keys(changed_keys: frozenset[tuple[str, str]] = frozenset()) -> Mapping[str, str]:
-    """Return the displayed name of the first key of each action, by action id. Actions without a
-    key are omitted.
+    """Return the displayed name of the first key of each action, such as `PgDn`, by action id.
 
-    `changed_keys`: (action id, keys) pairs of the result of `find_changed_keys`.
+    Actions without a key are omitted. `changed_keys`: (action id, keys) pairs that differ from the
+    defaults.
     """
-    keys_by_action = {action.id: action.keys for action in ACTIONS.values()} | dict(changed_keys)
-    first = {name: split_keys(keys)[0] for name, keys in keys_by_action.items()}
-    return {name: format_key(key) for name, key in first.items() if key != NO_KEY}
+    keys_by_action = {action.id: action.keys for action in ACTIONS.values()}
+    keys_by_action.update(changed_keys)
+
+    first_keys = {}
+    for action_id, keys in keys_by_action.items():
+        first_key = split_keys(keys)[0]
+        if first_key != NO_KEY:
+            first_keys[action_id] = format_key(first_key)
+    return first_keys
 
 
 def _is_valid_key(key: str) -> bool:
@@ -214,29 +224,34 @@ def _is_valid_key(key: str) -> bool:
 
 
 def _resolve_action_id(configured_name: str) -> str:
-    """Return the full id of an action. `configured_name` may lack the group, or be the earlier id
-    of a renamed action.
+    """Return the id of the action that the configuration names.
+
+    The name may lack the group (`pass` for `item.pass`), or be the earlier id of a renamed action.
+    Raises KeymapError if no action or several actions have this name.
     """
     if configured_name in RENAMED_ACTIONS:
         return RENAMED_ACTIONS[configured_name]
-    matches = [
-        action for action in ACTIONS if configured_name in (action, action.partition(".")[2])
-    ]
+
+    matches = []
+    for action_id in ACTIONS:
+        _, _, short_name = action_id.partition(".")
+        if configured_name in (action_id, short_name):
+            matches.append(action_id)
     if not matches:
-        raise KeymapError(
-            f"[keys] {configured_name}: unknown action. {_format_action_id_hint(configured_name)}"
-        )
+        hint = _format_action_id_hint(configured_name)
+        raise KeymapError(f"[keys] {configured_name}: unknown action. {hint}")
     if len(matches) > 1:
+        ids = ", ".join(matches)
         raise KeymapError(
-            f"[keys] {configured_name}: the action name is ambiguous. Use one of"
-            f" {', '.join(matches)}"
+            f"[keys] {configured_name}: the action name is ambiguous. Use one of {ids}"
         )
     return matches[0]
 
 
 def _format_action_id_hint(name: str) -> str:
-    """Return a hint for an unknown id: similar ids, else the actions of its group, else one id
-    of each group.
+    """Return a hint for an unknown id of an action.
+
+    The hint names similar ids, else the actions of the typed group, else one id of each group.
     """
     similar_ids = get_close_matches(name, ACTIONS, n=3, cutoff=0.8)
     if similar_ids:
@@ -256,13 +271,16 @@ def _format_action_id_hint(name: str) -> str:
 
 
 def _check_key_conflicts(configured_keys: Mapping[str, str]) -> None:
-    """Raise KeymapError if a key is configured for two actions that are active together."""
+    """Raise KeymapError if one key is configured for two actions that are active at the same
+    time.
+    """
     for actions_active_together in KEY_SCOPES:
         owner_by_key: dict[str, str] = {}
         for action in actions_active_together:
             if action.id not in configured_keys:
                 continue
             for key in split_keys(configured_keys[action.id]):
+                # The first action with the key owns it.
                 owner = owner_by_key.setdefault(key, action.id)
                 if owner != action.id:
                     raise KeymapError(
@@ -274,18 +292,19 @@ def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
     """Convert tables of actions to Textual bindings with the default keys."""
     from textual.binding import Binding
 
-    return [
-        Binding(
-            action.keys,
-            action.action,
-            action.label,
-            show=action.has_hint,
-            id=action.id,
-            priority=action.priority,
-        )
-        for table in tables
-        for action in table
-    ]
+    bindings: list[BindingType] = []
+    for table in tables:
+        for action in table:
+            binding = Binding(
+                action.keys,
+                action.action,
+                action.label,
+                show=action.has_hint,
+                id=action.id,
+                priority=action.priority,
+            )
+            bindings.append(binding)
+    return bindings
 
 
 _RANKS = {name: (name.startswith("app."), rank) for rank, name in enumerate(ACTIONS)}
@@ -297,23 +316,29 @@ def _list_active_bindings(screen: Screen[Any]) -> list[Binding]:
     The screen's `hidden_actions` are omitted, because their keys only show a message that nothing
     can be done.
     """
-    idle: frozenset[str] = getattr(screen, "hidden_actions", frozenset())
-    enabled = [active.binding for active in screen.active_bindings.values() if active.enabled]
-    return [binding for binding in enabled if binding.key != NO_KEY and binding.id not in idle]
+    hidden_actions: frozenset[str] = getattr(screen, "hidden_actions", frozenset())
+    bindings = []
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        has_key = binding.key != NO_KEY
+        if active.enabled and has_key and binding.id not in hidden_actions:
+            bindings.append(binding)
+    return bindings
 
 
 def list_key_hints(screen: Screen[Any]) -> list[KeyHint]:
     """Return the hints of the key line in the order of the action tables.
 
-    Actions of the app come last.
+    A hint is the first key of an action with its label. Actions of the app come last.
     """
-    hints: dict[str, KeyHint] = {}
+    hint_by_action: dict[str, KeyHint] = {}
     for binding in _list_active_bindings(screen):
-        if binding.show and binding.description:
-            hints.setdefault(
-                binding.id or binding.action, (format_key(binding.key), binding.description)
-            )
-    return [hints[name] for name in sorted(hints, key=lambda name: _RANKS.get(name, (True, 0)))]
+        action_id = binding.id or binding.action
+        if binding.show and binding.description and action_id not in hint_by_action:
+            hint_by_action[action_id] = (format_key(binding.key), binding.description)
+
+    action_ids = sorted(hint_by_action, key=lambda action_id: _RANKS.get(action_id, (True, 0)))
+    return [hint_by_action[action_id] for action_id in action_ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +363,7 @@ class AvailableAction:
 
 def list_available_actions(screen: Screen[Any]) -> list[AvailableAction]:
     """Return each active action with its first key, in the order of the action tables."""
+    # The node is the widget, screen or app that runs the action.
     nodes = {
         (active.binding.id, active.binding.key): active.node
         for active in screen.active_bindings.values()
@@ -360,10 +386,14 @@ def find_action_key_names(app: App[Any]) -> Mapping[str, str]:
 
 def format_welcome_message(app: App[Any]) -> str:
     """Return the welcome message of the first start. It names up to three keys."""
-    names = find_action_key_names(app)
-    hints = {"queue.open": "to open", "app.help": "for all keys", "app.palette": "for commands"}
-    shown = [f"{names[action]} {what}" for action, what in hints.items() if action in names]
-    return f"Welcome. Press {', '.join(shown)}"
+    key_names = find_action_key_names(app)
+    purposes = {"queue.open": "to open", "app.help": "for all keys", "app.palette": "for commands"}
+    hints = []
+    for action_id, purpose in purposes.items():
+        # The user may have removed the key.
+        if action_id in key_names:
+            hints.append(f"{key_names[action_id]} {purpose}")
+    return f"Welcome. Press {', '.join(hints)}"
 
 
 def list_keys(app: App[Any], actions: Sequence[Action]) -> set[str]:
@@ -385,12 +415,14 @@ _PLACES = (
 
 
 def format_unavailable_key_message(app: App[Any], key: str, open_item_key: str = "") -> str:
-    """Return the message for a key (in Textual's notation) that has no action on the current
-    screen.
+    """Return the message for a key that has no action on the current screen.
 
-    The message says whether the key works in the queue, on the overview or on an item.
-    `open_item_key`: displayed name of the key that opens the item under the cursor. Empty if there
-    is no item.
+    The message says where the key works: in the queue, on the overview or on an item.
+
+    Args:
+        key: Key in Textual's notation.
+        open_item_key: Displayed name of the key that opens the item under the cursor. Empty if
+            there is no item.
     """
     label_by_place = _find_labels_of_key(app, key)
     help_key = find_action_key_names(app).get("app.help", "")
@@ -401,6 +433,7 @@ def format_unavailable_key_message(app: App[Any], key: str, open_item_key: str =
     room = app.size.width - MESSAGE_PADDING_CELLS
     if len(message) <= room:
         return message
+    # The message is too long with the names of the actions.
     places_without_labels = dict.fromkeys(label_by_place, "")
     return _describe_where_key_works(key_name, places_without_labels, open_item_key, help_hint)
 
@@ -421,9 +454,9 @@ def _find_labels_of_key(app: App[Any], key: str) -> dict[str, str]:
 def _describe_where_key_works(
     key_name: str, label_by_place: Mapping[str, str], open_item_key: str, help_hint: str
 ) -> str:
-    """Return `f (fail) works on an item`.
+    """Return a message such as `f (fail) works on an item`.
 
-    `label_by_place`: label of the key's action by place, empty to omit it.
+    `label_by_place`: the place where the key works -> what it does there, or "" to omit that.
     """
     if not label_by_place:
         return f"{key_name} is not available here{help_hint}"
@@ -457,7 +490,10 @@ class HelpSection(NamedTuple):
 
 
 def list_help_sections(screen: Screen[Any]) -> list[HelpSection]:
-    """Return the sections of the active actions. Groups that many screens share come last."""
+    """Return the keys of the active actions by group, for the help.
+
+    Groups that many screens share come last.
+    """
     keys_by_action: dict[str, list[str]] = {}
     for binding in _list_active_bindings(screen):
         keys_by_action.setdefault(binding.id or "", []).append(format_key(binding.key))

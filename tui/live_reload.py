@@ -122,10 +122,10 @@ def find_new_item_number(row: QueueRow, new_store: Store) -> int | None:
 def find_new_item_numbers(
     item_numbers: Sequence[int], old_store: Store, new_store: Store
 ) -> tuple[int, ...]:
-    """Return the numbers of items in the new store, without removed items.
+    """Return the numbers that items have in a new store, without removed items.
 
-    If all items were removed, the result is (0,), which selects no item. An empty tuple would
-    select every item.
+    An import can give an item another number. If all items were removed, the result is (0,), which
+    selects no item. An empty tuple would select every item.
     """
     if not item_numbers:
         return ()
@@ -141,8 +141,9 @@ def find_new_item_numbers(
 
 
 def renumber_filter(filter_text: str, old_store: Store, new_store: Store) -> str:
-    """Replace the item numbers in a filter by those of the new store. The number of a removed item
-    becomes 0, which selects no item.
+    """Replace the item numbers in a filter, such as `item:17`, by those of a new store.
+
+    The number of a removed item becomes 0, which selects no item.
     """
     values = _list_item_values(filter_text)
     new_number_by_text = _map_item_numbers(values, old_store, new_store)
@@ -168,7 +169,9 @@ def _list_item_values(filter_text: str) -> list[FilterValue]:
 def _map_item_numbers(
     values: Sequence[FilterValue], old_store: Store, new_store: Store
 ) -> dict[str, int]:
-    """Return the new item number of each value, except of removed items and invalid values."""
+    """Return the new number of each item number in a filter. Removed items and invalid values are
+    missing.
+    """
     old_numbers = []
     for value in values:
         if value.text.isascii() and value.text.isdigit():
@@ -197,9 +200,10 @@ def renumber_items(selection: Selection, old_store: Store, new_store: Store) -> 
 def prepare_queue_reload(
     queue: QueueScreen, run_numbers: tuple[int, ...], old_store: Store, new_store: Store
 ) -> ShowReload:
-    """Read the queue's rows from the new store and return the function that shows them.
+    """Read the queue's rows from the new store, and return the function that shows them.
 
-    The cursor stays on its item, on the same line of the screen.
+    Reading takes time and happens on the store's thread. The returned function is fast, and is
+    called when no key is handled. The cursor stays on its item, on the same line of the screen.
     """
     state = queue.state
     levels = queue.position.levels
@@ -208,6 +212,7 @@ def prepare_queue_reload(
     for level in levels:
         settings_of_levels.append(renumber_items(level.settings, old_store, new_store))
 
+    # Read the page that contains the item under the cursor.
     row = queue.list.row_at(queue.list.cursor) if queue.list.total else None
     item_at_cursor = None if row is None else find_new_item_number(row, new_store)
     new_state = replace(state, scope=run_numbers)
@@ -230,7 +235,7 @@ def prepare_queue_reload(
 def prepare_item_reload(
     pane: ItemPane, view: View, old_store: Store, new_store: Store
 ) -> ShowReload:
-    """Read the pane's item from the new store and return the function that shows it.
+    """Read the pane's item from the new store, and return the function that shows it.
 
     The cursor and the folds stay. An item that is no longer in the results stays on screen.
     """
@@ -275,8 +280,10 @@ def _locate_in_new_store(
     old_store: Store,
     new_store: Store,
 ) -> QueueNavigator:
-    """Find an item's position in the new store. If the item was removed (`new_number` is None) or
-    left the view, use the position of the first later item that still exists.
+    """Find the position of an item in the queue of the new store.
+
+    If the item was removed (`new_number` is None) or left the queue, the position is that of the
+    first later item that still exists, so that the annotator continues there.
     """
     count = new_store.count_items(view)
     if new_number is not None:
@@ -299,8 +306,9 @@ def _locate_in_new_store(
 def _find_position_of_next_item(
     old_navigator: QueueNavigator, new_view: View, old_store: Store, new_store: Store
 ) -> int | None:
-    """Return the position in the new view of the first item after the navigator's item that still
-    exists. None if it is not in the view, or if no such item is near.
+    """Return the position of the first item after this one that still exists, in the new queue.
+
+    None if that item is not in the queue, or if no such item is near.
     """
     start = old_navigator.last_position
     if old_navigator.position is not None:
@@ -338,9 +346,10 @@ class _OpenScreens:
     runs: tuple[int, ...]
 
     def prepare_reload(self, old_store: Store, new_store: Store | None) -> list[ShowReload]:
-        """Read the new data. Return the functions that show them, of the queue and of each pane.
+        """Read the new data of the queue and of each open item. Return the functions that show
+        them.
 
-        `new_store` is None if the data of the old store have changed.
+        `new_store` is None if the data of the current store have changed, for example by reviews.
         """
         if new_store is None:
             store = old_store
@@ -385,9 +394,7 @@ class LiveReload:
             self._watcher.close()
 
     async def _watch_team(self, team: TeamSync) -> None:
-        """Show the number of unsent reviews in the top line, and show received reviews on the
-        screens.
-        """
+        """Show how many reviews are not sent to the team, and show reviews that were received."""
         n_shown = 0
         while True:
             await asyncio.sleep(TEAM_INTERVAL)
@@ -398,9 +405,10 @@ class LiveReload:
 
             n_shown = status.received
             started = monotonic()
-            # the next received reviews start another attempt
+            # If this fails, the next received reviews start another attempt.
             with suppress(FcreviewError, NoMatches):
                 await self._show_received_reviews()
+            # If showing takes long, wait longer, so that the app stays responsive.
             await asyncio.sleep(TEAM_PAUSE_FACTOR * (monotonic() - started))
 
     async def _watch_journals(self, workspace: Workspace) -> None:
@@ -412,7 +420,7 @@ class LiveReload:
             if sizes == known_sizes:
                 continue
             known_sizes = sizes
-            # the next change starts another attempt
+            # If this fails, the next change starts another attempt.
             with suppress(FcreviewError, NoMatches):
                 if await self._session.read(lambda store: store.has_new_reviews()):
                     await self._show_received_reviews()
@@ -425,7 +433,7 @@ class LiveReload:
                     line.on_resize()
 
     async def _show_received_reviews(self) -> None:
-        """Read the received reviews, and show them in the list and in the items on screen."""
+        """Read the reviews of others, and show them in the list and in the items on screen."""
         # The query writes, so it must not be interrupted.
         await self._session.read(lambda store: store.refresh_reviews())
         for screen in self._app.screen_stack:
@@ -433,6 +441,7 @@ class LiveReload:
                 screen.adjudicator.refresh_cases()
         if not isinstance(self._app.screen_stack[0], QueueScreen):
             return
+
         view = self._queue_screen.state.view
         # Counting orders the view, which takes long.
         await self._session.read_in_background(lambda store: store.count_items(view))
@@ -444,7 +453,8 @@ class LiveReload:
     async def _watch_runs(self, watcher: RunWatcher) -> None:
         """Import changed files and show the changes, again and again.
 
-        The pause grows with the time that a check takes, so that fcreview stays responsive.
+        The pause between two checks grows with the time that a check takes, so that fcreview stays
+        responsive.
         """
         pause = watcher.interval
         while True:
@@ -470,27 +480,31 @@ class LiveReload:
         self._warning = result.warning
 
     async def _show_import(self, result: ReloadResult) -> None:
-        """Open the store of an import, and show it as soon as no key press is handled."""
+        """Open the store of an import, and show its data as soon as no key press is handled."""
         await self._wait_until_ready()
         store = await asyncio.to_thread(self._session.open_latest_store)
         try:
-            # ordering a large view takes longer than a key press may wait
+            # Order large views now, because a key press could not wait for that.
             for view in self._list_new_views(result):
                 await asyncio.to_thread(store.count_items, view)
             while not await self._try_to_replace_store(result, store):
                 await self._wait_until_ready()
         finally:
+            # The store was not taken over, for example because the app ends.
             if not self._session.uses_store(store):
                 store.close()
 
     async def _try_to_replace_store(self, result: ReloadResult, store: Store | None) -> bool:
-        """Replace the old store by `store` and show its data. If `store` is None, show the data of
-        the current store again. Return False if the screen changed while the data was read.
+        """Read the data of a new store, and show them. Return False if the screen changed in the
+        meantime.
+
+        If `store` is None, read the data of the current store again.
         """
         snapshot = self._take_screen_snapshot()
         if snapshot is None:
             return False
 
+        # The first view is that of the list.
         _, *pane_views = self._list_new_views(result)
         open_screens = _OpenScreens(
             self._queue_screen,
@@ -538,8 +552,9 @@ class LiveReload:
         return result.runs if scope == result.previous_runs else scope
 
     def _list_new_views(self, result: ReloadResult) -> list[View]:
-        """Return the views of the list and of open items, with new run numbers and old item
-        numbers.
+        """Return the views of the list and of each open item as they will be after the reload.
+
+        Their runs are the new ones, their item numbers still the old ones.
         """
         state = self._queue_screen.state
         views = [state.view]
@@ -554,11 +569,11 @@ class LiveReload:
         return new_views
 
     def _take_screen_snapshot(self) -> _ScreenSnapshot | None:
-        """Return values that change when the screen changes. A reload starts again if they differ
-        after it has read the new data.
+        """Return values that change when the screen changes.
 
-        Return None if no reload is possible: while a key press is handled, while rows or an item
-        are loading, or while a screen without an item covers the queue.
+        A reload starts again if they differ after it has read the new data. None if no reload is
+        possible now: while a key press is handled, while rows or an item are loading, or while a
+        screen without an item covers the queue.
         """
         screens = self._app.screen_stack
         covering_screens = screens[1:]

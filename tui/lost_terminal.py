@@ -36,6 +36,8 @@ def _find_lost_streams() -> list[int]:
         try:
             termios.tcgetattr(stream.fileno())
         except termios.error as error:
+            # This error means that the terminal is gone. Others mean that the stream is no
+            # terminal.
             if error.args[0] == errno.EIO:
                 descriptors.append(stream.fileno())
         except (OSError, ValueError):

@@ -85,16 +85,17 @@ class SignalShutdown:
                 signal.signal(number, self._on_signal)
 
     def attach(self, quit_app: Callable[[int], object]) -> int | None:
-        """Call `quit_app` with the exit code after a signal.
+        """Let a signal call `quit_app` with the exit code. Must be called by a callback of the
+        event loop.
 
-        If a signal has arrived already, return the exit code instead. Must be called by a callback
-        of the event loop.
+        If a signal has arrived before, return the exit code instead.
         """
         self._loop = asyncio.get_running_loop()
         self._quit_app = quit_app
         if has_lost_terminal() and self._signal_number is None:
             self._on_signal(signal.SIGHUP, None)
         if self._signal_number is not None:
+            # By convention, the exit code after a signal is 128 plus its number.
             return 128 + self._signal_number
 
         self._hangup_poll = _open_hangup_poll()
@@ -144,9 +145,10 @@ class SignalShutdown:
 
 
 def _open_hangup_poll() -> select.epoll | None:
-    """Return a poll object that becomes readable when the terminal is lost.
+    """Return a poll object that becomes readable when the terminal is lost, for example by a closed
+    SSH connection.
 
-    None without a terminal or `epoll`.
+    None without a terminal, or on a system without `epoll`.
     """
     if not hasattr(select, "epoll") or sys.__stdin__ is None or not sys.__stdin__.isatty():
         return None
@@ -167,8 +169,9 @@ def _read_terminal_attributes() -> list[Any] | None:
 
 
 def _restore_terminal(attributes: list[Any] | None) -> None:
-    """Restore the attributes and modes of the terminal, unless it is lost or does not accept
-    output.
+    """Restore the attributes and modes that the terminal had before the app started.
+
+    Nothing is done if the terminal is lost or does not accept output, which would block.
     """
     if attributes is None or sys.__stdin__ is None or sys.__stderr__ is None:
         return

@@ -98,9 +98,10 @@ class CellRange(NamedTuple):
 
 
 def format_sgr_transition(before: GraphicState | None, after: GraphicState) -> str:
-    """Return the escape sequence that changes the terminal's state.
+    """Return the escape sequence that changes the colours and attributes of the text that follows.
 
-    `before` is None if that state is unknown.
+    `before` is the state of the terminal, or None if it is unknown. The sequence (SGR) is a list of
+    codes: those that switch off, those that switch on, and those of the two colours.
     """
     if before == after:
         return ""
@@ -110,6 +111,7 @@ def format_sgr_transition(before: GraphicState | None, after: GraphicState) -> s
     parameters = []
     known_state = before
     if known_state is None:
+        # Code 0 resets everything.
         parameters.append("0")
         known_state = RESET
 
@@ -121,6 +123,7 @@ def format_sgr_transition(before: GraphicState | None, after: GraphicState) -> s
         if _OFF_CODES[attribute] not in off_codes:
             kept_attributes.add(attribute)
     parameters += sorted(off_codes)
+    # What was switched off with another attribute must be switched on again.
     parameters += sorted(after.attributes - kept_attributes)
 
     if known_state.foreground != after.foreground:
@@ -164,7 +167,11 @@ class _CellRun:
         return cls(row, first=index, end=index + 1, state=cell.state, has_text=has_text)
 
     def try_to_add(self, index: int, cell: Cell) -> bool:
-        """Add the cell at `index` if it extends the run. Return whether it was added."""
+        """Add the cell at `index` if it continues the run. Return whether it was added.
+
+        A run is a number of adjacent cells that can be written in one graphic state, which is a
+        combination of colours and attributes.
+        """
         if index != self.end:
             return False
 
@@ -182,10 +189,13 @@ class _CellRun:
 
 
 def _split_into_runs(row: ChangedRow) -> list[_CellRun]:
-    """Divide the changed cells of a row into runs."""
+    """Divide the changed cells of a row into runs: adjacent cells that one graphic state can
+    draw.
+    """
     runs: list[_CellRun] = []
     for index in row.changed:
         cell = row.cells[index]
+        # The content of this cell is unknown, so it cannot be written.
         if cell is None:
             continue
         if runs:
@@ -199,8 +209,10 @@ def _split_into_runs(row: ChangedRow) -> list[_CellRun]:
 def _choose_state_for_blanks(
     blanks: _CellRun, text_runs: dict[GraphicState, list[_CellRun]]
 ) -> GraphicState:
-    """Return the graphic state in which to write blanks. Of the states of `text_runs` that can draw
-    the blanks, choose one with text in the same row, else the most frequent one.
+    """Return the graphic state (colours and attributes) in which to write blanks.
+
+    A blank looks the same in many states. A state in which text of the same row is written saves a
+    change of state. Otherwise, the most frequent state is the best one.
     """
 
     blank = Cell(" ", blanks.state)
@@ -217,7 +229,10 @@ def _choose_state_for_blanks(
 def _group_runs_by_state(
     changed_rows: Sequence[ChangedRow],
 ) -> dict[GraphicState, list[_CellRun]]:
-    """Return the runs of changed cells by the graphic state in which to write them."""
+    """Group the runs of changed cells by the graphic state in which to write them.
+
+    All runs of one state are written together, so that the state changes only once.
+    """
     runs_by_state: dict[GraphicState, list[_CellRun]] = {}
     blank_runs: list[_CellRun] = []
     for row in changed_rows:
@@ -305,8 +320,10 @@ class CellWriter:
     def _join_runs(
         self, state: GraphicState, runs: list[_CellRun], rows: dict[int, Row]
     ) -> list[CellRange]:
-        """Return the ranges of the runs, from top left to bottom right. Two runs are joined if
-        writing the cells between them takes no more bytes than a cursor movement.
+        """Return the cells that are written in one state, as ranges from top left to bottom right.
+
+        Two runs are joined to one range if writing the cells between them takes no more bytes than
+        moving the cursor over them.
         """
         ranges: list[CellRange] = []
         for run in sorted(runs, key=lambda run: (run.row, run.first)):
@@ -321,6 +338,8 @@ class CellWriter:
     def _is_cheaper_than_jump(self, state: GraphicState, row: Row, first: int, end: int) -> bool:
         """Whether writing the cells from `first` to `end` takes no more bytes than moving the
         cursor over them.
+
+        They can be written only if they look right in this graphic state.
         """
         cells = []
         for cell in row[first:end]:
@@ -343,8 +362,10 @@ class CellWriter:
         self._state = state
 
     def _find_nearest_range(self, ranges: Sequence[CellRange]) -> int:
-        """Return the index of the range, up to the next row, that the cursor reaches with the
-        fewest bytes. Return 0 if that takes a long jump.
+        """Return the index of the range that the cursor reaches with the fewest bytes.
+
+        Only ranges up to the next row are considered, because the ranges are sorted. If the best
+        one is far away, return 0, the first range.
         """
 
         def measure_movement(index: int) -> int:
@@ -362,8 +383,11 @@ class CellWriter:
         self._column = column
 
     def _format_cursor_movement(self, row: int, column: int) -> str:
-        """Return the shortest sequence that moves the cursor. VT (`\\v`) moves it down one row, as
-        LF does, but the terminal driver adds no CR to VT.
+        """Return the shortest sequence that moves the cursor to a row and a column.
+
+        There are up to three ways: to an absolute position, to a column of the same row, or down
+        and sideways. VT (`\\v`) moves the cursor down one row, as LF does, but the terminal driver
+        adds no CR to VT.
         """
         ways = [f"\x1b[{row};{column + 1}H"]
         if self._row == row:
@@ -378,8 +402,10 @@ class CellWriter:
     def _write_range(self, row: Row, first: int, end: int) -> None:
         """Write cells in the selected graphic state.
 
-        ECH and EL erase blanks without moving the cursor.
+        Blanks are erased instead of written if that is shorter. Erasing (ECH, EL) does not move the
+        cursor.
         """
+        # At the right margin, the column of the cursor depends on the terminal.
         self._column = end if end < len(row) else None
         cells = [cell for cell in row[first:end] if cell is not None]
         state = self._state or RESET
@@ -399,9 +425,14 @@ class CellWriter:
                 self._parts.append("".join(cell.text for cell in adjacent_cells))
 
     def _write_blanks(self, row: Row, end: int, n_blanks: int, *, is_last: bool) -> None:
-        """Erase or write adjacent blanks of the range that ends at `end`, whichever takes fewer
-        bytes. `is_last`: whether the blanks are the end of the range.
+        """Erase or write adjacent blanks, whichever takes fewer bytes.
+
+        Args:
+            end: End of the range to which the blanks belong.
+            is_last: Whether the blanks end the range, so that the cursor need not follow.
         """
+        # `X` erases from the cursor on, `C` moves the cursor to the right, `K` erases to the end of
+        # the line.
         if not is_last:
             erasure = f"\x1b[{n_blanks}X\x1b[{n_blanks}C"
         elif self._can_erase_to_end_of_line(row, end):
@@ -467,12 +498,17 @@ _COLOUR_LENGTHS = {"5": 3, "2": 5}
 
 @lru_cache(4096)
 def _apply_sgr(state: GraphicState, parameters: str) -> GraphicState | None:
-    """Return the state after an SGR sequence. None if a parameter is not supported."""
+    """Return the graphic state after an SGR sequence, which changes colours and attributes.
+
+    `parameters`: the codes of the sequence, such as `1;38;2;255;0;0`. None if a code is not
+    supported.
+    """
     foreground, background, attributes = state
     remaining = parameters.split(";")
     while remaining:
         # 1, 01 and 001 are the same parameter. 0 and an empty parameter are a reset.
         number = remaining[0].lstrip("0")
+        # A colour takes several codes, such as `38;2;255;0;0`.
         length = _measure_sgr_command(number, remaining)
         if length is None:
             return None
@@ -544,22 +580,27 @@ class ScreenDiff:
     def reduce_frame(self, text: str) -> str:
         """Return shorter output that draws the same screen as the frame `text`.
 
-        Return other output unchanged.
+        A frame is what Textual writes to draw changed parts of the screen. Only the cells that
+        really differ from the screen are sent. Output that is no frame is returned unchanged.
         """
         if _MODE.fullmatch(text):
             return text
         frame = _parse_frame(text)
         if frame is None or self._exceeds_screen(frame.spans):
+            # It is unknown what this output draws.
             self.forget_content()
             return text
 
         old_rows = {span.row: list(self._rows.get(span.row, ())) for span in frame.spans}
         rows_in_order = self._store_and_find_rows_in_order(frame.spans)
+
+        # Rows with characters of uncertain width are sent in Textual's order.
         writer = CellWriter(self._n_columns, erases=self.erases)
         for span in frame.spans:
             if span.row in rows_in_order:
                 writer.write_span(span.row, span.column - 1, span.cells)
 
+        # Of the other rows, only the changed cells are sent.
         rows_in_any_order = {}
         for row, old_cells in old_rows.items():
             if row not in rows_in_order:
@@ -587,7 +628,10 @@ class ScreenDiff:
         return rows_in_order
 
     def _write_changes(self, writer: CellWriter, old_rows: dict[int, list[Cell | None]]) -> None:
-        """Write the cells that differ from the old rows, first those with wide characters."""
+        """Write the cells that differ from the old rows.
+
+        Ranges with wide characters come first, because they must be written from left to right.
+        """
         changed_rows: list[ChangedRow] = []
         for number, old_cells in old_rows.items():
             new_cells = self._rows[number]
@@ -607,8 +651,9 @@ class ScreenDiff:
         return any(span.row > rows or span.column - 1 + len(span.cells) > columns for span in spans)
 
     def _store_and_check_free_order(self, span: Span) -> bool:
-        """Store a span in the model. Return whether the cells of its row may be written in any
-        order, because their widths are the same on all terminals.
+        """Store a span of cells. Return whether the cells of its row may be written in any order.
+
+        They may if their widths are the same on all terminals.
         """
         row = self._rows.setdefault(span.row, [])
         start = span.column - 1
@@ -625,8 +670,10 @@ class ScreenDiff:
 
 
 def _replace_cells(row: list[Cell | None], start: int, new_cells: Sequence[Cell]) -> bool:
-    """Replace cells of a row, which grows if needed. Return whether a wide character was cut: one
-    of its halves was overwritten, so the content of the other half is unknown.
+    """Replace cells of a row, which grows if needed. Return whether a wide character was cut.
+
+    A wide character has two cells. If only one of them is overwritten, terminals differ in what the
+    other one shows, so its content becomes unknown (None).
     """
     end = start + len(new_cells)
     n_missing = end - len(row)
@@ -655,7 +702,11 @@ class Frame(NamedTuple):
 
 
 def _parse_frame(text: str) -> Frame | None:
-    """Return the frame that `text` draws. None if it is not a frame."""
+    """Parse what Textual writes to draw parts of the screen: spans of cells, and a last cursor
+    position.
+
+    None if the text contains anything else.
+    """
     commands = _split_into_commands(text)
     if not commands:
         return None
@@ -664,6 +715,7 @@ def _parse_frame(text: str) -> Frame | None:
     state = RESET
     cursor_movement = ""
     for command in commands:
+        # `H` moves the cursor to a position, `m` sets colours and attributes.
         if command.letter == "H":
             spans.append(_start_span(command.parameters))
             cursor_movement = f"\x1b[{command.parameters}H"
@@ -677,6 +729,7 @@ def _parse_frame(text: str) -> Frame | None:
 
         if not command.text:
             continue
+        # Text without a position, or with control characters.
         if not spans or not command.text.isprintable():
             return None
         spans[-1] = _extend_span(spans[-1], command.text, state)
@@ -692,7 +745,10 @@ class _Command(NamedTuple):
 
 
 def _split_into_commands(output: str) -> list[_Command]:
-    """Split output into its control sequences. Empty if it does not begin with one."""
+    """Split output into its control sequences, each with the text that follows it.
+
+    Empty if the output does not begin with a control sequence.
+    """
     text_before, *pieces = _CONTROL.split(output)
     if text_before:
         return []
@@ -767,10 +823,10 @@ class RowChanges(NamedTuple):
 
 
 def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> RowChanges:
-    """Return the changed cells of a row, in ranges if they contain wide characters.
+    """Find the cells of a row that changed. Cells with wide characters are returned as ranges.
 
-    Both cells of a wide character change together. A wide range must be written from left to right,
-    because terminals differ in what they do to one cell of a character when the other cell is
+    Both cells of a wide character change together. Such a range must be written from left to right,
+    because terminals differ in what they do to one cell of a character when the other one is
     overwritten.
     """
     if before == after:
@@ -789,9 +845,10 @@ def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> RowCh
 
 
 def _group_changes(changed: Sequence[int], wide: set[int]) -> RowChanges:
-    """Divide changed cells into ranges with wide characters, and the other cells.
+    """Divide the changed cells of a row into ranges that contain wide characters, and the other
+    cells.
 
-    `wide`: indexes of the second cells of wide characters among them.
+    `wide`: indexes of the second cells of wide characters.
     """
     if not wide:
         return RowChanges([], list(changed))
@@ -940,7 +997,7 @@ class CompactDriver(ScreenDiffDriver, LinuxDriver):
         super()._sigtstp_application(*args)
 
     def _sigcont_application(self, *_: Any) -> None:
-        """Replace Textual's handler of SIGCONT."""
+        """Handle SIGCONT, with which the shell continues the app. Replaces Textual's handler."""
         if not self._is_suspended and not self._is_resuming:
             # A signal handler must not write, because the interrupted code may hold the lock of
             # the output. The event loop may have closed already.
@@ -980,8 +1037,9 @@ class CompactDriver(ScreenDiffDriver, LinuxDriver):
 
 
 def can_erase_with_background() -> bool:
-    """Whether the terminal erases cells (ECH) with the selected background, according to its
-    terminfo entry.
+    """Whether the terminal erases cells (ECH) with the selected background.
+
+    The terminfo entry of the terminal says so.
     """
     try:
         import curses

@@ -126,20 +126,24 @@ def _blend(colour: str, other: str, other_share: float) -> str:
 
 
 def _make_readable(colour: str, backgrounds: tuple[str, ...], *, is_dark: bool) -> str:
-    """Make a text colour lighter (darker on a light theme) until its contrast suffices on all
-    backgrounds.
+    """Make a text colour lighter (darker on a light theme) until it is readable.
+
+    It is readable if its contrast suffices on all backgrounds.
     """
     hue, lightness, saturation = rgb_to_hls(*parse_hex(colour))
     if saturation >= MIN_SATURATION:
+        # A colour seems paler when it becomes lighter or darker.
         saturation = max(saturation, CORRECTED_SATURATION)
+
     step = 0.01 if is_dark else -0.01
-    while (
-        min(measure_contrast(colour, each) for each in backgrounds) < MIN_CONTRAST
-        and 0 < lightness + step < 1
-    ):
+    readable = colour
+    while min(measure_contrast(readable, each) for each in backgrounds) < MIN_CONTRAST:
         lightness += step
-        colour = format_hex(hls_to_rgb(hue, lightness, saturation))
-    return colour
+        is_possible = 0 < lightness < 1
+        if not is_possible:
+            break
+        readable = format_hex(hls_to_rgb(hue, lightness, saturation))
+    return readable
 
 
 def _tint_background(background: str, tint: str, text: str) -> str:
@@ -153,20 +157,29 @@ def _tint_background(background: str, tint: str, text: str) -> str:
 
 
 def _choose_meaning_colour(meaning: str, candidates: list[str], *, is_dark: bool) -> str:
-    """Return the candidate whose hue is closest to the meaning's preferred hue, or a new colour
-    if none is close.
+    """Return a colour for a meaning such as `passed`, which has a preferred hue (green).
+
+    It is the candidate with the closest hue, or a new colour if none is close.
     """
-    target = HUES[meaning]
+    preferred_hue = HUES[meaning]
 
     def measure_hue_distance(colour: str) -> float:
-        distance = abs(rgb_to_hls(*parse_hex(colour))[0] * 360 - target) % 360
+        hue, _, _ = rgb_to_hls(*parse_hex(colour))
+        # Hues are angles, so 350° and 10° are 20° apart.
+        distance = abs(hue * 360 - preferred_hue) % 360
         return min(distance, 360 - distance)
 
-    fitting = [each for each in candidates if rgb_to_hls(*parse_hex(each))[2] >= MIN_SATURATION]
-    best = min(fitting, key=measure_hue_distance, default=None)
-    if best is not None and measure_hue_distance(best) <= HUE_TOLERANCE:
-        return best
-    return format_hex(hls_to_rgb(target / 360, 0.68 if is_dark else 0.35, 0.65))
+    colourful_candidates = []
+    for candidate in candidates:
+        _, _, saturation = rgb_to_hls(*parse_hex(candidate))
+        if saturation >= MIN_SATURATION:
+            colourful_candidates.append(candidate)
+
+    closest = min(colourful_candidates, key=measure_hue_distance, default=None)
+    if closest is not None and measure_hue_distance(closest) <= HUE_TOLERANCE:
+        return closest
+    lightness = 0.68 if is_dark else 0.35
+    return format_hex(hls_to_rgb(preferred_hue / 360, lightness, 0.65))
 
 
 def derive_palette(
@@ -189,16 +202,17 @@ def derive_palette(
         return _make_readable(colour, (background, bar, cursor_row), is_dark=is_dark)
 
     foreground = make_readable(colours["foreground"])
-    candidates = [
-        colours[key] for key in ("warning", "secondary", "accent", "success", "error", "primary")
-    ]
-    meanings = {
-        meaning: make_readable(
-            colour_by_meaning.get(meaning)
-            or _choose_meaning_colour(meaning, candidates, is_dark=is_dark)
-        )
-        for meaning in HUES
-    }
+
+    # A meaning has the colour that the theme defines for it, else a fitting colour of the theme.
+    candidate_names = ("warning", "secondary", "accent", "success", "error", "primary")
+    candidates = [colours[name] for name in candidate_names]
+    meanings = {}
+    for meaning in HUES:
+        colour = colour_by_meaning.get(meaning)
+        if not colour:
+            colour = _choose_meaning_colour(meaning, candidates, is_dark=is_dark)
+        meanings[meaning] = make_readable(colour)
+
     return Palette(
         is_ansi=False,
         is_dark=is_dark,
@@ -218,34 +232,46 @@ def derive_palette(
 @lru_cache(maxsize=64)
 def build_palette(theme_name: str) -> Palette:
     """Return the palette of a theme. Raises: KeyError if no theme has this name."""
+    if theme_name == "ansi-dark":
+        return ANSI_PALETTE
     if theme_name in ANSI_THEMES:
-        return (
-            ANSI_PALETTE
-            if theme_name == "ansi-dark"
-            else replace(ANSI_PALETTE, is_dark=False, primary="blue")
-        )
-    theme = (
-        next((each for each in OWN_THEMES if each.name == theme_name), None)
-        or BUILTIN_THEMES[theme_name]
-    )
-    colours = {key: value[:7] for key, value in theme.to_color_system().generate().items()}
-    chosen = {key: value for key, value in theme.variables.items() if key in HUES}
-    return derive_palette(colours, chosen, is_dark=theme.dark)
+        return replace(ANSI_PALETTE, is_dark=False, primary="blue")
+
+    theme = _find_theme(theme_name)
+    # A colour may end with its opacity, which the palette does not use.
+    generated = theme.to_color_system().generate()
+    colours = {name: colour[: len("#rrggbb")] for name, colour in generated.items()}
+    own_colours = {name: colour for name, colour in theme.variables.items() if name in HUES}
+    return derive_palette(colours, own_colours, is_dark=theme.dark)
+
+
+def _find_theme(name: str) -> Theme:
+    for theme in OWN_THEMES:
+        if theme.name == name:
+            return theme
+    return BUILTIN_THEMES[name]
 
 
 def build_css_variables(theme_name: str) -> dict[str, str]:
     """Return the CSS variables of a theme by name, such as `golden`.
 
-    They override Textual's variables.
+    They override Textual's variables. Colours of the terminal have other names in CSS than in the
+    palette.
     """
     palette = build_palette(theme_name)
-    names = ("golden", "predicted", "passed", "failed", "people", "bar")
+    names = ["golden", "predicted", "passed", "failed", "people", "bar"]
     if palette.is_ansi:
-        ansi = {each: f"ansi_{getattr(palette, each)}" for each in names}
-        dim, focus = "ansi_bright_black", f"ansi_{palette.primary}"
-        return {**ansi, "foreground": "ansi_default", "dim": dim, "focus": focus, "border": dim}
-    variables = {each: getattr(palette, each) for each in (*names, "foreground", "dim")}
-    return {**variables, "focus": palette.primary, "border": palette.track}
+        variables = {name: f"ansi_{getattr(palette, name)}" for name in names}
+        variables["foreground"] = "ansi_default"
+        variables["dim"] = "ansi_bright_black"
+        variables["focus"] = f"ansi_{palette.primary}"
+        variables["border"] = "ansi_bright_black"
+        return variables
+
+    variables = {name: getattr(palette, name) for name in [*names, "foreground", "dim"]}
+    variables["focus"] = palette.primary
+    variables["border"] = palette.track
+    return variables
 
 
 def resolve_theme_name(name: str) -> str | None:
@@ -263,14 +289,19 @@ def choose_theme_name(
 ) -> str:
     """Return the name of the theme to start with.
 
+    Environment variables come before the user's choice. An unknown name is ignored.
+
     Args:
         preferred: Name of the theme that the user chose or the configuration sets.
         n_terminal_colours: Number of colours of the terminal. With 16, a theme with the terminal's
-        colours is chosen.
+            colours is chosen.
     """
     if not is_colour_enabled(env):
         return ANSI_THEMES[0]
-    for name in (env.get("FCREVIEW_THEME", ""), env.get("FCREVIEW_COLOURS", ""), preferred or ""):
-        if theme := resolve_theme_name(name):
+
+    names = [env.get("FCREVIEW_THEME", ""), env.get("FCREVIEW_COLOURS", ""), preferred or ""]
+    for name in names:
+        theme = resolve_theme_name(name)
+        if theme:
             return theme
     return FCREVIEW_DARK.name if n_terminal_colours > 16 else ANSI_THEMES[0]

@@ -123,16 +123,17 @@ def _global_options(
 
 
 def add_default_command(arguments: list[str]) -> list[str]:
-    """Insert `open` if the first argument is a path, or if there are no arguments and the current
-    folder belongs to a workspace. Without a workspace or a terminal, replace no arguments by
-    `--help`.
+    """Insert the command `open` if the command line names no command.
 
-    A path exists, or has a separator, so that a mistyped path is no unknown command.
+    That is so if the first argument is a path, or if there are no arguments and the current folder
+    belongs to a workspace. Otherwise, no arguments are replaced by `--help`.
     """
     if not arguments:
         folder = _find_folder_to_open()
         return ["--help"] if folder is None else ["open", str(folder)]
     first = arguments[0]
+    # A path exists or has a separator. So a mistyped path is a missing file, and not an unknown
+    # command.
     is_command_or_option = first in COMMANDS or first.startswith("-")
     is_path = os.sep in first or Path(first).exists()
     if is_path and not is_command_or_option:
@@ -220,6 +221,7 @@ def _add_subcommands(
         help_, example = split_help_and_example(function.__doc__)
         subcommands.command(subcommand, help=help_, epilog=example)(function)
 
+    # A command's module lists the old names of its subcommands in `ALIASES`.
     aliases: dict[str, str] = getattr(module, "ALIASES", {})
     for old_name, new_name in aliases.items():
         function = functions[new_name]

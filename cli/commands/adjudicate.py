@@ -153,7 +153,11 @@ def _build_automatic_verdicts_json(item: Item, disagreement: Disagreement) -> li
 def _format_disagreement_lines(
     detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions, width: int
 ) -> Iterator[str]:
-    """Format the answers, the calls, the automatic verdicts and the command that resolves."""
+    """Format a disagreement as text, and the command that resolves it.
+
+    The text has the answers of the annotators, the calls that they are about, the automatic
+    verdicts and the majority.
+    """
     yield _format_disagreement_title(detail, disagreement)
 
     for index, answer in enumerate(disagreement.answers):
@@ -257,8 +261,10 @@ def _format_calls(calls: Sequence[Call]) -> str:
 def _build_label_command(
     detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions
 ) -> str:
-    """Format the command that resolves a disagreement, up to the verdict: `fcreview label ...
-    --verdict ...`.
+    """Format the command that resolves a disagreement: `fcreview label ... --adjudicate --verdict
+    ...`.
+
+    The user adds the verdict. Options with their default values are omitted.
     """
     command = ["fcreview", "label", str(options.paths[0]), detail.key.id]
     command += ["--run", str(detail.row.run)]

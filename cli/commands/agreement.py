@@ -102,8 +102,10 @@ def agreement(
 def _group_by_blind_status(
     ratings: Sequence[Rating], chosen_status: str | None
 ) -> dict[BlindStatus, Sequence[Rating]]:
-    """Group ratings by whether they were given blind. `all` leaves them in one group; without a
-    choice, each group that occurs is measured separately.
+    """Group ratings by whether they were given blind, because others can influence the other
+    ratings.
+
+    `all` leaves them in one group. Without a choice, each group that occurs is measured separately.
     """
     if chosen_status == "all":
         return {"all": ratings} if ratings else {}
@@ -133,9 +135,9 @@ def _print_tables(
     *,
     has_all_tables: bool,
 ) -> None:
-    """Print a table for each scope, and the table of self-agreement.
+    """Print a table for each scope, such as category, and the table of self-agreement.
 
-    Unless `has_all_tables`, omit tables with one group, because they repeat the overall table.
+    With `has_all_tables`, tables that repeat the overall table are printed too.
     """
     from fcreview.stats.agreement import compute_self_agreement  # imports numpy
 
@@ -144,6 +146,7 @@ def _print_tables(
     emit_lines(NOTES)
 
     for scope, statistics in _compute_statistics(ratings_by_status, scopes).items():
+        # A table with one group repeats the overall table.
         groups = {(each.coefficient.benchmark, each.coefficient.category) for each in statistics}
         if has_all_tables or scope == "overall" or len(groups) > 1:
             # Without a choice of tables, the pairs of annotators are only shown overall.

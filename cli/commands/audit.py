@@ -66,15 +66,16 @@ def audit(
 
 
 def _build_event_objects(detail: ItemDetail) -> Iterator[dict[str, Any]]:
-    """Build a JSON object for each event of the item, oldest first.
+    """Build a JSON object for each event in the history of an item, oldest first.
 
-    `blind` is "yes", "no" or "unknown". `retracts` is the id of the event that this event retracts,
-    or null. `retracted_by` is the id of the event that retracts this event, or null. Annotators can
-    retract only their own events.
+    An event is a review, or a retraction of an earlier event. `retracts` is the id of the event
+    that this event retracts, or null. `retracted_by` is the id of the event that retracts this
+    event, or null. `blind` is "yes", "no" or "unknown".
     """
     retraction_ids = {}
     for event in detail.history:
         if event.retracts:
+            # Annotators can retract only their own events.
             retraction_ids[event.retracts, event.annotator] = event.event
 
     retracted_events = find_retracted_events(detail.history)
@@ -89,6 +90,8 @@ def _build_event_objects(detail: ItemDetail) -> Iterator[dict[str, Any]]:
 def _build_event_object(
     detail: ItemDetail, event: Event, retracted_by: str | None
 ) -> dict[str, Any]:
+    """Build the JSON object of an event: who recorded what, and on which state of the item."""
+    # The verdict has the older name `value`.
     annotation = {name: getattr(event, name) for name in ANNOTATION_FIELDS if name != "verdict"}
     return {
         "time": event.time,
@@ -112,7 +115,9 @@ def _build_event_object(
 
 
 def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
-    """Format a JSON object of `audit` as text: its marks, its summary and its note."""
+    """Format an event as text: a line with its time, its annotator and marks, its summary, and its
+    note.
+    """
     marks = ", ".join(_list_event_marks(event))
     yield f"{sanitize(event['time'])}  {sanitize(event['annotator'])}   {marks}"
 
@@ -126,6 +131,7 @@ def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
     label = NOTE_LABEL
     for row in sanitize_and_wrap(note, summary_width - len(NOTE_LABEL)):
         yield EVENT_INDENT + label + row
+        # Only the first row of the note has the label.
         label = " " * len(NOTE_LABEL)
 
 
@@ -198,7 +204,10 @@ def _format_event_verdict(event: dict[str, Any]) -> str:
 
 
 def _format_override(event: dict[str, Any]) -> str:
-    """Format which automatic verdict the review overrides, and why; empty if it overrides none."""
+    """Format which automatic verdict a review overrides, and why.
+
+    Empty if it overrides none, or if there is nothing to say about it.
+    """
     override = event["overrules"] or {}
 
     # The source is omitted for a whole item, because its effective verdict has several sources.

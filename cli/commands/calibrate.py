@@ -139,7 +139,8 @@ def _print_json(
     verdict_pairs: Sequence[VerdictPair],
     scopes: Sequence[CalibrationScope],
 ) -> None:
-    """Print a JSON object for each calibration, and then for each group of frequent errors.
+    """Print a JSON object for each comparison of automatic and human verdicts, then for frequent
+    errors.
 
     The key `said` is the automatic verdict, and `settled` the human verdict. `where` is a filter
     that selects the items.
@@ -169,8 +170,11 @@ def _print_tables(
     verdict_pairs: Sequence[VerdictPair],
     scopes: Sequence[CalibrationScope],
 ) -> None:
-    """Print the matrices and measures of all pairs, a table for each scope that divides them into
-    groups, and the most frequent errors.
+    """Print how well automatic verdicts agree with human ones, and which errors are the most
+    frequent.
+
+    The first table has all pairs of verdicts. A table follows for each scope, such as category,
+    that divides them into groups.
     """
     if not verdict_pairs:
         emit(NO_PAIRS_MESSAGE)

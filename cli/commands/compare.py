@@ -98,7 +98,7 @@ number of runs.
 def _print_matrix_json(
     sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int | None
 ) -> None:
-    """Print a line for each run, best first, and for each item, hardest first."""
+    """Print a JSON object for each run, the best first, then for each item, the hardest first."""
     for ranked in matrix.ranking:
         emit_json(
             {
@@ -129,8 +129,10 @@ def _print_matrix_json(
 
 
 def _build_rate_json(ranked: stats.RankedRun) -> dict[str, Any]:
-    """Build the JSON fields of the interval of a run's pass rate and of its difference from the
-    best run.
+    """Build the JSON fields of a run's pass rate: its interval, and its difference from the best
+    run.
+
+    A field is null if the figure cannot be computed.
     """
     rate = ranked.clustered_rate
     difference = ranked.to_best or RateDifference()
@@ -150,7 +152,7 @@ def _build_rate_json(ranked: stats.RankedRun) -> dict[str, Any]:
 def _print_matrix_text(
     sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int
 ) -> None:
-    """Print what is compared, the ranking of the runs, the hardest items and the upsets."""
+    """Print the comparison of several runs: notes, a ranking, the hardest items, and upsets."""
     emit_lines(_format_matrix_notes(sides, matrix))
     _print_ranking(sides, matrix.ranking)
     print_matrix_items(
@@ -162,7 +164,7 @@ def _print_matrix_text(
 
 
 def _format_matrix_notes(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix) -> Iterator[str]:
-    """Say which runs, items and verdicts a matrix compares, and what limits the comparison."""
+    """Say which runs, items and verdicts are compared, and what limits the comparison."""
     n_runs = format_count(len(sides), "run")
     n_items = format_count(len(matrix.items), "item")
     yield f"{n_runs}, {n_items}, verdicts: {_describe_verdict_sources(sides)}"
@@ -217,7 +219,10 @@ def _describe_verdict_sources(sides: Sequence[ComparisonSide]) -> str:
 
 
 def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: int) -> None:
-    """Print a row with the verdicts of all runs for each of the first `limit` items."""
+    """Print a row with the verdicts of all runs for each of the first `limit` items.
+
+    With very many runs, only the verdicts of the best and the weakest ones are printed.
+    """
     if not items or not limit:
         return
 
@@ -287,7 +292,10 @@ def _print_comparison_json(
 def _build_overall_json(
     a: ComparisonSide, b: ComparisonSide, comparison: stats.RunComparison
 ) -> dict[str, Any]:
-    """Build the JSON object of all items, with what the comparison leaves out."""
+    """Build the JSON object of all items that two runs have in common.
+
+    Fields such as `without_partner_a` count what the comparison leaves out.
+    """
     complete = stats.combine_complete_categories(comparison, a.source, b.source)
     complete_json = None
     if complete is not None:
@@ -343,7 +351,7 @@ def _build_estimate_json(estimate: EstimatedDifference) -> dict[str, Any]:
 def _build_group_json(
     group: stats.ComparisonGroup, source_a: stats.VerdictSource, source_b: stats.VerdictSource
 ) -> dict[str, Any]:
-    """Build the JSON fields of all items or of a category.
+    """Build the JSON fields that compare two runs on all items, or on the items of a category.
 
     Rates and differences are shares from 0 to 1.
     """
@@ -426,7 +434,7 @@ def _print_comparison_text(
 
 
 def _print_flips(flips: Sequence[stats.Flip], limit: int) -> None:
-    """Print the first `limit` items that only A passes, and that only B passes."""
+    """Print the items that only A passes, then those that only B passes, up to `limit` of each."""
     for side in ("a", "b"):
         flips_of_side = [flip for flip in flips if flip.passing_side == side]
         if not flips_of_side:

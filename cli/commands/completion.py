@@ -54,9 +54,13 @@ def list_completable_commands() -> list[CompletableCommand]:
 
 
 def _make_completable_command(name: str, typer_command: Any) -> CompletableCommand:
-    """Collect the subcommands of a command, and the long options of the command and of these."""
+    """Collect what a shell can complete after a command: its subcommands and its long options.
+
+    The options of the subcommands are included.
+    """
     subcommands = []
     for subcommand in getattr(typer_command, "commands", {}).values():
+        # Old names of subcommands are hidden.
         if not subcommand.hidden:
             subcommands.append(subcommand)
 
@@ -98,7 +102,7 @@ def _format_bash_script(commands: list[CompletableCommand], *, is_zsh: bool = Fa
 
 
 def _format_fish_script(commands: list[CompletableCommand]) -> str:
-    """Format a line of fish for each command, and for each of its options and subcommands."""
+    """Format the completions for fish: a line for each command, and for each of its options."""
     lines = []
     for command in commands:
         # The summary stands in single quotes.

@@ -86,5 +86,6 @@ def _copy_sample_runs(target: Path | None) -> Path:
     folder = target or Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
     with as_file(files("fcreview.sample_runs")) as samples:
         shutil.copytree(samples, folder, ignore=IGNORE_PACKAGE_FILES, dirs_exist_ok=True)
+    # The folder marks the copy, and becomes its workspace.
     (folder / ".fcreview").mkdir(exist_ok=True)
     return folder

@@ -169,11 +169,10 @@ def _build_fact(kind: str, value: str, name: str = "", *, is_problem: bool = Fal
 
 
 def _merge_similar_facts(facts: Iterable[Fact]) -> list[Fact]:
-    """Replace facts that differ only in name by the first fact, whose name then ends in `and N
-    more`.
-    """
+    """Replace facts that differ only in name by one fact, such as `runs/a and 3 more`."""
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for number, fact in enumerate(facts):
+        # A key with the number of the fact keeps it apart from all others.
         key: tuple[object, ...] = (number,)
         if fact["kind"] in GROUPED_KINDS:
             key = (fact["kind"], fact["value"], fact["problem"])
@@ -188,6 +187,9 @@ def _merge_similar_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _collect_lake_facts(location: str) -> Iterator[Fact]:
+    """Report the runs and items of a lake, and files that are damaged. The files are read
+    completely.
+    """
     from fcreview.store.lake.lake_files import (
         find_damaged_files,
         open_lake_files,
@@ -212,6 +214,9 @@ def _collect_lake_facts(location: str) -> Iterator[Fact]:
 
 
 def _collect_journal_facts(workspace: Workspace) -> Iterator[Fact]:
+    """Report the journal of each annotator: its reviews, damaged lines and lines that were set
+    aside.
+    """
     from fcreview.store.reviews.journal_reader import check_journals
 
     reports = check_journals(workspace)
@@ -256,6 +261,7 @@ def _collect_store_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) 
         problem = f"the store is not verified. {NOT_VERIFIED_ADVICE}"
         facts.append(_build_fact("store", problem, is_problem=True))
 
+    # The path shows only a part of the runs, so a run that is missing there is not lost.
     if not is_whole_workspace(workspace, options.paths):
         return facts
     discovered_keys = {build_run_key(workspace, plan.run) for plan in discovered.plans}
@@ -302,7 +308,7 @@ def _find_unsafe_file_problem(workspace: Workspace, path: Path) -> str | None:
 def _collect_discovered_run_facts(
     discovered: DiscoveredRuns, options: WorkspaceOptions
 ) -> Iterator[Fact]:
-    """Report the runs at the path, their missing files and their import issues."""
+    """Report the runs at the path, what they lack, and problems with their files."""
     if not discovered.plans:
         yield from _collect_format_facts()
 
@@ -352,7 +358,7 @@ def _describe_plan(plan: RunPlan) -> str:
 def _collect_dataset_facts(
     plan: RunPlan, name: str, options: WorkspaceOptions, remembered: DatasetFolders | None
 ) -> Iterator[Fact]:
-    """Report the dataset of a run, or that it is missing."""
+    """Report the dataset of a run, or why it has none."""
 
     from fcreview.store.importing.source_files import (
         find_folder_without_dataset,

@@ -123,9 +123,10 @@ def create_errata(
 
 
 def _collect_errata(workspace: Workspace, source: ExportSource) -> Errata:
-    """Return the errata that the workspace applies, with the corrections and rules accepted since.
+    """Return all errata of a workspace: those that it applies, and those accepted since.
 
-    A correction from reviews replaces an applied correction of the same golden answer.
+    An erratum is a corrected golden answer. A correction from reviews replaces an applied
+    correction of the same golden answer. Rules that treat values as equal are included.
     """
     from fcreview.errata import Errata
     from fcreview.exporters.golden_patch import collect_resolved_fixes

@@ -197,6 +197,11 @@ PLANNED_HALF_WIDTHS = (5.0, 3.0, 2.0, 1.0)
 def _parse_settings(
     method: str, half_width: float, seed: int, difference: float | None, *, plan: bool
 ) -> EstimationSettings:
+    """Check the options of the command, and return the settings of the estimation.
+
+    With --plan or --difference, the settings name half-widths of the interval. The estimation then
+    tells how many labels each of them needs.
+    """
     from fcreview.stats.estimation import (
         INTERVAL_METHODS,
         EstimationSettings,
@@ -208,13 +213,15 @@ def _parse_settings(
     goals = []
     if plan or difference is not None:
         half_widths = sorted({*PLANNED_HALF_WIDTHS, half_width}, reverse=True)
-        goals = [PlannedLabels(each, labels=None) for each in half_widths]
+        goals = [PlannedLabels(width, labels=None) for width in half_widths]
     if difference is not None:
         check_half_width(difference, "--difference")
         width = find_half_width_for_difference(difference)
         goals.append(PlannedLabels(width, labels=None, difference=difference))
-    chosen = next(each for each in INTERVAL_METHODS if each == method)
-    return EstimationSettings(half_width, seed=seed, interval_method=chosen, plan=goals)
+
+    # The same text, with the type that the settings expect.
+    interval_method = next(name for name in INTERVAL_METHODS if name == method)
+    return EstimationSettings(half_width, seed=seed, interval_method=interval_method, plan=goals)
 
 
 def estimate_run_metrics(
@@ -234,11 +241,12 @@ def estimate_without_incidents(
     sample_status: RunSampleStatus,
     settings: EstimationSettings,
 ) -> Iterator[MetricEstimate]:
-    """Estimate the metrics of a run from its items without incidents."""
+    """Estimate the metrics of a run without its incidents, which are items without an answer."""
     from fcreview.importers.registry import compute_metrics
     from fcreview.stats.estimation import estimate_metrics, omit_incidents_from_input
 
     run = build_estimation_input(session, row, sample_status)
+    # A stated accuracy is of all items, so that it says nothing about the others.
     info = omit_stated_accuracies(row.info, run.automatic_items)
     answered = omit_incidents_from_input(run, lambda items: compute_metrics(items, info))
     return estimate_metrics(answered, settings)
@@ -259,9 +267,9 @@ def _add_estimates_without_incidents(
 
 
 def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
-    """Group runs by model, for benchmarks that define combined metrics of several runs.
+    """Group the runs of each model, for benchmarks that define combined metrics of several runs.
 
-    Omit models with one run.
+    A model with only one run has no combined metrics, and is left out.
     """
     from fcreview.importers.registry import find_importer
 
@@ -269,10 +277,9 @@ def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
     for row in rows:
         importer = find_importer(row.info.benchmark)
         if importer is not None and importer.combines_runs:
-            runs_by_model.setdefault(
-                (row.info.benchmark, row.info.generation, row.info.model), []
-            ).append(row)
-    return [several for several in runs_by_model.values() if len(several) > 1]
+            model_key = (row.info.benchmark, row.info.generation, row.info.model)
+            runs_by_model.setdefault(model_key, []).append(row)
+    return [runs for runs in runs_by_model.values() if len(runs) > 1]
 
 
 def estimate_combined_metrics(
@@ -282,32 +289,37 @@ def estimate_combined_metrics(
     *,
     without_incidents: bool = False,
 ) -> Iterator[MetricEstimate]:
-    """Estimate combined metrics from the samples of several runs.
+    """Estimate the metrics that a benchmark computes from several runs of a model.
 
-    Yield nothing if a required run is missing.
+    Yield nothing if the benchmark needs a run that is missing.
     """
     from fcreview.importers.registry import compute_combined_metrics
     from fcreview.stats.estimation import combine_runs, estimate_metrics, omit_incidents_from_input
 
     def compute_metrics(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
-        return compute_combined_metrics(
-            [RunItems(row.info, items) for row, items in zip(rows, items_by_run, strict=True)]
-        )
+        run_items = []
+        for row, items in zip(rows, items_by_run, strict=True):
+            run_items.append(RunItems(row.info, items))
+        return compute_combined_metrics(run_items)
 
-    inputs = [
-        build_estimation_input(session, row, fetch_sample_status(session, row)) for row in rows
-    ]
-    if without_incidents:
-        inputs = [omit_incidents_from_input(each, each.compute_metrics) for each in inputs]
-    if compute_metrics([each.automatic_items for each in inputs]):
+    inputs = []
+    for row in rows:
+        run_input = build_estimation_input(session, row, fetch_sample_status(session, row))
+        if without_incidents:
+            run_input = omit_incidents_from_input(run_input, run_input.compute_metrics)
+        inputs.append(run_input)
+
+    has_metrics = bool(compute_metrics([run_input.automatic_items for run_input in inputs]))
+    if has_metrics:
         yield from estimate_metrics(combine_runs(inputs, compute_metrics), settings)
 
 
 def fetch_sample_status(session: WorkspaceSession, row: RunRow) -> RunSampleStatus:
-    """Fetch the status of each item of a run.
+    """Fetch the status of each item of a run in the random samples: whether it was drawn and
+    reviewed.
 
-    If nobody reviewed the run, no sample contains its items, and the metrics of the benchmark only
-    count items, then items with equal verdicts are combined, which is much faster.
+    Items with equal verdicts are combined where possible, which is much faster: if nobody reviewed
+    the run, no sample contains its items, and the metrics of the benchmark only count items.
     """
     from fcreview.importers.registry import importer_for
 
@@ -325,11 +337,17 @@ def fetch_sample_status(session: WorkspaceSession, row: RunRow) -> RunSampleStat
 def build_estimation_input(
     session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus
 ) -> EstimationInput:
+    """Collect what the estimation of a run needs: its items with both verdicts, and its samples.
+
+    Every item has its automatic verdict and, where it is reviewed, the verdict of the annotators.
+    """
     from fcreview.importers.registry import compute_metrics
     from fcreview.stats.estimation import EstimationInput
 
     analysis = session.store.analysis
-    automatic = reviewed = sample_status.combined_items
+    # Combined items exist only if nobody reviewed the run, so both verdicts are equal.
+    automatic = sample_status.combined_items
+    reviewed = sample_status.combined_items
     if automatic is None or reviewed is None:
         automatic = analysis.fetch_automatically_scored_items(row.run)
         reviewed = analysis.fetch_scored_items(row.run)["corrected"]
@@ -351,12 +369,16 @@ def _print_estimates(
     *,
     as_json: bool,
 ) -> None:
+    """Print the estimates of a run, or of several combined runs, as JSON or as tables.
+
+    Combined runs without estimates print nothing, because their benchmark defines no metrics.
+    """
     sample_counts = count_sample_outcomes(statuses)
     if as_json:
-        label_fields = {"label_agreement": None if agreement is None else asdict(agreement)}
-        emit_json(
-            *(_build_estimate_json(rows, each, sample_counts) | label_fields for each in estimates)
-        )
+        agreement_json = asdict(agreement) if agreement is not None else None
+        for estimate in estimates:
+            fields = _build_estimate_json(rows, estimate, sample_counts)
+            emit_json(fields | {"label_agreement": agreement_json})
     elif len(rows) == 1 or estimates:
         _print_estimate_tables(rows, estimates, sample_counts, half_width, agreement)
 
@@ -376,26 +398,30 @@ def count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
 def _build_estimate_json(
     rows: Sequence[RunRow], estimate: MetricEstimate, sample_counts: dict[str, int]
 ) -> dict[str, Any]:
-    """Build the JSON object of a metric.
+    """Build the JSON object of the estimate of a metric.
 
     `run` is null for combined metrics, and `why` explains a missing interval.
     """
     from fcreview.stats.estimation import explain_missing_interval
 
-    low, high = estimate.bounds or (None, None)
-    return {
-        "run": rows[0].run if len(rows) == 1 else None,
-        "run_name": rows[0].run_name if len(rows) == 1 else rows[0].info.model,
-        "benchmark": rows[0].info.benchmark,
+    first_row = rows[0]
+    is_combined = len(rows) > 1
+    bounds_low, bounds_high = estimate.bounds or (None, None)
+    fields: dict[str, Any] = {
+        "run": None if is_combined else first_row.run,
+        "run_name": first_row.info.model if is_combined else first_row.run_name,
+        "benchmark": first_row.info.benchmark,
         "table": estimate.table,
         "level": estimate.level,
         "name": estimate.name,
-        **{
-            name: getattr(estimate, name)
-            for name in ("unit", "automatic", "corrected", "estimated", "low", "high")
-        },
-        "bounds_low": low,
-        "bounds_high": high,
+        "unit": estimate.unit,
+        "automatic": estimate.automatic,
+        "corrected": estimate.corrected,
+        "estimated": estimate.estimated,
+        "low": estimate.low,
+        "high": estimate.high,
+        "bounds_low": bounds_low,
+        "bounds_high": bounds_high,
         "headline": estimate.headline,
         "n_random": estimate.n_random,
         "n_known": estimate.n_known,
@@ -404,9 +430,11 @@ def _build_estimate_json(
         "why": explain_missing_interval(estimate.method, estimate.criteria),
         "needed": estimate.needed,
         "without_incidents": estimate.name.endswith(WITHOUT_INCIDENTS),
-        **({"plan": [_build_plan_json(goal) for goal in estimate.plan]} if estimate.plan else {}),
-        "sample": {name.replace(" ", "_"): count for name, count in sample_counts.items()},
     }
+    if estimate.plan:
+        fields["plan"] = [_build_plan_json(goal) for goal in estimate.plan]
+    fields["sample"] = {name.replace(" ", "_"): count for name, count in sample_counts.items()}
+    return fields
 
 
 def _build_plan_json(goal: PlannedLabels) -> dict[str, Any]:
@@ -448,8 +476,8 @@ def _print_estimate_tables(
     half_width: float,
     agreement: LabelAgreement | None,
 ) -> None:
-    """Print the heading of a run or of combined runs, facts about the sample, and a table of
-    estimates for each table of metrics.
+    """Print the estimates of a run or of combined runs: a heading, facts about the sample, and a
+    table of estimates for each table of metrics.
     """
     emit(_format_estimate_heading(rows))
     own = _find_own_score(rows, estimates)
@@ -462,6 +490,8 @@ def _print_estimate_tables(
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
         emit_lines(f"labels: {line}" for line in describe_label_agreement(estimates, agreement))
+
+    # Why figures are missing or are ranges.
     emit_lines(_explain_undecided_items(estimates, sample_counts))
     emit_lines(_explain_missing_intervals(estimates, sample_counts))
 
@@ -482,6 +512,7 @@ def _find_own_score(rows: Sequence[RunRow], estimates: Sequence[MetricEstimate])
 
     if len(rows) != 1:
         return None
+    # The estimates have the values of the metrics, so that they need not be computed again.
     metrics = []
     for estimate in estimates:
         metrics.append(
@@ -516,44 +547,57 @@ def _format_estimate_heading(rows: Sequence[RunRow]) -> str:
 def describe_label_agreement(
     estimates: Sequence[MetricEstimate], agreement: LabelAgreement | None
 ) -> Iterator[str]:
-    """Describe how often annotators differ, and how much errors of annotators change the first
-    estimate.
+    """Describe how reliable the labels are, and how much their errors can change the estimate.
+
+    Annotators who review the same item can differ, and an annotator can answer a hidden duplicate
+    of an item differently.
     """
     if agreement is None:
         return
     if agreement.n_double:
         share = f"{100 * agreement.n_different / agreement.n_double:.0f} %"
-        yield (
-            f"annotators differ on {agreement.n_different:,} of {agreement.n_double:,} items"
-            f" ({share})"
-        )
+        counts = f"{agreement.n_different:,} of {agreement.n_double:,} items"
+        yield f"annotators differ on {counts} ({share})"
     else:
         yield "no item has the verdicts of two annotators, so the error of the labels is unknown"
     if agreement.n_repeated:
         share = f"{100 * agreement.n_changed / agreement.n_repeated:.0f} %"
         counts = f"{agreement.n_changed:,} of {agreement.n_repeated:,}"
         yield f"annotators changed their verdict on {counts} hidden duplicates ({share})"
-    first = next((one for one in estimates if one.sensitivity), None)
-    if first is not None and first.sensitivity is not None:
-        low, high = (
-            format_metric_value(end, first.unit, first.digits) for end in first.sensitivity
-        )
-        yield (
-            f"If 95 % of the labels are right, {format_cell(first.name)} is"
-            f" {low.removesuffix(' %')} to {high}."
-        )
+
+    for estimate in estimates:
+        if estimate.sensitivity:
+            yield _describe_sensitivity(estimate, estimate.sensitivity)
+            return
+
+
+def _describe_sensitivity(estimate: MetricEstimate, ends: tuple[float, float]) -> str:
+    """Say between which values an estimate lies if some labels are wrong."""
+    low, high = (format_metric_value(end, estimate.unit, estimate.digits) for end in ends)
+    name = format_cell(estimate.name)
+    return f"If 95 % of the labels are right, {name} is {low.removesuffix(' %')} to {high}."
 
 
 def _explain_undecided_items(
     estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]
 ) -> Iterator[str]:
-    if not any(one.bounds for one in estimates):
+    """Explain what the estimates assume about undecided items.
+
+    An item of the sample is undecided if annotators are unsure or disagree. Nothing is explained if
+    there is none.
+    """
+    if not any(estimate.bounds for estimate in estimates):
         return
-    undecided = sample_counts["drawn"] - sample_counts["decided"] - sample_counts["not reviewed"]
-    reached = undecided + sample_counts["decided"]
-    share = f"{100 * undecided / reached:.0f} %"
-    counts = f"{undecided:,} of {reached:,} reviewed items of the sample ({share}) are undecided"
-    if any(one.is_bounds_headline for one in estimates):
+
+    n_decided = sample_counts["decided"]
+    n_reviewed = sample_counts["drawn"] - sample_counts["not reviewed"]
+    n_undecided = n_reviewed - n_decided
+    share = f"{100 * n_undecided / n_reviewed:.0f} %"
+    counts = (
+        f"{n_undecided:,} of {n_reviewed:,} reviewed items of the sample ({share}) are undecided"
+    )
+    shows_only_range = any(estimate.is_bounds_headline for estimate in estimates)
+    if shows_only_range:
         yield (
             f"{counts}. At the low end of each range, all undecided items fail. At the high end,"
             " they all pass."
@@ -568,27 +612,32 @@ def _explain_undecided_items(
 def _explain_missing_intervals(
     estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]
 ) -> Iterator[str]:
+    """Explain why estimates have no confidence interval, and what to do.
+
+    Either there is no random sample, which concerns all metrics, or single metrics cannot be
+    estimated.
+    """
     from fcreview.stats.estimation import explain_missing_interval
 
-    methods = {one.method for one in estimates}
-    if "known only" in methods:
-        known, reason = max((one.n_known for one in estimates), default=0), "no item is reviewed"
-        if known:
+    lacks_random_sample = any(estimate.method == "known only" for estimate in estimates)
+    if lacks_random_sample:
+        reason = "no item is reviewed"
+        if any(estimate.n_known for estimate in estimates):
             reason = "the reviewed items are not from a random sample"
-        advice = (
-            "Review the sample"
-            if sample_counts["drawn"]
-            else "Use fcreview queue create to draw a sample"
-        )
+        advice = "Use fcreview queue create to draw a sample"
+        if sample_counts["drawn"]:
+            advice = "Review the sample"
         yield f"There are no confidence intervals, because {reason}. {advice}."
-    reasons: dict[str, list[str]] = {}
-    for one in estimates:
-        if one.method in ("undecided", "not sampled", "not asked", "other verdicts"):
-            reasons.setdefault(explain_missing_interval(one.method, one.criteria), []).append(
-                one.name
-            )
-    for reason, names in reasons.items():
-        shown = ", ".join(map(format_cell, names[:4])) + (
-            f" and {len(names) - 4} more" if len(names) > 4 else ""
-        )
-        yield f"There is no confidence interval for {shown}: {reason}"
+
+    # Metrics with the same reason share a line.
+    names_by_reason: dict[str, list[str]] = {}
+    for estimate in estimates:
+        if estimate.method in ("undecided", "not sampled", "not asked", "other verdicts"):
+            reason = explain_missing_interval(estimate.method, estimate.criteria)
+            names_by_reason.setdefault(reason, []).append(estimate.name)
+    for reason, names in names_by_reason.items():
+        listed = ", ".join(format_cell(name) for name in names[:4])
+        n_more = len(names) - 4
+        if n_more > 0:
+            listed += f" and {n_more} more"
+        yield f"There is no confidence interval for {listed}: {reason}"

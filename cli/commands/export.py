@@ -193,7 +193,10 @@ def _warn_of_missing_datasets(exported_runs: Path) -> None:
 def _explain_empty_export(
     session: WorkspaceSession, view: View, selection: LabelSelection, format_name: str
 ) -> str:
-    """Return the reason why an export has no rows, as the end of a sentence with `because`."""
+    """Return why an export has no rows, as the end of a sentence with `because`.
+
+    Example: `none of 640 items has a review with the verdict pass`.
+    """
     n_items = session.store.count_items(view)
     if not n_items:
         return session.explain_empty_view(view)

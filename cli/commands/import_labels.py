@@ -98,7 +98,10 @@ def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidR
 def _read_reviews_in_runs(
     paths: Sequence[Path], benchmark: str, search: SearchOptions = DEFAULT_SEARCH
 ) -> list[ImportedReview | InvalidRecord]:
-    """Read the reviews that the items of runs contain, such as score edits of an Inspect log."""
+    """Read the reviews that the files of runs contain, such as the score edits of an Inspect log.
+
+    Raises CommandError if there is no run at the paths.
+    """
     from fcreview.importers.registry import discover, read_items
     from fcreview.model.item import Item
 
@@ -167,11 +170,13 @@ def record_labels(
     mark_untimed_not_blind: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Record the annotator's reviews from a file of labels and print their number.
+    """Record the reviews of a label file in the annotator's journal, and print how many there are.
 
-    `source_annotator` is the annotator's name in the file, if it differs. With
-    `mark_untimed_not_blind`, a review without a time is recorded as not blind instead of as
-    unknown.
+    Args:
+        source_annotator: Name of the annotator in the file, if it differs.
+        adjudicate: Whether to record them as adjudications.
+        mark_untimed_not_blind: Whether to record a review without a time as not blind, instead of
+            as unknown.
     """
     from fcreview.store.label_import import (
         ReviewFile,
@@ -212,7 +217,10 @@ def _print_import_result(result: LabelImportResult, annotator: str) -> None:
 def _read_reviews(
     session: WorkspaceSession, file: Path, format_name: str
 ) -> list[ImportedReview | InvalidRecord]:
-    """Read the reviews of a file in any of the formats."""
+    """Read the reviews of a file in any of the formats.
+
+    Lines that are no valid review are returned as invalid records.
+    """
     if format_name == RUN_FORMAT:
         return _read_reviews_in_runs([file], format_name)
     if format_name == NOTES_FORMAT:

@@ -100,7 +100,7 @@ def _print_missing_items(missing: Sequence[RunMissingItem]) -> None:
 def _emit_items_as_json(
     session: WorkspaceSession, view: View, limit: int | None, missing: Sequence[RunMissingItem]
 ) -> None:
-    """Print a JSON object for each item, then for each item without a result."""
+    """Print a JSON object for each item, then for each item of the dataset without a result."""
     store = session.store
     for rows in _fetch_row_windows(session, view, limit):
         judge_verdicts = store.analysis.fetch_judge_verdicts([row.item for row in rows])
@@ -206,6 +206,7 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
     for rows in _fetch_row_windows(session, view, limit):
         table = [_format_row_cells(row, shows_run=shows_runs) for row in rows]
         if table and not widths:
+            # Later rows may be wider, but waiting for them would take long.
             widths = _measure_columns([headers, *table])
             _print_table_line(headers, widths, headers)
         for cells in table:
@@ -238,7 +239,9 @@ def _print_table_line(cells: Sequence[str], widths: Sequence[int], headers: Sequ
 
 
 def _format_row_cells(row: QueueRow, *, shows_run: bool) -> list[str]:
-    """Format the cells of an item, in the order of `HEADERS`."""
+    """Format the cells of an item, in the order of `HEADERS`. The run comes first if it is
+    shown.
+    """
     error = row.error_type or row.rule_error_type
     if row.is_incident:
         error = f"{INCIDENT_PREFIX}{row.incident}"

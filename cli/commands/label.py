@@ -258,7 +258,10 @@ class ReviewOptions:
     corrects_siblings: bool
 
     def build_annotation(self, detail: ItemDetail) -> Annotation:
-        """Check the fields against the item. Raises UsageError or CommandError."""
+        """Build the review from the options, and check that it fits the item.
+
+        Raises UsageError or CommandError if it does not.
+        """
         _check_target(detail, self.target)
         scale = _find_scale(detail, self.target, self.criterion)
 
@@ -294,9 +297,11 @@ class ReviewOptions:
 
 
 def _accept_golden_fix(session: WorkspaceSession, item: int, review: Annotation) -> Annotation:
-    """Add the status of the golden fix, and the verdicts of all runs that it changes.
+    """Complete a review that corrects the golden answer, by what the correction changes and its
+    status.
 
-    An adjudicator or a single annotator accepts the fix, one of several annotators proposes it.
+    An adjudicator or a single annotator accepts the correction. One of several annotators only
+    proposes it.
     """
     from fcreview.importers.registry import rescore
     from fcreview.model.golden_fix import ACCEPTED, PROPOSED
@@ -328,7 +333,7 @@ def _warn_about_contradiction(session: WorkspaceSession, row: QueueRow) -> None:
 def _parse_golden_fix(
     json_or_file: str, detail: ItemDetail, target: str, criterion: str
 ) -> dict[str, Any]:
-    """Parse the value of --golden-fix.
+    """Parse the value of --golden-fix: JSON, or a file with JSON, with the changed fields.
 
     Raises UsageError if it is no JSON object or the review is not of the whole item, and
     CommandError if the benchmark does not accept it as a golden answer of the item.
@@ -366,7 +371,10 @@ def _read_golden_fix_text(json_or_file: str) -> str:
 
 
 def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
-    """Return the scale of a criterion. Raises UsageError if the item has no such criterion."""
+    """Return the scale of a criterion, such as pass and fail, or scores from 0 to 2.
+
+    Raises UsageError if the item has no such criterion.
+    """
     if criterion == INCIDENT and target != ITEM:
         raise UsageError("an incident concerns the whole item. Omit --target")
 
@@ -379,6 +387,7 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
         if scale is not None:
             return scale
 
+    # The message lists the criteria that the item has.
     criteria_of_item = [sanitize(verdict.criterion) for verdict in detail.item.verdicts]
     choices = ", ".join(dict.fromkeys([*UNIVERSAL_CRITERIA, *criteria_of_item]))
     raise UsageError(f"this item has no criterion {criterion!r}. Choose {choices}")

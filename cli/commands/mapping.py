@@ -137,6 +137,10 @@ def _format_place(issue: ImportIssue) -> str:
 
 
 def _print_report_json(report: MappingReport) -> None:
+    """Print a JSON object for each fact that the check of a mapping file found.
+
+    The kinds are mistakes, keys, joins, issues and, last, the number of items with each value.
+    """
     for problem in report.problems:
         emit_json({"kind": "mistake", "what": problem})
     for key, key_count in report.counts.keys.items():
@@ -216,6 +220,7 @@ def _print_items(proposal: Proposal) -> None:
 
 
 def _describe_item(item: Item) -> Iterator[tuple[str, str]]:
+    """Yield (label, value) lines that show an item as fcreview reads it with a proposed mapping."""
     yield "item", item.id
     yield "category", item.category
     yield "question", item.question or "–"

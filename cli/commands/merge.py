@@ -66,10 +66,10 @@ def _merge_errata_and_rules(workspace: Workspace, other: Workspace) -> Iterator[
 
 
 def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
-    """Add the errata of the other workspace to this one. Raises FcreviewError if a file is damaged.
+    """Add the errata of another workspace to this one. Raises FcreviewError if a file is damaged.
 
-    If both correct a golden answer differently, this workspace keeps its own correction, and the
-    whole other file is kept under another name.
+    Errata are corrected golden answers. If both workspaces correct a golden answer differently,
+    this one keeps its own correction, and the whole other file is kept under another name.
     """
     from fcreview.errata import Errata, combine_errata, parse_errata
 
@@ -130,6 +130,9 @@ def _print_merged_errata(merged: MergedErrata) -> None:
 
 
 def _print_errata_conflicts(merged: MergedErrata) -> None:
+    """Print the golden answers that both workspaces correct differently, and where the others are
+    kept.
+    """
     if not merged.conflicts:
         return
     for key in merged.conflicts[:MAX_CONFLICTS]:
@@ -218,7 +221,10 @@ def _merge_workspace(
     includes_own: bool,
     as_json: bool,
 ) -> None:
-    """Merge the journals, queues, errata and rules of another workspace, in this order."""
+    """Merge the journals, queues, errata and rules of another workspace, and print what was merged.
+
+    Journals of other annotators are merged only after confirmation.
+    """
 
     from fcreview.store.queue_sampling import merge_queues
     from fcreview.store.reviews.journal_merge import plan_journal_merge
@@ -228,6 +234,7 @@ def _merge_workspace(
     workspace = locate_workspace(options, create=False)
     other = find_workspace(folder, folder, create=False)
     annotator = resolve_annotator(options, load_config())
+
     plan = plan_journal_merge(workspace, other, annotator, include_own=includes_own)
     _, warnings = read_events_and_warnings(workspace)
     print_journal_warnings(warnings)
@@ -305,7 +312,10 @@ def _send_to_team(options: WorkspaceOptions, *, as_json: bool) -> None:
 def _confirm_new_reviews(
     journals: Sequence[MergedJournal], heading: str = "New reviews of other annotators:"
 ) -> None:
-    """List the journals that would change, and ask. Raises CommandError if the user says no."""
+    """List the annotators with new reviews, and ask whether to merge them.
+
+    Raises CommandError if the user says no, or cannot be asked.
+    """
     if not journals:
         return
 
@@ -336,7 +346,7 @@ def _confirm_new_reviews(
 
 
 def _print_merged_journal(merged: MergedJournal) -> None:
-    """Print how many events of an annotator are new, and which ones were not merged."""
+    """Print how many reviews of an annotator are new, and which ones were not merged."""
     annotator = format_cell(merged.annotator)
     new = format_count(merged.new, "new event")
     if merged.adjudications:

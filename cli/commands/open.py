@@ -120,7 +120,7 @@ def open_(
     if follow and can_show_app():
         from fcreview.cli.watch import FileWatcher
 
-        # created first, to notice changes during the import
+        # The watcher is created first, so that it notices changes during the import.
         watcher = FileWatcher(options, load_config().follow)
     elif follow:
         print_message("fcreview: --follow needs a terminal. Only the current items are printed")
@@ -135,15 +135,13 @@ def open_(
         overview=True,
     )
     with open_workspace(options) as session:
-        local = (
-            session
-            if session.workspace.lake is None
-            else _copy_lake_items_to_store(session, open_options)
-        )
+        app_session = session
+        if session.workspace.lake is not None:
+            app_session = _copy_lake_items_to_store(session, open_options)
         try:
-            show_queue(local, open_options, watcher)
+            show_queue(app_session, open_options, watcher)
         finally:
-            local.close()
+            app_session.close()
 
 
 def show_queue(
@@ -151,9 +149,9 @@ def show_queue(
     selection: OpenOptions = OpenOptions(),
     watcher: FileWatcher | None = None,
 ) -> None:
-    """Show the queue in the app.
+    """Show the queue in the app. Without a terminal, print the selected item or the first items.
 
-    Without a terminal, print the selected item or the first items of the queue.
+    `watcher`: imports changed files while the app is open.
     """
     warn_of_ignored_team_files(session.workspace)
     view = selection.build_view(session)
@@ -216,10 +214,10 @@ def show_app(
     """Run the app. If the user changes to another annotator, run it again for that annotator.
 
     Args:
-        first_item: number of the item to open; None opens the queue. watcher: imports changed files
-        while the app is open. start_options: options that select items. In a browser, the app
-        resumes the position in the queue only if these
-            options are the same as before.
+        first_item: Number of the item to open. None opens the queue.
+        watcher: Imports changed files while the app is open.
+        start_options: Options that select items. In a browser, the app resumes the position in the
+            queue only if these options are the same as before.
     """
     from fcreview.store.rows import View
 
@@ -234,8 +232,11 @@ def show_app(
         mouse=mouse,
     )
     switch = run_app(session, app)
+
+    # The filter of the command line was for the first annotator. `switch` has the position at which
+    # the next one continues.
     if start != "adjudicate":
-        view = View(runs=view.runs)  # `switch` contains the position in the queue
+        view = View(runs=view.runs)
     while switch is not None:
         session = create_session_for(session, switch.annotator)
         watcher = watcher.create_copy() if watcher is not None else None
@@ -273,7 +274,7 @@ def make_app(
     switch: AnnotatorSwitch | None = None,
     mouse: bool = True,
 ) -> FcreviewApp:
-    """Create the app.
+    """Create the app and its session, with the settings of the user.
 
     Args:
         switch: Request to change to this annotator, if the app ran for another one before.
@@ -281,7 +282,8 @@ def make_app(
     """
     from fcreview.store.database import pause_garbage_collection
 
-    with pause_garbage_collection():  # imports create many objects that stay in use
+    # Imports create many objects that stay in use, so collecting garbage would only take time.
+    with pause_garbage_collection():
         config = load_config()
         app_session = _create_app_session(session, config, blind=blind)
         # The store opens in a thread during the import of Textual, which takes its time.
@@ -318,6 +320,7 @@ def _create_app_session(session: WorkspaceSession, config: Config, *, blind: boo
     from fcreview.cli.wiring import build_golden_services, build_report_services
     from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
 
+    # The app opens the store itself, in a thread of its own.
     session.close()
     app_session = Session(
         session.workspace,
@@ -334,7 +337,7 @@ def _create_app_session(session: WorkspaceSession, config: Config, *, blind: boo
 
 
 def explain_fixed_annotator(session: WorkspaceSession) -> str:
-    """Return the reason why the user cannot change the annotator in the app, or an empty string."""
+    """Return why the user cannot change to another annotator in the app. Empty if they can."""
     name = format_cell(session.annotator)
     if is_in_browser():
         return f"You are logged in as {name}. To review as another annotator, log in with that name"
@@ -363,10 +366,10 @@ def _has_copy_of_lake_items(session: WorkspaceSession) -> bool:
 
 
 def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | None:
-    """Run the app. Return the user's request to change to another annotator, or None if the user
-    quits.
+    """Run the app, exchanging reviews with the team if there is one.
 
-    Raises SystemExit if the return code of the app is not 0.
+    Return the user's request to change to another annotator, or None if the user quits. Raises
+    SystemExit if the return code of the app is not 0.
     """
     with sync_team_in_background(session) as team:
         app.session.team = team
@@ -398,9 +401,11 @@ def _configure_for_browser(app_session: Session) -> None:
 def _copy_lake_items_to_store(
     session: WorkspaceSession, selection: OpenOptions
 ) -> WorkspaceSession:
-    """Copy the selected items of a lake to a local store, and return a session with this store.
+    """Copy the selected items of a lake to a local store, so that the annotator can review without
+    the lake.
 
-    Return `session` itself if all items, no items or too many items are selected.
+    Return a session with this store, or `session` itself if all items, no items or too many items
+    are selected.
     """
     from fcreview.store.lake.reader import copy_items_to_new_store
 

@@ -187,7 +187,10 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
 
 
 def _format_queue_design(queue: QueueFile) -> Iterator[str]:
-    """Format sentences about the sample of a queue: its size, filter, seed and shared items."""
+    """Yield sentences about the sample of a queue: its size, filter, seed and shared items.
+
+    They say what a reader needs to draw the same sample again.
+    """
     design = queue.design
     unit = design.unit
     drawn = f"{design.size:,} of {format_count(design.population, unit)}"
@@ -497,12 +500,13 @@ def _plan_extension(
     half_width_in_points: float,
     max_items: int | None,
 ) -> _ExtensionPlan:
-    """Plan how many items of each stratum narrow the interval of a metric to a half-width.
+    """Plan how many more items of each stratum a metric needs for an interval of a half-width.
 
     Raises UsageError if the metric is no rate.
     """
     from fcreview.stats.estimation import ExtensionGoal, plan_extension
 
+    # Items that are drawn already will narrow the interval when they are reviewed.
     unreviewed = sampled.status.find_undecided_positions(sampled.sample)
     goal = ExtensionGoal(
         metric.key,
@@ -522,7 +526,7 @@ def _draw_and_write_extension(
     annotators: Sequence[str],
     seed: int | None,
 ) -> tuple[QueueFile, Path]:
-    """Draw the items of a plan, and write them to a new queue file. Return the queue and its path.
+    """Draw the planned items, and write them to a new queue file. Return the queue and its path.
 
     Without annotators, the new queue has the annotators of the extended queue.
     """
@@ -590,9 +594,8 @@ class _SampledRun:
 def _find_sampled_run(
     session: WorkspaceSession, *, queue_name: str, number_or_model: str | None
 ) -> _SampledRun:
-    """Find the run from which a queue was drawn.
-
-    Raises CommandError unless it was drawn from one run.
+    """Find the run from which a queue was drawn. Raises CommandError unless it was drawn from one
+    run.
     """
     queue = session.load_queue_file(queue_name)
 
@@ -624,8 +627,10 @@ def _explain_missing_sample(queue: QueueFile, problems: Sequence[str]) -> str:
 def _draw_metric_values(
     session: WorkspaceSession, sampled: _SampledRun, target: str
 ) -> tuple[MetricDraws, Metric]:
-    """Draw values of every metric from its posterior distribution, and find the metric of --target.
-    Raises CommandError if the interval of this metric cannot be estimated.
+    """Draw values of each metric from its posterior distribution, and find the metric of --target.
+
+    The spread of the values tells how precisely the reviewed items determine the metric. Raises
+    CommandError if the interval of this metric cannot be estimated.
     """
     from fcreview.stats.estimation import draw_metrics
 
@@ -651,7 +656,7 @@ def _draw_metric_values(
 def _check_can_estimate(run: EstimationInput, metric: Metric) -> None:
     """Raise CommandError if a metric depends on more than the verdicts of whole items.
 
-    An extension plans by the verdict of the whole item, so it cannot narrow other intervals.
+    More items narrow the interval of a metric only if the metric depends on these verdicts.
     """
     from fcreview.stats.answer_model import AnswerModel
     from fcreview.stats.estimation import MetricDependencies, explain_missing_interval

@@ -236,8 +236,10 @@ def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConventions:
-    """Compute the metrics of a run from its effective verdicts, once for each counting
-    convention.
+    """Compute the metrics of a run by each counting convention, from its effective verdicts.
+
+    Conventions differ, for example, in how they count repeated trials of a task. Without trials,
+    there are none.
     """
     from fcreview.importers.registry import list_trials
     from fcreview.store.rows import View
@@ -275,7 +277,10 @@ def _print_convention_table(run_fields: dict[str, Any], conventions: RunConventi
 def _write_or_print_full_report(
     session: WorkspaceSession, run: str | None, html_file: Path | None, *, force: bool = False
 ) -> None:
-    """Write the full report to an HTML file. Without a file, print it as Markdown."""
+    """Write the full report to an HTML file. Without a file, print it as Markdown.
+
+    With `force`, an existing file is replaced.
+    """
     page = build_report_page(session, run)
     if html_file is None:
         from fcreview.exporters.report_pages import render_markdown
@@ -292,9 +297,10 @@ def _write_or_print_full_report(
 
 
 def build_estimate_fields(estimate: MetricEstimate | None) -> dict[str, Any]:
-    """Build the JSON fields of an estimate.
+    """Build the JSON fields of an estimate. All are null without an estimate.
 
-    If `headline` is `bounds`, the report shows the bounds and no interval.
+    `bounds_low` and `bounds_high` are the metric if all undecided items fail or pass. If `headline`
+    is `bounds`, the report shows them instead of the interval.
     """
     if estimate is None:
         return dict.fromkeys(("estimated", "low", "high", "bounds_low", "bounds_high", "headline"))
@@ -312,7 +318,7 @@ def build_estimate_fields(estimate: MetricEstimate | None) -> dict[str, Any]:
 def _print_metrics_json(
     run_fields: dict[str, Any], metrics: list[MetricRow], estimates: EstimateByMetric
 ) -> None:
-    """Print a line for each metric with its value by source and its estimate."""
+    """Print a JSON object for each metric of a run, with its value by source and its estimate."""
     sources = select_metric_sources(metrics)
     for metric in metrics:
         fields = asdict(metric)

@@ -101,13 +101,14 @@ ANSWER_HELP = (
 
 
 def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) -> None:
-    """Review items until the queue or the input ends.
+    """Review items on standard input and output, until the queue or the input ends.
 
     Raises CommandError if a review could not be saved.
     """
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.store import Store
 
+    # The loop opens the store itself, because blind review needs another view of it.
     session.close()
     warn_of_ignored_team_files(session.workspace)
     with (
@@ -235,7 +236,7 @@ class ReviewLoop:
     def _save_and_print(self, review: NewReview | Refusal) -> None:
         """Write a review, count it, and print what was saved.
 
-        Raises CommandError if the review could not be saved.
+        Raises CommandError if it could not be saved.
         """
         if isinstance(review, Refusal):
             emit(review.text)
@@ -267,9 +268,9 @@ class ReviewLoop:
             ) from None
 
     def _record_and_continue(self, review: NewReview | Refusal) -> None:
-        """Record an answer.
+        """Record an answer. If it completes the item, show the next unreviewed item.
 
-        If the answer completes the item, show the next item, or finish at the end of the queue.
+        At the end of the queue, say how many earlier items are not reviewed.
         """
         self._save_and_print(review)
         if isinstance(review, Refusal) or not review.completes_item:
@@ -316,9 +317,9 @@ class ReviewLoop:
 def format_plain_item_lines(
     detail: ItemDetail, annotator: str, *, hide_verdicts: bool, full: bool = False
 ) -> Iterator[str]:
-    """Format the item as sanitised lines without columns.
+    """Format an item as lines of plain text, for screen readers and simple terminals.
 
-    With `full`, messages and long texts are complete.
+    There are no columns and no rules. With `full`, messages and long texts are complete.
     """
     if not hide_verdicts:
         yield format_item_heading(detail)
@@ -331,7 +332,8 @@ def format_plain_item_lines(
     for block in build_document(detail, annotator, options):
         lines = [plain_text(line) for line in block.lines(WIDTH)]
         if block.is_argument and block.copied_value is not None:
-            state = lines[0][:1]  # the first character of the first line
+            # The first character of the line is the state of the argument.
+            state = lines[0][:1]
             yield _format_argument_difference(state, block.copied_value())
             continue
         for line in lines:
@@ -341,9 +343,9 @@ def format_plain_item_lines(
 
 
 def _format_argument_difference(state: str, values: Mapping[str, str | None]) -> str:
-    """Format an argument as `days, differs. golden: [1, 2]. predicted: [1]`.
+    """Format an argument as a sentence: `days, differs. golden: [1, 2]. predicted: [1]`.
 
-    `state` is a key of `STATE_TEXTS`.
+    `state` is a key of `STATE_TEXTS`, such as `!`.
     """
     name = sanitize(values["argument"] or "function")
     golden = values["golden"]

@@ -68,7 +68,7 @@ class RuleFlip:
 
 
 def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes.
+    """Find the recomputed verdicts that a rule changes, such as `ignore-case in city`.
 
     Raises CommandError if the rule applies to none of the runs.
     """
@@ -96,7 +96,7 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
 
 
 def _find_run_flips(plan: RunPlan, run_name: str, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Read a run without and with a rule, and compare the recomputed verdicts of each item."""
+    """Read a run without and with a rule, and yield the items whose recomputed verdicts differ."""
     from fcreview.errata import Errata
 
     errata_with_rule = (plan.errata or Errata()).with_rules(rule)
@@ -105,9 +105,9 @@ def _find_run_flips(plan: RunPlan, run_name: str, rule: EquivalenceRule) -> Iter
 
     for item_with_rule in _read_items(plan_with_rule):
         item_without_rule = items_without_rule.get(item_with_rule.id)
-        if item_without_rule is None or not _have_different_verdicts(
-            item_without_rule, item_with_rule
-        ):
+        if item_without_rule is None:
+            continue
+        if not _have_different_verdicts(item_without_rule, item_with_rule):
             continue
 
         # The difference between golden answer and prediction is shown as the failing item has it.

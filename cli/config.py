@@ -316,6 +316,7 @@ def load_config() -> Config:
     try:
         table = tomllib.loads(_read_limited_text(file))
     except (FileNotFoundError, NotADirectoryError):
+        # Without a file, all settings have their defaults.
         return Config()
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
@@ -365,7 +366,10 @@ def _locate_teams_file() -> Path:
 
 
 def find_team_link(workspace: Workspace) -> TeamLink | None:
-    """Return the team that the workspace has joined, or None."""
+    """Return the team that the workspace has joined, or None.
+
+    Raises CommandError if the saved entry is damaged.
+    """
     entry = _read_team_entries().get(_build_workspace_key(workspace))
     if entry is None:
         return None
@@ -402,7 +406,10 @@ def _build_workspace_key(workspace: Workspace) -> str:
 
 
 def _read_team_entries() -> dict[str, Any]:
-    """Read the team of each workspace. Raises CommandError if the file is damaged."""
+    """Read the file that says which workspace has joined which team.
+
+    Raises CommandError if the file is damaged.
+    """
     file = _locate_teams_file()
     try:
         entries = json.loads(read_file(file, MAX_TEAMS_BYTES))["workspaces"]

@@ -62,6 +62,7 @@ def run_parts_on_cluster(
         count = n_parts or PARTS_PER_WORKER * n_workers
 
         # All parts are sent before the first result is awaited.
+        # A future is the result of a part that a worker will compute.
         futures = {}
         for number in range(1, count + 1):
             function, *arguments = make_call(number, count)
@@ -117,7 +118,10 @@ def _connect(distributed: Any, scheduler: str) -> Iterator[Any]:
 
 
 def _wait_for_part(client: Any, future: Any, number: int, scheduler: str) -> PartOutcome[Any]:
-    """Wait for a part. Raises CommandError if the scheduler is lost, but not if the part fails."""
+    """Wait for the result of a part. A part that fails has an error as its result.
+
+    Raises CommandError if the scheduler is lost, because no other part can be awaited then.
+    """
     try:
         return PartOutcome(number, result=future.result())
     except (Exception, *_CANCELLED) as error:  # another process can raise any kind of exception

@@ -46,7 +46,9 @@ folder.
 
 
 def check_memory_and_folder(arguments: Sequence[str]) -> None:
-    """Raise a CommandError if the memory limit is too low or the working folder was deleted."""
+    """Raise a CommandError if the command could not work: with little memory, or in a deleted
+    folder.
+    """
     if not arguments or not UNCHECKED_ARGUMENTS.isdisjoint(arguments):
         return
 
@@ -82,9 +84,9 @@ It is high, because imports create many lasting objects.
 
 
 def run_command_line(arguments: list[str], *, handles_signals: bool = False) -> int:
-    """Run a command and return its exit code.
+    """Run a command and return its exit code. Errors are printed to stderr.
 
-    Errors are printed to stderr; FCREVIEW_DEBUG=1 adds the traceback.
+    FCREVIEW_DEBUG=1 adds the traceback.
 
     Args:
         handles_signals: Whether to install signal handlers when the command is imported.
@@ -99,7 +101,8 @@ def run_command_line(arguments: list[str], *, handles_signals: bool = False) -> 
         return EXIT_INTERRUPTED
     except Exception as error:
         signal_number = find_received_signal()
-        if signal_number is not None:  # a library has replaced the SystemExit by its own exception
+        if signal_number is not None:
+            # A library has replaced the SystemExit of the signal handler by its own exception.
             return FIRST_SIGNAL_EXIT_CODE + signal_number
         if is_terminal_lost(error):
             return EXIT_HANGUP
@@ -167,9 +170,9 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def describe_error(error: Exception) -> ErrorReport:
-    """Return the exit code and the message lines of an exception.
+    """Return the exit code of an exception, and the lines that tell the user what happened.
 
-    Unexpected exceptions become internal errors.
+    An unexpected exception is an internal error.
     """
     if isinstance(error, FcreviewError):
         return ErrorReport(error.exit_code, error.message_lines())
@@ -191,9 +194,10 @@ def describe_error(error: Exception) -> ErrorReport:
 
 
 def replace_closed_streams() -> None:
-    """Open the null device for each closed standard stream (`>&-`), also for child processes.
+    """Open the null device for each standard stream that the shell has closed (`>&-`).
+
     Otherwise the next file that is opened, perhaps a journal, would get the stream's number, and
-    printed text would be written to it.
+    printed text would be written to it. This holds for child processes too.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
@@ -224,6 +228,7 @@ codecs.register_error("fcreview.escape", _escape_unencodable)
 
 def main() -> None:
     """Run the command line and exit."""
+    # Prepare the process.
     gc.set_threshold(GC_THRESHOLD)
     # `atexit` calls this function after those of all libraries, because it is registered first.
     atexit.register(_end_process_before_finalization)
@@ -239,7 +244,8 @@ def main() -> None:
     database = sys.modules.get("fcreview.store.database")
     if database is not None and database.has_uninterruptible_query():
         sys.stderr.flush()
-        os._exit(exit_code)  # `sys.exit` would wait for the query; no file is open for writing
+        # `sys.exit` would wait for the query. No file is open for writing.
+        os._exit(exit_code)
     if exit_code > FIRST_SIGNAL_EXIT_CODE:
         limit_exit_time(exit_code)
     _exit_codes.append(exit_code)

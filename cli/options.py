@@ -202,11 +202,16 @@ def workspace_command(
     common_options: tuple[str, ...] = COMMON_OPTIONS,
     path_argument: ParameterSpec = PATH_ARGUMENT,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace a command's first parameter, a `WorkspaceOptions`, by command line arguments and
-    options that set it.
+    """Give a command the arguments and options that select a workspace.
 
-    `extra_options` and `common_options` are names in `SHARED_OPTIONS`. `path_argument` specifies
-    the PATH argument: `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
+    The command function has one parameter of the type `WorkspaceOptions` for all of them, its first
+    one. The decorated function has a parameter for each, because Typer reads the options from the
+    signature.
+
+    Args:
+        extra_options: Names in `SHARED_OPTIONS` that the command has beside `common_options`.
+        path_argument: Specification of the PATH argument: `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one
+            that the command defines.
     """
     shared_names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common_options}]
 
@@ -236,8 +241,9 @@ def workspace_command(
 def _build_parameter_specs(
     command: Callable[..., None], path_argument: ParameterSpec, shared_names: Sequence[str]
 ) -> dict[str, ParameterSpec]:
-    """Return the parameters of a command in the order of its help: the path, the parameters of the
-    command itself, the shared options, and --json.
+    """Return the parameters of a command in the order of its help.
+
+    The order is: the path, the parameters of the command itself, the shared options, and --json.
     """
     types = get_type_hints(command, include_extras=True)
     _, *own_parameters = signature(command).parameters.values()

@@ -158,9 +158,10 @@ class StdoutWriter:
 
 
 def create_stdout_writer(content: Content) -> StdoutWriter:
-    """Create a writer to stdout for a kind of content.
+    """Create a writer to standard output that treats a kind of content correctly.
 
-    Raises UsageError for binary content on a terminal.
+    Control characters in JSON are escaped, and binary content is refused on a terminal
+    (UsageError).
     """
     match content:
         case "json":
@@ -285,10 +286,10 @@ def format_cell(value: Any) -> str:
 def format_run_heading(
     run_number: int | None, names: Sequence[str], n_items: int, n_expected: int | None = None
 ) -> str:
-    """Format `run 1   bfcl  V4  en  maple-8b   39 items`. `run_number` is None for combined runs.
+    """Format the heading of a run: `run 1 bfcl V4 en maple-8b 39 items`.
 
-    If items of the dataset have no result, `n_expected` is the number of all items, and the heading
-    ends with `results for 3 of 400 items`.
+    `run_number` is None for combined runs. If items of the dataset have no result, `n_expected` is
+    the number of all items, and the heading ends with `results for 3 of 400 items`.
     """
     title = "combined" if run_number is None else f"run {run_number}"
     cells = [format_cell(name) for name in names]
@@ -310,9 +311,13 @@ def format_table(
 ) -> list[str]:
     """Format rows as lines with aligned columns that fit the terminal or the page.
 
-    Widths are in terminal columns. `max_width` limits every column except the last. With
-    `page_width`, long texts of the last column are wrapped instead of clipped. `right_aligned` are
-    indexes of columns. A row with one text is a heading, which may be wider than its column.
+    A row with one text is a heading, which may be wider than its column.
+
+    Args:
+        right_aligned: Indexes of the columns that are aligned to the right, such as numbers.
+        max_width: Limit of the width of each column except the last, in terminal columns.
+        page_width: Width of a page, on which long texts of the last column are wrapped instead of
+            clipped. None for the terminal.
     """
     table = [list(headers), *map(list, rows)]
     rows_with_columns = [row for row in table if not _is_heading(row, len(headers))]
@@ -355,9 +360,10 @@ def _format_wrapped_table(
     right_aligned: Sequence[int],
     page_width: int,
 ) -> list[str]:
-    """Format a table with a wrapped last column.
+    """Format a table for a page: the last column is wrapped, and columns that do not fit follow
+    below.
 
-    Columns that do not fit follow in a second table.
+    The columns that do not fit are a second table.
     """
     n_columns = _count_fitting_columns(widths, page_width)
     lines = _format_rows_with_wrapped_end(
@@ -387,7 +393,7 @@ def _format_wrapped_table(
 
 
 def _count_fitting_columns(widths: Sequence[int], page_width: int) -> int:
-    """Count the columns that fit the page.
+    """Count the columns that fit the page, with gaps between them.
 
     The first two always count, so that the rest of the table has fewer columns.
     """
@@ -410,7 +416,10 @@ def _format_rows_with_wrapped_end(
     right_aligned: Sequence[int],
     page_width: int,
 ) -> list[str]:
-    """Format rows whose last column is wrapped at the page's edge, unless it is right-aligned."""
+    """Format rows of a page. The texts of the last column are wrapped at the edge of the page.
+
+    Numbers, which are aligned to the right, are not wrapped.
+    """
     *first_widths, last_width = widths
     indent = sum(width + COLUMN_GAP for width in first_widths)
     wrap_width = max(page_width - indent, MIN_COLUMN)
@@ -462,8 +471,9 @@ def print_figure(table: Table, *, max_width: int = 60) -> None:
 
 
 def format_figure(table: Table, *, max_width: int = 60, page_width: int | None = None) -> list[str]:
-    """Format the columns and rows of a figure's table as lines. For `page_width`, see
-    `format_table`.
+    """Format the table of a figure as lines. Rows of a lower level are indented.
+
+    For `page_width`, see `format_table`.
     """
     rows = []
     for row in table.rows:
@@ -555,8 +565,9 @@ def _rewrite_progress_line(text: str) -> None:
 
 @contextmanager
 def show_activity(activity: str) -> Iterator[None]:
-    """While the block runs, show an activity and its duration on a terminal's stderr: `searching
-    items · 2 s`.
+    """While the block runs, show what the command does, and for how long: `searching items · 2 s`.
+
+    This is shown only on a terminal.
     """
     has_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     if not has_terminal:
@@ -578,4 +589,5 @@ def show_activity(activity: str) -> Iterator[None]:
         is_done.set()
         thread.join()
         if time.monotonic() - started >= ACTIVITY_SECONDS:
-            _rewrite_progress_line("")  # erases the line
+            # An empty text erases the line.
+            _rewrite_progress_line("")

@@ -86,14 +86,17 @@ class ReportPart:
 def compute_report_parts(
     session: WorkspaceSession, run: str | None, *, quiet: bool = False
 ) -> Iterator[ReportPart]:
-    """Yield the metrics of each run, then the combined metrics of several runs of a model, if
-    the benchmark has any.
+    """Yield the parts of a report: the metrics of each run, then the metrics of several runs
+    together.
+
+    Only some benchmarks combine the runs of a model, for example of its languages.
     """
     from fcreview.importers.registry import find_importer
 
     errata = load_workspace_errata(session.workspace)
     selected_runs = session.select_runs(run)
     checks = {check.run: check for check in session.store.check_runs(selected_runs)}
+
     runs_by_model: defaultdict[tuple[str, str, str], list[ScoredRun]] = defaultdict(list)
     for scored in load_scored_runs(session.store.analysis, selected_runs, errata, quiet=quiet):
         info = scored.row.info
@@ -123,25 +126,28 @@ def load_scored_runs(
     *,
     quiet: bool = False,
 ) -> Iterator[ScoredRun]:
-    """Load the scored items of each run.
+    """Load the items of each run with their verdicts by source.
 
-    Equal items are combined, unless the benchmark's metrics need each item.
+    Items with equal verdicts are combined, which is faster, where no figure needs each of them: the
+    metrics of the benchmark only count items, and no golden answer was corrected.
     """
     from fcreview.importers.registry import importer_for
 
-    benchmarks = {row.info.benchmark for row in runs}
-    corrected_benchmarks = {
-        benchmark for benchmark in benchmarks if select_errata(errata, benchmark)
-    }
-    fixed_runs = analysis.fetch_runs_with_golden_fixes()
-    corrected_benchmarks.update(row.info.benchmark for row in runs if row.run in fixed_runs)
-    # Items are combined where no figure and no erratum needs each of them.
-    combined_runs = [
-        row.run
-        for row in runs
-        if importer_for(row.info).aggregates_rows and row.info.benchmark not in corrected_benchmarks
-    ]
-    runs_with_parts = {row.run for row in runs if importer_for(row.info).needs_part_verdicts}
+    corrected_benchmarks = set()
+    runs_with_fixes = analysis.fetch_runs_with_golden_fixes()
+    for row in runs:
+        benchmark = row.info.benchmark
+        if row.run in runs_with_fixes or select_errata(errata, benchmark):
+            corrected_benchmarks.add(benchmark)
+
+    combined_runs = []
+    runs_with_parts = set()
+    for row in runs:
+        importer = importer_for(row.info)
+        if importer.aggregates_rows and row.info.benchmark not in corrected_benchmarks:
+            combined_runs.append(row.run)
+        if importer.needs_part_verdicts:
+            runs_with_parts.add(row.run)
     combined_items = analysis.fetch_combined_scored_items(combined_runs, runs_with_parts)
 
     n_items = sum(row.n_items for row in runs)
@@ -150,6 +156,7 @@ def load_scored_runs(
         for row in runs:
             progress(row.run_name, n_done, n_items)
             if row.run in combined_runs:
+                # The iterator has these runs in the same order.
                 _, items = next(combined_items)
             else:
                 has_errata = row.info.benchmark in corrected_benchmarks
@@ -160,7 +167,12 @@ def load_scored_runs(
 
 
 def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRow]:
-    """Compute the metrics of a run, in the order of the benchmark's tables."""
+    """Compute the metrics of a run by each source of verdicts, in the order of the benchmark's
+    tables.
+
+    If the run has incidents, which are items without an answer, each metric also has its value
+    without them.
+    """
     from fcreview.importers.registry import compute_metrics
 
     metrics = summary.collect_metric_rows(lambda source: compute_metrics(items[source], run), items)
@@ -174,6 +186,7 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
             items,
             n_incidents,
         )
+    # Items on which annotators disagree give a metric a lowest and a highest value.
     _set_disagreement_bounds(
         metrics, [items["corrected"]], lambda runs: compute_metrics(runs[0], run)
     )
@@ -181,7 +194,7 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
 
 
 def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
-    """Compute the combined metrics of several runs of one model.
+    """Compute the metrics that a benchmark computes from several runs of one model.
 
     Empty if the benchmark defines none for these runs.
     """
@@ -224,9 +237,10 @@ def _set_disagreement_bounds(
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
-    """Build the fields of a run: run, run_name, benchmark, generation, language, model, n_items,
-    not_run, expected_items, reviewed (number of items with a review of the item or of a part), and
-    by_erratum (number of verdicts that follow from accepted golden fixes).
+    """Build the fields that identify a run and count its items.
+
+    `reviewed` is the number of items with a review of the item or of a part, and `by_erratum` the
+    number of verdicts that follow from accepted golden fixes.
     """
     info = row.info
     return {
@@ -245,21 +259,24 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
 
 
 def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
-    """Build the fields of several runs of one model, as for one run. `run` is None, `run_name` is
-    the model, and `+` joins the languages.
+    """Build the fields of several runs of one model, as `build_run_fields` does for one run.
+
+    `run` is None, `run_name` is the model, and `+` joins the languages. Counts are sums.
     """
     languages = "+".join(dict.fromkeys(row.info.language for row in rows))
-    n_items = sum(row.n_items for row in rows)
+
+    # Known if any run knows it. A run without the number has all items of its dataset.
     n_expected = None
     if any(row.expected_items is not None for row in rows):
-        n_expected = sum(
-            row.n_items if row.expected_items is None else row.expected_items for row in rows
-        )
+        n_expected = 0
+        for row in rows:
+            n_expected += row.n_items if row.expected_items is None else row.expected_items
+
     return build_run_fields(rows[0]) | {
         "run": None,
         "run_name": rows[0].info.model,
         "language": languages,
-        "n_items": n_items,
+        "n_items": sum(row.n_items for row in rows),
         "reviewed": sum(row.reviewed + row.in_part for row in rows),
         "by_erratum": sum(row.by_erratum for row in rows),
         "not_run": sum(row.not_run for row in rows),
@@ -291,6 +308,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
 
     Raises StoreError if blind.
     """
+    # Collect what the sections show.
     parts = list(compute_report_parts(session, run))
     rows = [part.row for part in parts if part.row is not None]
     view = session.build_view(queue="dataset", run=run)
@@ -376,9 +394,10 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
 def estimate_part_metrics(
     session: WorkspaceSession, part: ReportPart, *, has_queues: bool
 ) -> summary.EstimateByMetric:
-    """Estimate metrics with confidence estimates, by metric key.
+    """Estimate the metrics of a run or of combined runs, by metric key.
 
-    Empty without queues or a random sample.
+    Only metrics with a confidence interval are returned. Without queues, no run has a random
+    sample, so nothing is estimated.
     """
     if not has_queues:
         return {}
@@ -420,6 +439,9 @@ def _build_metrics_of_runs_section(
 def _build_metrics_section(
     part: ReportPart, estimates: summary.EstimateByMetric
 ) -> sections.Section:
+    """Build the section with the metrics of a run or of combined runs: notes, then a table for each
+    kind.
+    """
     fields = part.fields
     dataset = format_dataset_name(fields["benchmark"], fields["generation"], fields["language"])
     count = format_count(fields["n_items"], "item")
@@ -441,6 +463,7 @@ def _build_metrics_section(
 def _collect_failures_by_dataset(
     session: WorkspaceSession, view: View, rows: Sequence[RunRow]
 ) -> list[sections.DatasetFailures]:
+    """Group the failing items of each dataset by their cause. The largest groups get examples."""
     failures = []
     for dataset, rows_of_dataset in _group_by_dataset(rows).items():
         runs = tuple(row.run for row in rows_of_dataset)
@@ -478,6 +501,7 @@ def _build_calibration_section(session: WorkspaceSession, view: View) -> section
 
 
 def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.Section:
+    """Build the section on inter-annotator agreement. Empty with less than two annotators."""
     ratings = session.store.analysis.fetch_ratings(view)
     annotators = {rating.annotator for rating in ratings}
     if len(annotators) < 2:
@@ -495,6 +519,11 @@ def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.
 def _build_figures_of_runs(
     session: WorkspaceSession, parts: Sequence[ReportPart], *, has_queues: bool
 ) -> list[RunFigures]:
+    """Return the figures of each run for the summary of the report: scores, and an estimate if
+    possible.
+
+    Combined runs are no run of their own, so they have none.
+    """
     tied_runs = _find_tied_runs(session, [part.row for part in parts if part.row is not None])
     figures = []
     for part in parts:
@@ -513,8 +542,9 @@ def _build_figures_of_runs(
 
 
 def _find_own_score_of_part(metric_rows: Sequence[summary.MetricRow], run: Run) -> OwnScore | None:
-    """Return the value of the benchmark's own metric by official verdicts, or, without these, by
-    recomputed verdicts.
+    """Return the value of the benchmark's own metric, such as its overall accuracy, or None.
+
+    It is the value by official verdicts or, without these, by recomputed verdicts.
     """
     from fcreview.importers.registry import find_own_score
 
@@ -572,7 +602,8 @@ def _compute_own_score(scored: ScoredRun) -> OwnScore | None:
 def _find_tied_runs(session: WorkspaceSession, rows: Sequence[RunRow]) -> set[int]:
     """Return the numbers of the runs that may be as good as the best run of their dataset.
 
-    Datasets with very many runs are not searched.
+    The difference of such a run from the best one can be chance. Datasets with very many runs are
+    not searched, because that would take too long.
     """
     tied_runs: set[int] = set()
     for rows_of_dataset in _group_by_dataset(rows).values():
@@ -599,6 +630,9 @@ def _choose_common_source(rows: Sequence[RunRow]) -> VerdictSource | None:
 def _add_pass_rate_estimate(
     session: WorkspaceSession, row: RunRow, figures: RunFigures
 ) -> RunFigures:
+    """Add the pass rate that is estimated from the random samples of a run, if items of them are
+    decided.
+    """
     from fcreview.cli.commands.estimate import HALF_WIDTH
     from fcreview.stats.estimation import estimate_pass_rate  # imports numpy
 
@@ -619,9 +653,9 @@ def _add_pass_rate_estimate(
 
 
 def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSample]:
-    """Describe the sampling and progress of each queue.
+    """Describe how each queue was drawn and how far it is reviewed.
 
-    Print warnings about unreadable queue files to stderr.
+    A queue file that cannot be read is reported to stderr and left out.
     """
     from fcreview.store.queue_file import QueueError, read_queues
 
@@ -652,7 +686,11 @@ def format_metric_lines(
     estimates: summary.EstimateByMetric,
     page_width: int | None = None,
 ) -> Iterator[str]:
-    """Format metrics as text tables, one line at a time. For `page_width`, see `format_table`."""
+    """Format the metrics of a run as text: a heading, notes, and tables. Lines are yielded one at a
+    time.
+
+    For `page_width`, see `format_table`.
+    """
     yield format_part_heading(run_fields)
     if run_fields.get("problems"):
         yield f"! {run_fields['problems']}: run fcreview check for details"
@@ -675,9 +713,10 @@ def format_metric_lines(
 def build_report_text(
     session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int
 ) -> str:
-    """Build the report of all runs as text.
+    """Build the report of all runs as text. It stops after the current run when `is_stopped` is
+    true.
 
-    Stop when `is_stopped` is true. For `page_width`, see `format_table`.
+    For `page_width`, see `format_table`.
     """
     lines: list[str] = []
     queues = describe_queue_samples(session)

@@ -33,8 +33,9 @@ MAX_LISTED_CHOICES = 30
 def set_options_and_errata(
     plans: Sequence[RunPlan], options: WorkspaceOptions, config: Config, workspace: Workspace
 ) -> None:
-    """Set the import options, the name and the errata of each run, and save the values of this
-    command for later commands.
+    """Set the import options, the name and the errata of each run.
+
+    The values of this command are saved, so that later commands need not repeat them.
     """
     saved = SavedRunOptions(workspace)
     runs_without_score = find_runs_without_score(plans, options.verdict_from)
@@ -43,10 +44,14 @@ def set_options_and_errata(
         if plan.run.path in runs_without_score:
             del options_of_run["verdict_from"]
         saved.update_run(plan, options_of_run)
+
+        # The name and the options of this command come before those of earlier commands and those
+        # of the configuration.
         if options.name is not None:
             saved.set_name(plan, options.name)
         plan.run.name = saved.get_name(plan) or find_configured_name(plan.run, config)
         plan.options = _list_configured_options(plan, config) | saved.get_options(plan)
+        # An option with its default value is no choice of the user.
         for name, default in DEFAULT_OPTION_VALUES.items():
             if plan.options.get(name) == default:
                 del plan.options[name]
@@ -69,7 +74,8 @@ def find_configured_name(run: Run, config: Config) -> str:
 
 
 def find_runs_without_score(plans: Sequence[RunPlan], verdict_from: str | None) -> set[str]:
-    """Return the paths of the runs that lack the score of --verdict-from. They keep their verdicts.
+    """Return the paths of the runs that lack the score that --verdict-from names. They keep their
+    verdicts.
 
     Raises UsageError if no run has the score.
     """
@@ -93,6 +99,7 @@ def find_runs_without_score(plans: Sequence[RunPlan], verdict_from: str | None) 
 
     if not all_choices:
         raise UsageError("--verdict-from needs an Inspect log with scores")
+    # No run has the score. The message lists those that exist.
     listed = ", ".join(sanitize(choice) for choice in list(all_choices)[:MAX_LISTED_CHOICES])
     raise UsageError(f"no log has the score {sanitize(verdict_from)!r}. Choose one of {listed}")
 

@@ -44,7 +44,7 @@ class RankedSource:
 
 
 def print_rankings(analysis: UnblindedAnalysis, rows: Sequence[RunRow], *, as_json: bool) -> None:
-    """Print the rankings of runs of one benchmark.
+    """Print how the runs of one benchmark rank by different verdicts and conventions.
 
     Raises UsageError for less than two runs, for runs of different benchmarks, and for a run with
     neither official nor recomputed verdicts.
@@ -83,7 +83,11 @@ def _choose_source(row: RunRow) -> RankedSource:
 def compute_rankings(
     analysis: UnblindedAnalysis, sources: Sequence[RankedSource]
 ) -> list[NamedRanking]:
-    """Rank runs by official verdicts, without incidents, with errata and by each convention."""
+    """Rank runs by official verdicts, without incidents, with errata, and by each counting
+    convention.
+
+    The differences between these rankings show what a rank depends on.
+    """
     runs = [source.row.run for source in sources]
     marks = analysis.fetch_ranking_marks(runs)
     official = []
@@ -91,6 +95,7 @@ def compute_rankings(
         outcomes = _fetch_outcomes(analysis, source)
         official.append(_undo_errata(outcomes, source, marks))
 
+    # Runs are compared on the questions that all of them answer.
     aligned = align_runs(official)
     without_incidents = [_omit_incidents(outcomes, marks) for outcomes in official]
     with_errata = [_apply_errata(outcomes, marks) for outcomes in official]
@@ -175,7 +180,10 @@ def _rank_by_conventions(
     outcomes_by_run: Sequence[Sequence[ItemOutcome]],
     aligned: AlignedRuns,
 ) -> list[NamedRanking]:
-    """Rank runs by each convention. Empty if fcreview knows none for the benchmark."""
+    """Rank runs by each counting convention, such as the mean of repeated trials.
+
+    Empty if fcreview knows no trials of a run.
+    """
     from fcreview.importers.registry import list_trials
 
     runs = []
@@ -194,6 +202,7 @@ def _rank_by_conventions(
 
 
 def _print_text(rankings: Sequence[NamedRanking], sources: Sequence[RankedSource]) -> None:
+    """Print the rankings as a table, and notes on the verdicts and items that they use."""
     recomputed = [str(source.row.run) for source in sources if source.source == "rule"]
     if recomputed:
         listed = ", ".join(recomputed)
@@ -220,6 +229,11 @@ def _print_json(rankings: Sequence[NamedRanking], sources: Sequence[RankedSource
 def _build_json(
     ranking: NamedRanking, run_rank: RunRank, sources: Sequence[RankedSource]
 ) -> dict[str, Any]:
+    """Build the JSON object of the rank of one run in one ranking.
+
+    `rank_low` and `rank_high` are the ranks that chance alone could give. Runs in `not_told_apart`
+    may be as good.
+    """
     source = sources[run_rank.run]
     info = source.row.info
     return {

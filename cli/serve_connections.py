@@ -104,7 +104,10 @@ class ConnectionLimiter:
         make_protocol: ProtocolFactory,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Accept connections of a listening socket until cancelled."""
+        """Accept the connections of a listening socket until cancelled.
+
+        The number of connections is limited, so that nobody can keep others from connecting.
+        """
         loop = asyncio.get_running_loop()
         listener.setblocking(False)
         closing_late = asyncio.create_task(self._close_late_connections())
@@ -112,7 +115,8 @@ class ConnectionLimiter:
             while True:
                 try:
                     client, peer = await loop.sock_accept(listener)
-                except OSError as error:  # usually too many open files
+                except OSError as error:
+                    # Usually, too many files are open.
                     self._make_room_for_files(error)
                     await asyncio.sleep(NO_FILES_SECONDS)
                     continue
@@ -155,6 +159,9 @@ class ConnectionLimiter:
         make_protocol: ProtocolFactory,
         tls: ssl.SSLContext | None,
     ) -> None:
+        """Register a new connection and set it up in a task. If there is no room for it,
+        close it.
+        """
         if not self._make_room(address):
             client.close()
             return
@@ -172,6 +179,7 @@ class ConnectionLimiter:
         make_protocol: ProtocolFactory,
         tls: ssl.SSLContext | None,
     ) -> None:
+        """Set up a connection: the TLS handshake, and the protocol that answers requests."""
         handshake_seconds = None if tls is None else self.header_seconds
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
@@ -206,8 +214,9 @@ class ConnectionLimiter:
         self._close_longest_waiting([each for each in self._connections if not each.is_logged_in])
 
     def _close_longest_waiting(self, connections: list[Connection]) -> bool:
-        """Close the connection that has waited longest for a request. Return False if none is
-        waiting.
+        """Close the connection that has waited longest for a request, to make room for another one.
+
+        Return False if none is waiting.
         """
         longest_waiting: Connection | None = None
         earliest = monotonic()

@@ -89,8 +89,10 @@ class DownloadStore:
         return download
 
     def _add(self, key: str, download: Download) -> None:
-        """Offer a download. Only the newest files of an annotator are kept, and a limited number in
-        all.
+        """Offer a download. Old downloads are discarded, so that the files take limited room.
+
+        An annotator keeps the newest files only. After that, the key still tells why a file is
+        gone.
         """
         if key in self._downloads:
             return
@@ -165,7 +167,7 @@ async def store_export(
 
 
 async def send_download(request: web.Request, download: Download | None) -> web.StreamResponse:
-    """Send a complete file with its length.
+    """Send an exported file to the browser.
 
     Raises: HTTPNotFound for an unknown file, HTTPGone for a file that is no longer available.
     """

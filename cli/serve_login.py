@@ -82,8 +82,9 @@ def format_origin(scheme: str, host: str, port: int) -> str:
 
 
 def parse_origin(url: str) -> str:
-    """Return the origin of a URL such as `https://review.example.org`. Raises UsageError for a URL
-    with a path, and for `http` unless the host is this machine.
+    """Return the origin of a URL, which is its scheme, host and port: `https://review.example.org`.
+
+    Raises UsageError for a URL with a path, and for `http` unless the host is this machine.
     """
     invalid_url = UsageError(
         f"invalid --url {url!a}: pass the scheme and host, such as https://review.example.org"
@@ -141,13 +142,15 @@ def is_from_other_site(request: web.Request) -> bool:
 
 
 def make_origin_guard(allowed: AllowedOrigins) -> Middleware:
-    """Create the middleware that refuses requests with a Host or Origin that is not in `allowed`,
-    and requests that pages of other sites send. Only `/` can be requested from another site,
-    because that site may contain a link.
+    """Create the middleware that refuses requests which pages of other sites send.
+
+    A browser sends the cookie of the login with such requests, so they could act for the annotator.
+    Requests with a Host or Origin that is not in `allowed` are refused too.
     """
 
     @web.middleware
     async def refuse_foreign_origin(request: web.Request, handler: Handler) -> web.StreamResponse:
+        # Another site may contain a link to the page, which changes nothing.
         is_page = request.method in (hdrs.METH_GET, hdrs.METH_HEAD) and request.path == "/"
         changes = request.method == hdrs.METH_POST or request.path == "/ws"
         if not allowed.is_host_allowed(request):
@@ -313,8 +316,8 @@ class PasswordLogin:
     def answer_without_login(self, request: web.Request) -> web.Response:
         """Return the login page.
 
-        After a wrong login, the browser is sent to the page with the query `login=wrong`. So it can
-        reload the page or go back without sending the form again.
+        After a wrong login, the browser is sent to this page with the query `login=wrong`. So it
+        can reload the page or go back without sending the form again.
         """
         if is_from_other_site(request):
             # The browser omits the cookie after a link on another site: load the page again.
@@ -330,6 +333,10 @@ class PasswordLogin:
         return [web.post("/login", self._log_in), web.post("/logout", self._log_out)]
 
     async def _log_in(self, request: web.Request) -> web.Response:
+        """Check the name and password of the login form, and set the cookie of the login.
+
+        The number of attempts is limited.
+        """
         form = await _read_login_form(request)
         annotator = _parse_name_or_none(form.name.strip())
         address = request.remote or ""
@@ -398,7 +405,7 @@ class _LoginForm:
 
 
 async def _read_login_form(request: web.Request) -> _LoginForm:
-    """Read the form of the login page. A missing field is empty.
+    """Read the name and the password that the login page sends. A missing field is empty.
 
     Raises: HTTPBadRequest if the request is not such a form, HTTPRequestTimeout if the browser does
     not send the form in time.

@@ -93,7 +93,9 @@ class BrowserServer:
     sessions: set[Session] = field(default_factory=set)
 
     def make_web_app(self) -> web.Application:
-        """Make the application with its pages, files and guards against other origins."""
+        """Make the web application: its pages and files, the login, and the guards that check
+        requests.
+        """
         app = web.Application(
             middlewares=[self._make_connection_guard(), make_origin_guard(self.allowed)],
             client_max_size=MAX_FORM_BYTES,
@@ -115,7 +117,11 @@ class BrowserServer:
         return app
 
     def _make_connection_guard(self) -> Middleware:
-        """Create the middleware that tells the limiter when a request has arrived completely."""
+        """Create the middleware that tells the limiter of connections when a request begins and
+        ends.
+
+        The limiter closes connections that wait, and keeps those of annotators who are logged in.
+        """
 
         @web.middleware
         async def note_request(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -135,7 +141,9 @@ class BrowserServer:
         self.downloads.discard_all()
 
     async def _check_logins_and_downloads(self) -> None:
-        """Close the sessions of annotators who are no longer logged in, and discard old exports."""
+        """Close the sessions of annotators who are no longer logged in, and discard old exports,
+        again and again.
+        """
         closings: set[asyncio.Task[None]] = set()
         while True:
             await self.login.wait_for_change(CHECK_SECONDS)
@@ -162,7 +170,10 @@ class BrowserServer:
         return annotator
 
     async def _run_session(self, request: web.Request) -> web.WebSocketResponse:
-        """Run the app for a browser tab until the tab is closed or the app ends."""
+        """Run the app for a browser tab, until the tab is closed or the app ends.
+
+        The tab and the app exchange messages over a websocket. The number of sessions is limited.
+        """
         annotator = self._require_login(request)
         websocket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=MAX_MESSAGE_BYTES)
         await websocket.prepare(request)
@@ -256,9 +267,10 @@ async def _close_with_reason(websocket: web.WebSocketResponse, reason: str) -> N
 
 
 async def _forward_message(message: WSMessage, session: Session) -> None:
-    """Forward a message to the app. Ignores malformed messages.
+    """Forward a message of the browser to the app: keys, the size of the window, or the focus.
 
-    A message is a JSON list of its kind and, for most kinds, a value.
+    A message is a JSON list of its kind and, for most kinds, a value. Malformed messages are
+    ignored.
     """
     if message.type != WSMsgType.TEXT:
         return
@@ -301,7 +313,8 @@ def open_unix_socket(path: Path) -> socket.socket:
                 os.umask(previous_mask)
         except OSError as error:
             raise CommandError(f"{path}: {error.strerror or error}") from error
-        cleanup.pop_all()  # keeps the socket open after the block
+        # The socket stays open after the block.
+        cleanup.pop_all()
     return server
 
 
@@ -353,8 +366,9 @@ async def run_server(
 ) -> None:
     """Run the server until SIGINT or SIGTERM, then end all sessions.
 
-    `make_server` creates the server for a port; the port of a Unix socket is 0. It calls
-    `announce_port` with the port when the server accepts connections.
+    Args:
+        make_server: Creates the server for a port. The port of a Unix socket is 0.
+        announce_port: Called with the port when the server accepts connections.
     """
     if address.socket_path is not None:
         listener = open_unix_socket(address.socket_path)

@@ -58,7 +58,10 @@ class SessionCommand:
         return [sys.executable, "-P", "-m", "fcreview.cli", "open", *self.options]
 
     def build_environment(self, annotator: str, columns: int, rows: int) -> dict[str, str]:
-        """Return the environment of the app for an annotator and a size of the terminal."""
+        """Return the environment variables of the app for an annotator and a size of the terminal.
+
+        Only some variables of the server are passed on, because others may contain secrets.
+        """
         inherited = {name: self.environment[name] for name in INHERITED if name in self.environment}
         return inherited | {
             "FCREVIEW_ANNOTATOR": annotator,
@@ -156,7 +159,7 @@ class SessionProcess(AppService):
         return process
 
     async def run(self) -> None:
-        """Forward packets until the process ends.
+        """Forward what the app draws to the browser, until the app ends.
 
         If the app does not start, show the reason in the browser.
         """
@@ -170,9 +173,11 @@ class SessionProcess(AppService):
             is_started = await _wait_for_app_start(process.stdout)
             while is_started:
                 await self._forward_packet(process.stdout)
-        except asyncio.IncompleteReadError:  # the process has ended
+        except asyncio.IncompleteReadError:
+            # The process has ended.
             pass
-        except Exception as error:  # a malformed packet
+        except Exception as error:
+            # A packet is malformed.
             print_message(f"fcreview: a session of {self.annotator} failed: {error!a}")
             process.kill()
         exit_code = await process.wait()
@@ -189,15 +194,16 @@ class SessionProcess(AppService):
         await self._close_websocket()
 
     async def _forward_packet(self, stdout: asyncio.StreamReader) -> None:
-        """Forward a packet to the browser.
+        """Forward a packet of the app to the browser.
 
         A packet is a byte with its kind, its size in 4 bytes, and its content. If the browser is
-        gone, drop the packet, so that the process can end.
+        gone, the packet is dropped, so that the process can end.
         """
         kind = await stdout.readexactly(1)
         size = int.from_bytes(await stdout.readexactly(4), "big")
         payload = await stdout.readexactly(size)
         with suppress(ConnectionError, RuntimeError):
+            # Textual's kinds: `D` is drawn data, `M` is JSON, `P` is packed data.
             if kind == b"D":
                 await self.on_data(payload)
             elif kind == b"M":
@@ -221,7 +227,7 @@ class SessionProcess(AppService):
             task.add_done_callback(self._transfer_tasks.discard)
 
     async def _receive_export(self, key: str, name: str) -> None:
-        """Receive an export completely, and then tell the browser to fetch it."""
+        """Receive a complete export from the app, then tell the browser to download it."""
 
         async def request_chunk(size: int) -> bool:
             return await self.send_meta({"type": "deliver_chunk_request", "key": key, "size": size})

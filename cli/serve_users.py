@@ -168,14 +168,17 @@ class UsersFile:
         return matches and known is not None
 
     def set_password(self, name: str, password: str) -> None:
-        """Add an annotator, or change the annotator's password. Raises CommandError for a password
-        of the wrong length, a name that differs from another name only in case, or a file that
-        other users can access.
+        """Add an annotator to the users file, or change the annotator's password.
+
+        Raises CommandError for a password of the wrong length, a name that differs from another
+        name only in case, or a file that other users can access.
         """
         if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
             raise CommandError(
                 f"the password must have from {MIN_PASSWORD} to {MAX_PASSWORD:,} characters"
             )
+
+        # Keep the lines of all others.
         lines: list[str] = []
         if self.path.exists():
             self._raise_if_similar_name_exists(name)
@@ -236,7 +239,10 @@ def check_private_file(path: Path) -> os.stat_result:
 
 
 def _parse_users(path: Path) -> dict[str, PasswordHash]:
-    """Read the users file. Raises CommandError for a malformed file, name or hash."""
+    """Read the users file: a TOML file with the password hash of each annotator.
+
+    Raises CommandError for a malformed file, name or hash.
+    """
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -272,7 +278,10 @@ class AttemptLimiter:
     _attempts: dict[str, list[float]] = field(default_factory=dict)
 
     def register_if_allowed(self, key: str) -> bool:
-        """Count an attempt and return True, or return False if the limit is reached."""
+        """Count an attempt, such as a login. Return False if there were too many attempts recently.
+
+        `key`: whose attempts are counted.
+        """
         now = self.clock()
         earlier_times = self._attempts.pop(key, [])
         recent_times = [time for time in earlier_times if now - time < self.seconds]

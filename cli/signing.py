@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 
 
 def build_signing_sheet(session: WorkspaceSession, row: RunRow) -> SigningSheet:
-    """Build the sheet of a run, about the first metric of `fcreview estimate`."""
+    """Build the sheet that a person signs who vouches for a figure of a run.
+
+    The figure is the first metric of `fcreview estimate`. The sheet says what it is, how it was
+    measured, and on which data.
+    """
     from fcreview.stats.estimation import EstimationSettings, estimate_metrics
 
     settings = EstimationSettings()

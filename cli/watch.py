@@ -78,6 +78,7 @@ class FileWatcher:
             self._imported_sources = self._load_imported_file_states()
 
         files_at_paths = self._read_files_at_paths()
+        # An import also reads files outside the paths, such as datasets.
         paths_elsewhere = [path for path in self._imported_sources if path not in files_at_paths]
         sources_elsewhere = read_file_states(Path(path) for path in paths_elsewhere)
         # Before the first call, a file elsewhere is compared with its state at the import.
@@ -95,7 +96,10 @@ class FileWatcher:
         return read_file_states(gather_files(self._paths).files)
 
     def import_changes(self) -> ReloadResult:
-        """Import the changes in another process. Raises ReloadError if the import failed."""
+        """Import changed files in another process, and return what has changed.
+
+        Raises ReloadError if the import failed. The next call then tries again.
+        """
         from fcreview.tui.live_reload import ReloadError, ReloadResult
 
         # The first import has applied the options that change the workspace.
@@ -133,8 +137,10 @@ class FileWatcher:
             process.wait()
 
     def _run_import_process(self, options_json: str) -> dict[str, Any]:
-        """Run the import process, and return the JSON object that it prints. If this process ends
-        early, the import process ends too, because its standard input is then closed.
+        """Run the import process, and return the JSON object that it prints.
+
+        If this process ends early, the standard input of the import process closes, which ends it
+        too.
         """
         # `-P` keeps Python from importing modules from the working folder, where others may write.
         command = [sys.executable, "-P", "-m", "fcreview.cli.watch", options_json]
@@ -208,9 +214,9 @@ def main() -> None:
 
 
 def import_and_report_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
-    """Import changes, and return the JSON that the process prints.
+    """Import changes, and return the JSON object that the process prints.
 
-    `option_fields` are those of WorkspaceOptions.
+    `option_fields` are the fields of a WorkspaceOptions.
     """
     from fcreview.store.importing.run_importer import ItemSnapshot
 

@@ -51,9 +51,10 @@ MAX_OUTPUT = 4_000_000  # limit of a command's output that the app shows, in byt
 
 
 def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
-    """Create the functions with which exporters find and rewrite run files.
+    """Create the functions with which exporters find and rewrite the files of runs.
 
-    The first call starts the search.
+    Exporters must not import importers, so they get functions. The first call of one of them
+    searches for the runs, which takes time.
     """
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.importers import registry
@@ -91,9 +92,10 @@ def _make_run_id(run: Run) -> RunId:
 
 
 def build_golden_services() -> GoldenSupport:
-    """Create the functions with which screens check golden answers.
+    """Create the functions with which screens check and recompute corrected golden answers.
 
-    The first call of one of them imports the importers, because that would delay the start.
+    Screens must not import importers, so they get functions. Importers are imported by the first
+    call of one of them, because importing them now would delay the start.
     """
     from fcreview.tui.session import GoldenSupport
 
@@ -138,7 +140,7 @@ def build_golden_services() -> GoldenSupport:
 
 
 def build_report_services(session: WorkspaceSession) -> ReportServices:
-    """Create the functions with which the command palette builds reports and exports."""
+    """Create the functions with which the app builds reports and exports, and runs commands."""
     from fcreview.tui.commands import ReportServices
 
     def build_report(store: Store, runs: Sequence[int], is_stopped: Callable[[], bool]) -> str:
@@ -154,11 +156,9 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
         from fcreview.cli.commands.report import compute_run_conventions
 
-        return [
-            compute_run_conventions(store.analysis, row)
-            for row in store.fetch_runs()
-            if not runs or row.run in runs
-        ]
+        # No run numbers stand for all runs.
+        selected = [row for row in store.fetch_runs() if not runs or row.run in runs]
+        return [compute_run_conventions(store.analysis, row) for row in selected]
 
     def compute_scores(store: Store, runs: Sequence[RunRow]) -> OwnScores:
         from fcreview.cli.report_data import compute_own_scores
@@ -210,7 +210,7 @@ def build_form_fields(command: str) -> list[FormField]:
 
 
 def _build_form_field(parameter: Any) -> FormField:
-    """Build the field of one parameter of a command, as Click describes it."""
+    """Build the field of a form from an option or argument of a command, as Click describes it."""
     from fcreview.tui.commands import NO, FormField
 
     is_option = parameter.param_type_name == "option"
@@ -219,6 +219,7 @@ def _build_form_field(parameter: Any) -> FormField:
     flag = ""
     name = (parameter.metavar or parameter.name).lower()
     if is_option:
+        # The long form of an option, such as `--limit`.
         flag = max(parameter.opts, key=len)
         name = flag.lstrip("-")
 
@@ -258,8 +259,9 @@ def _find_parameters(command: str) -> list[Any]:
 def build_python_arguments(
     session: WorkspaceSession, command: str, arguments: Sequence[str]
 ) -> list[str]:
-    """Build the arguments of the Python interpreter that run a command on the session's workspace.
-    In `arguments`, `--` separates the command's options from its arguments.
+    """Build the arguments with which Python runs a command on the workspace of the session.
+
+    `arguments`: the command's own options, `--`, and its arguments.
     """
     known_names = {parameter.name for parameter in _find_parameters(command)}
     separator = list(arguments).index("--")
@@ -281,8 +283,9 @@ def build_python_arguments(
 
 
 def _list_session_options(session: WorkspaceSession, known_names: Container[str]) -> list[str]:
-    """List the options that select the session's annotator, datasets and workspace, as far as a
-    command has them.
+    """List the options that select the session's annotator, datasets and workspace.
+
+    Options that the command does not have are left out.
     """
     options = _get_session_options(session)
     selected = []
@@ -310,7 +313,7 @@ def _get_session_options(session: WorkspaceSession) -> WorkspaceOptions:
 
 
 async def _run_python(arguments: Sequence[str]) -> CommandResult:
-    """Run Python, and return its output and whether it succeeded.
+    """Run Python, and return its output and whether it succeeded. A cancelled run ends the process.
 
     `-P` keeps Python from importing modules from the working folder, where others may write.
     """

@@ -46,7 +46,7 @@ _S3 = "s3:/"
 def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Workspace:
     """Find the workspace of the path, or of the common parent of several paths.
 
-    `create` permits to create it.
+    With `create`, a missing workspace is created.
     """
     from fcreview.store.workspace import find_workspace
 
@@ -95,9 +95,10 @@ def _find_common_folder(paths: Sequence[Path]) -> Path:
 
 
 def resolve_run_paths(options: WorkspaceOptions) -> list[Path]:
-    """Resolve the paths to search for runs.
+    """Return the absolute paths at which runs are searched.
 
-    `.fcreview` becomes its parent. Raises CommandError for a missing path.
+    The path of a workspace (`.fcreview`) stands for its parent folder. Raises CommandError for a
+    missing path.
     """
     lake = find_lake_location(options.paths)
     if lake is not None:
@@ -290,8 +291,10 @@ class WorkspaceSession:
             show(f"policy {self.policy}: if annotators disagree, the majority verdict counts")
 
     def explain_empty_view(self, view: View) -> str:
-        """Explain why a view has no items, such as a filter for reviewed items in a workspace
-        without reviews.
+        """Explain why a view has no items.
+
+        If its filter depends on reviews, the reason may be that the annotator has none. Then other
+        annotators are named.
         """
         from fcreview.store.filters.parser import parse_filter
 
@@ -333,11 +336,15 @@ class WorkspaceSession:
         run: str | None = None,
         blind: bool = False,
     ) -> View:
-        """Build the view of the items that a filter selects, in queue order.
+        """Build the view of the items that a filter selects, in the order of a queue.
 
-        `@name` in the filter stands for a saved filter. `run` is the number, name or model of the
-        only run to include. `blind` excludes queues that reveal verdicts. Raises FilterError for an
-        invalid filter, and UsageError for a queue that is unknown or excluded.
+        Raises FilterError for an invalid filter, and UsageError for a queue that is unknown or
+        excluded.
+
+        Args:
+            where: Filter, in which `@name` stands for a saved filter.
+            run: Number, name or model of the only run to include.
+            blind: Whether to refuse queues that reveal verdicts.
         """
         from fcreview.store.filters.saved import AnnotatorFilters
         from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, View
@@ -352,6 +359,7 @@ class WorkspaceSession:
         expanded_filter = filters.expand_saved_filters(where)
         runs = (self.find_run_number(run),) if run else self.scope
         view = View(expanded_filter, queue=queue, seed=seed, runs=runs)
+        # The order of suspects must be computed before the view is used.
         if queue == SUSPECTS_QUEUE:
             self.store.load_suspects(view)
         return view
@@ -389,9 +397,9 @@ class WorkspaceSession:
         return self.store.load_queue(name)
 
     def limit_to_assigned_items(self, view: View) -> View:
-        """Limit a view of a queue file to the annotator's items.
+        """Limit a view of a queue file to the items that it assigns to the annotator.
 
-        Raises CommandError if the queue assigns none.
+        Raises CommandError if it assigns none.
         """
         if view.queue_file is None:
             return view
@@ -488,7 +496,11 @@ def load_workspace_errata(workspace: Workspace) -> Errata | None:
 def set_and_save_errata(
     plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace
 ) -> None:
-    """Set the errata of each run. Copy the file of --errata to the workspace if it is valid."""
+    """Set the errata of each run, which correct golden answers.
+
+    The file of --errata is copied to the workspace if it is valid, so that later commands apply it
+    too.
+    """
     if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
     elif errata_option is not None:
@@ -499,6 +511,7 @@ def set_and_save_errata(
             )
         _check_errata_support(load_errata(path), errata_option)
         workspace.files.write(workspace.errata, read_small_file(path))
+
     errata = load_workspace_errata(workspace)
     for plan in plans:
         plan.errata = select_errata(errata, plan.importer)
@@ -527,9 +540,9 @@ def select_errata(errata: Errata | None, importer_name: str) -> Errata | None:
 
 
 def _check_errata_support(errata: Errata, file_name: str) -> None:
-    """Print a message for entries of benchmarks whose golden answers fcreview cannot correct.
+    """Warn of errata for benchmarks whose golden answers fcreview cannot correct.
 
-    Raises CommandError if the errata have nothing else.
+    Raises CommandError if the file contains nothing else.
     """
     from fcreview.importers.registry import IMPORTERS
 

@@ -77,9 +77,9 @@ CODE_PACKAGES = (
 
 @contextmanager
 def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
-    """Import new and changed runs and yield a session of their workspace.
+    """Import new and changed runs, and yield a session of their workspace.
 
-    Raises CommandError if every import fails.
+    This is how most commands begin. Raises CommandError if every import fails.
     """
     policy = check_choice(POLICIES, options.policy, "policy")
     config = load_config()
@@ -110,12 +110,13 @@ class UpdatedWorkspace:
 
 
 def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorkspace:
-    """Import new and changed runs.
+    """Import new and changed runs at the paths, and return their workspace.
 
-    Skip the import for a lake, and if no file changed since the last command.
+    The import is skipped for a lake, and if no file changed since the last command.
     """
     if find_lake_location(options.paths) is not None:
-        pop_lake_problems()  # discards the problems that earlier commands in this process found
+        # Discard the problems that earlier commands in this process found.
+        pop_lake_problems()
         return UpdatedWorkspace(locate_workspace(options))
 
     cache = _create_import_cache(options, config)
@@ -141,7 +142,10 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> UpdatedWorksp
 
 
 def _create_import_cache(options: WorkspaceOptions, config: Config) -> ImportCache:
-    """Create the cache for the paths and for all settings that change the result of an import."""
+    """Create the cache that tells whether an import can be skipped.
+
+    It depends on the paths and on all settings that change the result of an import.
+    """
     settings = (
         options.format,
         options.language,
@@ -164,7 +168,8 @@ def _find_unchanged_workspace(
     """Return the workspace if it exists and no file changed since the last command, else None."""
     from fcreview.store.workspace import WorkspaceError
 
-    if options.errata is not None:  # only an import checks and applies the file of --errata
+    # Only an import checks and applies the file of --errata.
+    if options.errata is not None:
         return None
     try:
         workspace = locate_workspace(options, create=False)
@@ -181,7 +186,7 @@ def _select_scope(
 ) -> RunNumbers:
     """Return the numbers of the runs at the paths, or () for all runs of the workspace.
 
-    Raises CommandError without runs, except for the whole of a workspace that has none.
+    Raises CommandError if there is no run at the paths. The whole of a workspace may have none.
     """
     # A run whose import failed still has the items of its last import.
     usable = [row["run"] for row in summary.runs if row["status"] != "failed" or row["items"]]
@@ -215,6 +220,7 @@ class ImportCache:
         self._key = _hash_texts([f"{len(paths)} {settings}", *folders])
 
         self._files_at_paths = gather_files(paths).files
+        # Another version of fcreview may import the same files differently.
         code_folders: list[Path] = []
         for package in CODE_PACKAGES:
             code_folders += map(Path, package.__path__)
@@ -226,8 +232,10 @@ class ImportCache:
         self._dataset_digest = ""
 
     def find_unchanged_runs(self, workspace: Workspace) -> RunNumbers | None:
-        """Return the numbers of the runs at the paths, or None if a file changed since
-        `save_run_numbers`.
+        """Return the numbers of the runs at the paths if nothing changed since `save_run_numbers`,
+        else None.
+
+        The state of the files is compared by a digest of their names, sizes and times.
         """
         entries = workspace.files.read_json_object(_locate_cache_file(workspace))
         match entries.get(self._key):
@@ -260,15 +268,16 @@ class ImportCache:
         self._dataset_digest = _hash_file_states(Path(file) for file in self._dataset_files)
 
     def save_run_numbers(self, workspace: Workspace, run_numbers: Sequence[int]) -> None:
-        """Save the numbers of the runs in `.fcreview/seen.json`.
+        """Save the numbers of the runs, and the state of the files, in `.fcreview/seen.json`.
 
-        Call this when the store has their current results.
+        Call this when the store has the current results of these runs.
         """
         if self._dataset_files is None:
             return
 
         cache_file = _locate_cache_file(workspace)
         entries = workspace.files.read_json_object(cache_file)
+        # The entry becomes the newest one.
         entries.pop(self._key, None)
         while len(entries) >= MAX_CACHE_ENTRIES:
             oldest_key = next(iter(entries))
@@ -314,7 +323,11 @@ def _locate_cache_file(workspace: Workspace) -> Path:
 
 
 def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
-    """Find the runs at the paths, each with its dataset. Raises CommandError for a missing path."""
+    """Find the runs at the paths, each with its dataset.
+
+    The dataset is searched in the folders of --data, then in those of earlier commands, then in the
+    folders of the environment and the configuration. Raises CommandError for a missing path.
+    """
     from fcreview.importers.common.discovery import list_environment_folders
     from fcreview.importers.registry import discover, list_importer_names
 
@@ -374,7 +387,7 @@ def resolve_mapping_option(options: WorkspaceOptions) -> Path | None:
 
 
 def resolve_mapping_file(name: str) -> Path:
-    """Return the path of a mapping file, or of one that fcreview has.
+    """Return the path of a mapping file that the user names, or that is a part of fcreview.
 
     Raises CommandError if it does not exist, and InvalidMapping if it has mistakes.
     """
@@ -453,6 +466,7 @@ def resolve_score_option(options: WorkspaceOptions) -> tuple[Path, ...]:
             raise CommandError(
                 f"the folder of --score {folder} does not exist. Pass a folder with score files"
             )
+        # Symbolic links stay, so that the folder keeps its name.
         folders.append(Path(os.path.abspath(folder)))  # noqa: PTH100 - keep symbolic links
     return tuple(dict.fromkeys(folders))
 
@@ -473,9 +487,10 @@ def load_remembered_scores(options: WorkspaceOptions) -> Mapping[Path, tuple[Pat
 def remember_score_folders(
     plans: Sequence[RunPlan], options: WorkspaceOptions, workspace: Workspace
 ) -> None:
-    """Remember the folders of --score that contain scores of the runs.
+    """Remember which folders of --score contain scores of the runs, so that later commands find
+    them.
 
-    A place that cannot be written is ignored.
+    If the workspace cannot be written, nothing is remembered.
     """
     from fcreview.store.importing.score_folders import ScoreFolders
 
@@ -533,10 +548,10 @@ class _DatasetChooser:
         """Dataset folders of most runs in earlier commands."""
 
     def choose_dataset(self, plan: RunPlan) -> RunPlan:
-        """Return the plan of the same run with its dataset.
+        """Return the plan of a run with its dataset.
 
-        The folders of --data come first, then the folders that the run had in an earlier command,
-        then, for a new run, the folders of most other runs.
+        The folders of --data come first, then the folders that the run had in an earlier command. A
+        new run without a dataset gets that of most other runs.
         """
         from fcreview.store.importing.source_files import select_folders_with_dataset
 
@@ -546,6 +561,7 @@ class _DatasetChooser:
         earlier_folders = self._remembered.get_dataset_folders(plan.run)
         existing_folders = _select_existing_folders(earlier_folders)
         plan_as_before = self._find_same_run(plan, existing_folders or self._data_option)
+        # The user passed --data, so they must know that it has no effect on this run.
         if self._data_option and earlier_folders:
             problem = (
                 f"--data has no dataset for this run, so fcreview uses {earlier_folders[0]} from an"
@@ -585,7 +601,7 @@ def _select_existing_folders(folders: Iterable[Path]) -> Folders:
 def import_discovered_runs(
     options: WorkspaceOptions, discovered: DiscoveredRuns, config: Config
 ) -> tuple[Workspace, ImportSummary]:
-    """Import new and changed runs.
+    """Import new and changed runs. Return the workspace and the summary of the import.
 
     Raises CommandError if there is neither a run nor a workspace.
     """
@@ -604,11 +620,13 @@ def import_discovered_runs(
         remember_mapping(options, resolve_mapping_option(options), workspace)
         return workspace, summary_without_runs
 
+    # Save what the user chose, for later commands.
     workspace = locate_workspace(options)
     set_options_and_errata(discovered.plans, options, config, workspace)
     remember_languages(discovered.plans, options, workspace)
     remember_mapping(options, resolve_mapping_option(options), workspace)
     remember_score_folders(discovered.plans, options, workspace)
+
     with Progress() as progress:
         progress.show_first_line()
         summary = import_runs(
@@ -680,7 +698,9 @@ def print_missing_datasets(summary: ImportSummary) -> None:
 
 
 def _print_missing_folders(summary: ImportSummary, kind: _FolderKind) -> None:
-    """Print a line for each folder of a kind that no longer exists, with the affected runs."""
+    """Print which folders of a kind, such as datasets, no longer exist, and which runs that
+    affects.
+    """
     # Runs with the same folder and the same effect share a line.
     names_by_problem: dict[tuple[str, str], list[str]] = {}
     for row in summary.runs:
@@ -750,7 +770,9 @@ def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
 
 
 def explain_no_runs(options: WorkspaceOptions, summary: ImportSummary) -> str:
-    """Return the reason as one line or, for files of unknown formats, as a few lines."""
+    """Return the reason why there is no run to open: one line, or a few lines for files of unknown
+    formats.
+    """
     from fcreview.importers.registry import NO_RESULTS
 
     paths = ", ".join(str(path) for path in options.paths)

@@ -51,8 +51,10 @@ class RuleFlip:
     difference: str  # first difference between golden answer and prediction when the item fails
 
     def as_json(self) -> dict[str, Any]:
-        """Build the JSON object {run_name, benchmark, generation, language, model, category, id,
-        flip, difference}.
+        """Build the JSON object of an item whose verdict the rule changes.
+
+        `flip` says whether it changes to pass or to fail. `difference` is the first difference
+        between the golden answer and the prediction.
         """
         return {
             "run_name": self.run_name,
@@ -82,6 +84,7 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
     names = build_run_names(dict(enumerate(plan.run for plan in plans)))
     applies = False
     for number, plan in enumerate(plans):
+        # Only some importers can apply rules.
         if not supports_equivalences(plan.importer):
             continue
         # A rule without a benchmark applies to all.

@@ -172,7 +172,8 @@ def _import_to_workspace(options: WorkspaceOptions, config: Config) -> _ImportOu
 def _import_to_lake(
     options: WorkspaceOptions, config: Config, lake: str, *, part: str | None, dask: str | None
 ) -> _ImportOutcome:
-    """Import into a lake: on this machine one part, or with the workers of `dask` all parts.
+    """Import into a lake: all parts with the workers of a Dask cluster, or one part on this
+    machine.
 
     The parameters from `lake` on are the values of the command's options.
     """
@@ -217,12 +218,15 @@ def _build_run_rows(summary: ImportSummary, scores: ScoresByRun) -> list[dict[st
 
 
 def _discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
-    """Find the runs. Raises UsageError if --name is given and there is more than one run."""
+    """Find the runs at the paths. Raises UsageError if --name is given and there is more than one
+    run.
+    """
     discovered = discover_runs(options, config)
     n_runs = len(discovered.plans)
     if options.name is None or n_runs <= 1:
         return discovered
 
+    # The message lists the runs, so that the user can choose one.
     names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
     choices = []
     for number, plan in enumerate(discovered.plans[:MAX_LISTED_RUNS]):
@@ -315,7 +319,10 @@ def format_check_command(options: WorkspaceOptions) -> str:
 
 
 def _format_run_cells(row: dict[str, Any]) -> list[str]:
-    """Format the cells of a run. If items have no result, the number of all items follows."""
+    """Format the cells of a run: dataset, name, items, pass rate, issues and status.
+
+    If items of the dataset have no result, their number follows: `380 of 400`.
+    """
     n_items = f"{row['items']:,}"
     if row["not_run"] and row["expected_items"]:
         n_items += f" of {row['expected_items']:,}"
@@ -342,8 +349,9 @@ def _format_cells_without_incidents(row: dict[str, Any]) -> list[str]:
 
 
 def _print_choices(rows: list[dict[str, Any]]) -> None:
-    """Print the choices of the importers that were not the ordinary ones: `decoder FC: agrees
-    with 40 of 40 ...`.
+    """Print how importers read a run if that is not the ordinary way, and why.
+
+    Example: `decoder FC: agrees with 40 of 40 official verdicts`.
     """
     lines = []
     for row in rows:
@@ -362,7 +370,10 @@ def _print_choices(rows: list[dict[str, Any]]) -> None:
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
-    """Print the number of issues, and one example of each kind, most frequent kinds first."""
+    """Print the number of import issues of one severity, and an example of each kind.
+
+    The most frequent kinds come first.
+    """
     if not issues:
         return
 
@@ -443,7 +454,7 @@ _import_lock = threading.Lock()
 
 
 def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
-    """Fetch the counts of verdicts of each run, by run number."""
+    """Return the counts of verdicts of each run in a workspace, and problems with its scores."""
 
     from fcreview.store.store import Store
 
@@ -494,8 +505,9 @@ def _import_part(
     part: LakePart,
     n_workers: int | None = None,
 ) -> tuple[ImportSummary, ScoresByRun]:
-    """Import a part of the runs into a lake. Return its summary and its counts of verdicts.
+    """Import a part of the runs into a lake. Return its summary and the counts of verdicts by run.
 
+    A large import is divided into parts, which several machines can import at the same time.
     `n_workers` is the number of processes; None lets fcreview choose. Raises CommandError if the
     lake cannot be written.
     """
@@ -538,9 +550,9 @@ def _import_part(
 
 
 def _use_names_of_lake(summary: ImportSummary, location: str) -> None:
-    """Use the names that the runs have in the complete lake.
+    """Replace the names of the runs in a summary by the names that they have in the complete lake.
 
-    Each part of an import names only its own runs.
+    A part of an import knows only its own runs, and similar runs of other parts can change a name.
     """
     from fcreview.store.store import Store, StoreError
 
@@ -549,14 +561,17 @@ def _use_names_of_lake(summary: ImportSummary, location: str) -> None:
             with Store.open(locate_lake_workspace(location, Path(folder))) as store:
                 names = store.run_names
         except StoreError:
+            # The lake cannot be opened, so the names of this part stay.
             return
     for row in summary.runs:
         row["run_name"] = names.get(row["run"], row["run_name"])
 
 
 def _check_lake_folder(location: str) -> None:
-    """Raise CommandError if the folder has files but is not a lake. Ignore temporary files, because
-    the import of another part may be creating the lake.
+    """Raise CommandError if the folder has files but is not a lake, so that no other folder is
+    changed.
+
+    Temporary files are ignored, because the import of another part may be creating the lake.
     """
     folder = Path(location)
     if location.startswith("s3://") or not folder.is_dir():
@@ -576,11 +591,14 @@ def _check_lake_folder(location: str) -> None:
 def _import_on_cluster(
     options: WorkspaceOptions, location: str, scheduler: str, n_parts: int | None
 ) -> tuple[ImportSummary, ScoresByRun]:
-    """Import all runs at the paths into a lake with the workers of a Dask cluster, which need
-    access to the paths.
+    """Import all runs at the paths into a lake, with the workers of a Dask cluster.
 
-    `scheduler` and `n_parts` are those of `run_parts_on_cluster`. Raises CommandError if the
-    cluster cannot be used, or if a part failed.
+    The workers need access to the paths. Raises CommandError if the cluster cannot be used, or if a
+    part failed.
+
+    Args:
+        scheduler: Address of the Dask scheduler, or its scheduler file.
+        n_parts: Number of parts; None lets fcreview choose.
     """
     from fcreview.cli.dask_cluster import run_parts_on_cluster
     from fcreview.store.lake.writer import LakePart

@@ -113,7 +113,7 @@ def _emit_runs_as_json(
 
 
 def _print_notes(selected: Sequence[RunRow], notes: Sequence[str]) -> None:
-    """Print the number of runs, and explain what the table shows of some of them."""
+    """Print notes below the table of runs: their number, and what is special about some of them."""
     n_runs = format_count(len(selected), "run")
     emit("", f"{n_runs}. If only some items have a verdict, their number follows the rate.")
     emit_lines(notes)
@@ -154,7 +154,10 @@ def _get_dataset_and_model(row: RunRow) -> tuple[str, ...]:
 def _build_figure_groups(
     groups: Sequence[RunGroup], own_scores: OwnScores, *, shows_groups: bool
 ) -> list[RunFiguresGroup]:
-    """Return the figures of the runs of each group, with a heading such as `gpt-4o: 3 runs`."""
+    """Return the figures of the runs by group, with a heading such as `gpt-4o: 3 runs`.
+
+    Without grouping, there is one group without a heading.
+    """
     figure_groups = []
     for run_group in groups:
         heading = ""
@@ -171,9 +174,9 @@ def _build_figure_groups(
 def _build_run_json(row: RunRow, own: OwnScore | None) -> dict[str, Any]:
     """Build the flat JSON object of a run.
 
-    `date` is the date in the name of a parent folder, or the name of the folder if it contains no
-    date. Each fact is two fields: NAME and NAME_reason. `own_metric`, `own_value` and `own_unit`
-    are the name, the value and the unit of the benchmark's own metric, or null.
+    A fact about the run, such as its decoder, is two fields: NAME and NAME_reason. `date` is the
+    date in the name of a parent folder, or the name of the folder if it contains no date.
+    `own_metric`, `own_value` and `own_unit` are the benchmark's own metric, or null.
     """
     fields = asdict(row)
     info = fields.pop("info")

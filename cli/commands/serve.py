@@ -169,7 +169,10 @@ def serve(
 def build_open_arguments(
     options: WorkspaceOptions, queue: str | None, where: str, run: str | None, blind: bool
 ) -> list[str]:
-    """Build the options and paths with which each session runs `fcreview open`."""
+    """Build the command line with which each browser session runs `fcreview open`.
+
+    The sessions get the options of `fcreview serve` that select and import runs.
+    """
     values: dict[str, object] = {
         "format": options.format,
         "language": options.language,
@@ -252,6 +255,7 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
     from fcreview.cli.serve_session import SessionCommand
 
     host = options.host or DEFAULT_HOST
+    # The server listens on all addresses, so it cannot know its own name.
     if options.url is None and host in ("0.0.0.0", "::", ""):  # noqa: S104 - compared only
         raise UsageError(
             f"--host {host} needs --url: the address that browsers use, such as"
@@ -272,7 +276,7 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
         emit(f"Serving at {_list_origins(options, host, port)[0]}. Press Ctrl+C to stop.")
         sys.stdout.flush()
 
-    # reports errors of the users file before the server starts
+    # This reports errors in the users file before the server starts.
     _build_login(options, "", is_secure=False)
     address = ListenAddress(
         host,
@@ -300,7 +304,11 @@ def _list_origins(options: ServeOptions, host: str, port: int) -> list[str]:
 
 
 def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: bool) -> Login:
-    """Build the login by password or, with --trust-header, by a proxy."""
+    """Build the login: by password or, with --trust-header, by a proxy in front of the server.
+
+    The proxy must prove that it sends the header: by a secret, or because only it can use the
+    socket.
+    """
 
     from fcreview.cli.serve_login import HeaderLogin, PasswordLogin
     from fcreview.cli.serve_users import UsersFile
@@ -322,8 +330,10 @@ def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: boo
 
 
 def _read_proxy_secret(options: ServeOptions) -> str | None:
-    """Return the secret that the proxy sends, or None if there is none. Raises UsageError for a
-    secret that is too short, and CommandError for a file that other users can read.
+    """Return the secret that the proxy sends with each request, or None if there is none.
+
+    Raises UsageError for a secret that is too short, and CommandError for a file that other users
+    can read.
     """
     from fcreview.cli.serve_users import check_private_file
 
@@ -338,7 +348,9 @@ def _read_proxy_secret(options: ServeOptions) -> str | None:
 
 
 def _load_certificate(options: ServeOptions) -> ssl.SSLContext | None:
-    """Load the certificate of --tls-cert. None without the option: the server has no TLS."""
+    """Load the certificate of --tls-cert. Without the option, the server has no TLS, and this is
+    None.
+    """
     if options.tls_cert is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

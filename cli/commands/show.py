@@ -79,7 +79,7 @@ def _write_item_page(session: WorkspaceSession, item: int, file: Path, *, force:
 
 
 def find_item_number(session: WorkspaceSession, item_id: str, run: str | None) -> int:
-    """Return the number of the item with an id.
+    """Return the number of the item with an id, in the run that `run` names or in any run.
 
     Raises CommandError if no item or several items have the id.
     """
@@ -118,9 +118,9 @@ def _suggest_ids(session: WorkspaceSession, item_id: str, run: str | None) -> st
 
 
 def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
-    """Build the JSON object of an item.
+    """Build the JSON object of an item with its verdicts and reviews.
 
-    `item.extra` is flat: benchmark-specific fields are not nested.
+    `item.extra` is flat: fields that only one benchmark has are not nested.
     """
     extra = detail.item.extra.as_json()
     if "state_differences" in extra:
@@ -157,13 +157,14 @@ def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> N
 def format_item_lines(
     detail: ItemDetail, annotator: str, width: int, *, full: bool = False
 ) -> Iterator[str]:
-    """Format the item as lines of sanitised text.
+    """Format an item as lines of sanitised text, as the app shows it.
 
     Unless `full`, long texts are shortened and show their full size.
     """
     yield format_item_heading(detail)
     options = DisplayOptions(full_dialogue=full, unfold_all=full, print_hint=FULL_HINT)
     for block in build_document(detail, annotator, options):
+        # Very long texts stay folded, so they are printed from their source.
         if full and block.folded and block.full_text:
             yield f"{sanitize(block.title)}:"
             for line in sanitize_and_wrap(block.full_text(), width - len(INDENT)):
@@ -174,7 +175,7 @@ def format_item_lines(
 
 
 def format_item_heading(detail: ItemDetail) -> str:
-    """Format a line such as `simple_3   official fail   recomp. fail   judge -   human -
+    """Format the verdicts of an item: `simple_3 official fail recomp. fail judge - human -
     value_error`.
     """
     row = detail.row
@@ -229,9 +230,9 @@ summary, .dim, .equal { opacity: .65; }
 
 
 def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
-    """Render the HTML page of an item, on which readers can unfold long texts.
+    """Render an item as an HTML page, on which readers can unfold long texts.
 
-    `heading` has the verdicts.
+    `heading`: line with the verdicts.
     """
     name = escape(sanitize(detail.row.id))
     run = escape(sanitize(f"{detail.run.full_title} · {detail.row.run_name}"))
@@ -243,6 +244,7 @@ def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
         f"<h1>{name}</h1>\n<p>{run}<br>{escape(heading)}</p>",
     ]
 
+    # All texts from data are escaped.
     options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
     for block in build_document(detail, annotator, options):
         parts += _render_block(block)
@@ -251,7 +253,10 @@ def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
 
 
 def _render_block(block: Block) -> Iterator[str]:
-    """Render the lines of a block for both layouts, and its full text if a layout cuts it."""
+    """Render a part of an item for wide and for narrow windows.
+
+    If a layout cuts a text, an element with the full text follows.
+    """
     wide_lines = block.lines(LAYOUT_WIDTHS["wide"])
     narrow_lines = block.lines(LAYOUT_WIDTHS["narrow"])
     if not block.full_text and len(narrow_lines) == len(wide_lines):

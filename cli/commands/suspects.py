@@ -164,8 +164,10 @@ def _format_contradiction_lines(contradiction: Contradiction) -> Iterator[str]:
 def fetch_ranked_suspects(
     session: WorkspaceSession, where: str = "", run: str | None = None
 ) -> list[Suspect]:
-    """Rank the questions that the filter selects, most suspect first. The evidence comes from all
-    runs, even if `run` (number, name or model) limits the ranking to the questions of one run.
+    """Rank the questions whose golden answer looks wrong, the most suspect first.
+
+    The evidence comes from all runs, even if a filter or `run` (number, name or model) limits the
+    ranking to some questions.
     """
     from fcreview.golden_audit.score import rank_suspects
     from fcreview.store.database import pause_garbage_collection
@@ -176,26 +178,24 @@ def fetch_ranked_suspects(
     with show_activity("comparing answers with golden answers"), pause_garbage_collection():
         audit = session.store.analysis.fetch_audit_input(session.build_view(where))
         ranking = rank_suspects(audit.questions, audit.run_profiles)
-    return [
-        each
-        for each in ranking
-        if audit.selected_keys is None or each.question.key in audit.selected_keys
-    ]
+
+    if audit.selected_keys is None:
+        return ranking
+    return [suspect for suspect in ranking if suspect.question.key in audit.selected_keys]
 
 
 def _build_suspect_objects(ranking: Sequence[Suspect]) -> Iterator[dict[str, Any]]:
     """Yield the JSON object of each suspect.
 
-    `same_question_as` is the rank of the first suspect with the same question, or null, so the
-    objects with null count questions.
+    Several suspects can have the same question and golden answer. `same_question_as` is the rank of
+    the first of them, or null for the first one itself. So the objects with null count questions.
     """
     from fcreview.golden_audit.score import number_questions
 
-    first_ranks: dict[int, int] = {}
-    for rank, (suspect, question) in enumerate(
-        zip(ranking, number_questions(ranking), strict=True), 1
-    ):
-        first_rank = first_ranks.setdefault(question, rank)
+    first_rank_by_question: dict[int, int] = {}
+    questions = number_questions(ranking)
+    for rank, (suspect, question) in enumerate(zip(ranking, questions, strict=True), 1):
+        first_rank = first_rank_by_question.setdefault(question, rank)
         same_question_as = None if first_rank == rank else first_rank
         yield _build_suspect_json(rank, suspect, same_question_as)
 
@@ -233,7 +233,9 @@ def _build_alternative_json(alternative: AlternativeAnswer | None) -> dict[str, 
 
 
 def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
-    """Print the first `limit` suspects, the strong ones before a heading of the weak ones."""
+    """Print the first `limit` suspects. A heading divides the strong suspects from the weak
+    ones.
+    """
     from fcreview.golden_audit.score import STRONG_SCORE
 
     n_strong = sum(suspect.is_strong for suspect in ranking)

@@ -55,9 +55,9 @@ def warn_of_ignored_team_files(workspace: Workspace) -> None:
 
 @contextmanager
 def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
-    """Yield an unconnected `Exchange` with the workspace's team.
+    """Yield an `Exchange`, which sends and fetches the reviews of the workspace's team.
 
-    Raises CommandError if there is no team.
+    It is not connected yet. Raises CommandError if the workspace belongs to no team.
     """
     from fcreview.store.team_exchange import Exchange
 
@@ -90,7 +90,10 @@ def sync_team_in_background(session: WorkspaceSession) -> Iterator[TeamSync | No
 
 def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
     """Start a thread that exchanges reviews with the annotator's team. Return None if there is no
-    team, and in a browser, where a session must not write the journals of other annotators.
+    team.
+
+    In a browser, there is no exchange, because a session must not write the journals of other
+    annotators.
     """
     link = None if is_in_browser() else find_team_link(session.workspace)
     if link is None:
@@ -454,7 +457,11 @@ def _print_members(members: Sequence[Member]) -> None:
 
 
 def _list_team_problems(exchange: Exchange, server: TeamServer, workspace: Workspace) -> list[str]:
-    """Describe lost lines, transactions that delay reviews, and runs that differ from others'."""
+    """Describe what is wrong with the exchange of reviews.
+
+    These are lines that the server lost, transactions that delay new reviews, and runs that differ
+    from those of other members.
+    """
     from fcreview.store.team_exchange import describe_run_differences
 
     problems = []
@@ -504,7 +511,7 @@ def _fetch_queues(server: TeamServer, workspace: Workspace) -> None:
 def _print_sync_counts(
     exchange: Exchange, sent: int | None = None, received: int | None = None
 ) -> None:
-    """Print how many reviews were sent and received, why the server refused some, and warnings."""
+    """Print how many reviews were sent and received, and problems with them."""
     counts = []
     if sent is not None:
         counts.append(f"{sent:,} sent")

@@ -143,7 +143,7 @@ def _count_failing_items(
 
 
 def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict[str, object]:
-    """Build the JSON object of a cluster.
+    """Build the JSON object of a cluster, which is a group of failing items with the same cause.
 
     The first fields depend on the grouping. `share` is the share of all failing items, from 0 to 1.
     `where` is a filter that selects the items.
@@ -161,7 +161,7 @@ def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict
 
 
 def _build_group_fields(cluster: Cluster, grouping: int) -> dict[str, object]:
-    """Return the fields that say by what a cluster is grouped.
+    """Return the JSON fields that say what the failing items of a cluster have in common.
 
     Golden and predicted values are JSON texts. If the golden answer accepts several values, the
     text is, for example, `"km" or 2 more`.
@@ -203,7 +203,10 @@ def _print_triage_table(table: TriageTable) -> None:
 
 
 def _format_triage_table(table: TriageTable) -> Iterator[str]:
-    """Format the largest groups as a table, with the numbers of the items that it omits."""
+    """Format the largest groups of failing items as a table.
+
+    The last lines say how many items the table omits.
+    """
     groups = group_clusters(table.clusters, table.grouping)
     if not groups:
         return
@@ -261,7 +264,10 @@ class _VerdictCounts:
 
 
 def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> str:
-    """Format a line with the number of items, the pass rates and the number of failing items."""
+    """Format a line above the table: `640 items · official 61.2 % (392) · 248 failing`.
+
+    Without verdicts, the line says why there are none.
+    """
 
     def count_items(filter_term: str) -> int:
         where = f"({view.where}) {filter_term}" if view.where.strip() else filter_term
@@ -307,7 +313,8 @@ def _format_verdict_differences(verdicts: _VerdictCounts) -> list[str]:
 
 
 def _format_rates(verdicts: _VerdictCounts, count_items: Callable[[str], int]) -> list[str]:
-    """Format the official pass rate, and the judge's pass rate of the items that only it judged.
+    """Format the official pass rate and, for the items that only a judge judged, the judge's pass
+    rate.
 
     `count_items` counts the items that match a filter.
     """
@@ -345,8 +352,8 @@ def _explain_missing_verdicts(session: WorkspaceSession, view: View) -> str:
 def format_group_lines(
     group: ClusterGroup, n_failing: int, grouping: int = BY_ERROR_TYPE
 ) -> list[str]:
-    """Format the group's row, the meaning of its error type, an example, and its largest
-    subgroups.
+    """Format a group of failing items: its row, the meaning of its error type, an example and its
+    parts.
     """
     widths = _compute_column_widths(n_failing)
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
@@ -394,9 +401,11 @@ def _select_example_ids(group: ClusterGroup) -> list[str]:
 
 
 def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[Subgroup]:
-    """Find the largest subgroups of two or more items that fail at the same place. With the default
-    grouping, a place is an argument of one function, or an argument with the same name in several
-    functions.
+    """Find the largest subgroups of items that fail at the same place, such as the argument of a
+    function.
+
+    A subgroup has at least two items. Single items with the same argument in different functions
+    form a subgroup too.
     """
     subgroups: list[Subgroup] = []
     single_items: list[Cluster] = []

@@ -527,8 +527,8 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         review = await read_bulk_review(self._session, self._make_cluster_view(row.filter_terms))
         if not review.items:
             self.show_message("you have reviewed all items of this cluster")
-        # Reading takes time, in which the user may have left the screen.
         elif self.app.screen is self:
+            # The user has not left the screen while the items were read.
             self.app.push_screen(
                 BulkReviewScreen(self._session, (*self._path, "review"), review),
                 self._show_and_recount,

@@ -62,7 +62,9 @@ def _reserve_unique_name(name: str, used_names: set[str]) -> str:
 
 
 def make_trajectory(detail: ItemDetail) -> JsonObject:
-    """Make the ATIF object of an item. Its steps are numbered from 1."""
+    """Convert an item to an object of ATIF, a format for trajectories of agents. Its steps count
+    from 1.
+    """
     item = detail.item
     steps = []
     for number, step in enumerate(_make_steps(build_chat_messages(item)), 1):
@@ -102,7 +104,7 @@ def _make_final_metrics(item: Item, *, n_steps: int) -> JsonObject:
 
 
 def _make_fcreview_fields(detail: ItemDetail) -> JsonObject:
-    """Return the verdicts, the reviews and the golden answer, for which ATIF has no fields."""
+    """Return what ATIF has no fields for: the verdicts, the reviews and the golden answer."""
     item = detail.item
     fields: JsonObject = {
         "item": detail.key._asdict() | {"category": item.category, "group": item.group}
@@ -134,7 +136,9 @@ def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
 
 
 def _make_step(message: ChatMessage) -> JsonObject:
-    """Make the step of a message that is no tool result."""
+    """Convert a message, which is no tool result, to a step of ATIF with the calls of the
+    message.
+    """
     source = STEP_SOURCES.get(message.role, "system")
     is_of_agent = source == "agent"
     step: JsonObject = {"source": source, "message": message.content}
@@ -148,7 +152,8 @@ def _make_step(message: ChatMessage) -> JsonObject:
         calls.append(_make_tool_call(call, call_id))
     if calls and is_of_agent:
         step["tool_calls"] = calls
-    elif calls:  # ATIF allows tool calls only in steps of the agent.
+    elif calls:
+        # ATIF allows tool calls only in steps of the agent.
         step["extra"] = {"user_tool_calls": calls}
     return step
 
@@ -170,8 +175,10 @@ def _make_tool_call(call: Call, call_id: str) -> JsonObject:
 def _add_tool_result(
     message: ChatMessage, steps: list[JsonObject], steps_by_call_id: dict[str, JsonObject]
 ) -> None:
-    """Add a tool result to the step of its call. A result without a call is added to the last step
-    if that can be its step, else to a new step of the system.
+    """Add a tool result to the step of the call that it answers.
+
+    A result without a call is added to the last step if that can be its step, else to a new step of
+    the system.
     """
     step = steps_by_call_id.get(message.call_id or "")
     if step is not None:

@@ -197,6 +197,10 @@ class ExportSource:
         return self._count_and_report_rows("item", self.store.iter_details(self.view))
 
     def _count_and_report_rows(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
+        """Return the chunks, and count their rows while the caller reads them.
+
+        `noun`: what the rows are, for the progress.
+        """
         # This uses `map`, because a generator would keep a chunk in memory while it reads the next
         # chunk.
         self.counts[noun] = 0
@@ -215,7 +219,8 @@ def _parse_labels(lines: Sequence[str]) -> list[Label]:
 
 
 def _prefetch(chunks: Iterator[T]) -> Iterator[T]:
-    """Yield the chunks, and read the next one in a thread while the caller uses the current one.
+    """Yield the chunks. The next one is read in a thread while the caller uses the current one.
+
     This saves time, because DuckDB releases the interpreter lock while it reads.
     """
 

@@ -62,7 +62,11 @@ class OverwriteRules:
         return cls(force, store.fetch_source_paths(), store.workspace.root)
 
     def raise_if_not_replaceable(self, path: Path) -> None:
-        """Raise ExportError if an output must not create or replace this path."""
+        """Raise ExportError if an export must not create or replace a file at this path.
+
+        Protected are the workspace folder, the files from which runs were imported and, without
+        `force`, all existing files.
+        """
         target = Path(os.path.realpath(path))
         if self._is_in_workspace(target):
             raise ExportError(
@@ -99,9 +103,11 @@ def _is_same_file(path: Path, status: os.stat_result) -> bool:
 
 @contextlib.contextmanager
 def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
-    """Return a context manager that opens a temporary file and renames it to `path` on success. An
-    existing file keeps its permissions. A pipe or device is opened directly. Raises ExportError if
-    `path` is a folder or the rules protect it.
+    """Open a file for an export, so that it appears at `path` only when it is complete.
+
+    The export goes to a temporary file, which is renamed on success. An existing file keeps its
+    permissions. A pipe or device is opened directly. Raises ExportError if `path` is a folder or
+    the rules protect it.
     """
     if path.is_dir():
         raise ExportError(
@@ -124,7 +130,8 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        rules.raise_if_not_replaceable(path)  # Another program may have created the file meanwhile.
+        # Another program may have created the file meanwhile.
+        rules.raise_if_not_replaceable(path)
         temporary_file.chmod(_choose_file_mode(target, 0o666))
         temporary_file.replace(target)
     except BaseException:
@@ -146,8 +153,10 @@ def write_output_file(path: Path, content: bytes, rules: OverwriteRules) -> None
 
 @contextlib.contextmanager
 def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
-    """Return a context manager that creates a temporary folder and renames it to `path` on success.
-    Raises ExportError if `path` is a file, a folder that is not empty, or inside the workspace.
+    """Create a folder for an export, so that it appears at `path` only when it is complete.
+
+    The export goes to a temporary folder, which is renamed on success. Raises ExportError if `path`
+    is a file, a folder that is not empty, or inside the workspace.
     """
     if path.exists() and not path.is_dir():
         raise ExportError(
@@ -187,8 +196,9 @@ def _build_temporary_prefix(target: Path) -> str:
 
 
 def _remove_old_temporary_files(target: Path) -> None:
-    """Remove the temporary files of exports to the same target that were killed. A folder that
-    cannot be read is ignored.
+    """Remove the temporary files that earlier exports to this target left when they were killed.
+
+    The name of such a file contains the id of its process. Errors are ignored.
     """
     prefix = _build_temporary_prefix(target)
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
@@ -271,9 +281,14 @@ def export(
     selection: LabelSelection | None = None,
     benchmarks: BenchmarkServices | None = None,
 ) -> CountByNoun:
-    """Export a view to a file or folder, or to standard output if `out` is `-`. Raises ExportError
-    if `out` is protected, cannot be written or does not suit the format; FilterError for an invalid
-    filter; and StoreError if the store cannot be read, for example in blind mode.
+    """Export a view to a file or folder, or to standard output if `out` is `-`.
+
+    Return the number of exported rows by noun.
+
+    Raises:
+        ExportError: `out` is protected, cannot be written, or does not suit the format.
+        FilterError: The filter of the view is invalid.
+        StoreError: The store cannot be read, for example in blind mode.
     """
     from fcreview.store.label_fields import ALL_LABELS
     from fcreview.store.rows import View

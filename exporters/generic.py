@@ -45,7 +45,11 @@ Step = tuple[int, int]
 
 
 def write_runs(source: ExportSource, folder: Path) -> None:
-    """Write a file for each run of the view."""
+    """Write each run of the view to a file in fcreview's generic format: a header, and a line for
+    each item.
+
+    Corrected golden answers replace those of the dataset.
+    """
     goldens = CorrectedGoldens(source, MIN_ANNOTATORS)
     files: dict[int, Path] = {}
     n_corrected = 0
@@ -57,6 +61,7 @@ def write_runs(source: ExportSource, folder: Path) -> None:
                 files[run] = folder / _name_file(detail)
                 files[run].write_text(_dump(_make_header(detail.run)), "utf-8")
 
+            # A correction by annotators or errata comes before the golden answer of the dataset.
             corrected = goldens.find_corrected_golden(detail)
             golden: Sequence[Call] = detail.item.golden
             if corrected is not None:
@@ -98,7 +103,11 @@ def _make_header(run: Run) -> JsonObject:
 
 
 def make_record(item: Item, golden: Sequence[Call], *, is_corrected: bool = False) -> JsonObject:
-    """Return an item as a record of the generic format, with these golden calls."""
+    """Return an item as a record of the generic format.
+
+    `golden`: its golden calls. With `is_corrected`, they were corrected, so a recomputed verdict by
+    the old ones is left out.
+    """
     record: JsonObject = {
         "id": item.id,
         "category": item.category,
@@ -106,6 +115,8 @@ def make_record(item: Item, golden: Sequence[Call], *, is_corrected: bool = Fals
         "messages": list(_list_messages(item)),
         "tools": [{"type": "function", "function": doc} for doc in item.functions],
     }
+    # An empty list of golden calls means that the model should make no call. Without any golden
+    # answer, the field is missing.
     has_golden_calls = bool(golden) or item.rule is not None or is_corrected
     if has_golden_calls:
         record["golden"] = [_make_golden_call(call) for call in golden]
@@ -179,8 +190,11 @@ def _list_messages(item: Item) -> Iterator[JsonObject]:
 def _list_step_messages(
     step: Step, messages: Sequence[Message], calls: _CallWriter
 ) -> Iterator[JsonObject]:
-    """Yield the messages of a step. Its calls stand in the last text of the caller before the
-    first other message, or in a message of their own."""
+    """Yield the messages of a step, one of which has the calls of the step.
+
+    This is the last text of the caller before the first other message. If there is none, the calls
+    stand in a message of their own. `calls`: writes the calls and gives their ids to the results.
+    """
     position = _find_place_of_calls(messages, calls.get_caller(step))
     written_calls = calls.write(step)
     for index, message in enumerate(messages):
@@ -217,7 +231,9 @@ def _can_have_calls(message: Message, calls: _CallWriter, step: Step) -> bool:
 
 
 def _make_message(message: Message) -> JsonObject:
-    """Return a message of OpenAI's chat format. Its exact role and name are in `fcreview`."""
+    """Convert a message to OpenAI's chat format. What the format cannot express is in
+    `fcreview`.
+    """
     place: JsonObject = {"turn": message.turn, "step": message.step}
     if message.role == "assistant" and message.name == REASONING:
         return {
@@ -285,7 +301,9 @@ class _CallWriter:
 
 
 def _make_tool_call(call: Call, call_id: str) -> JsonObject:
-    """Return a call. One that could not be decoded has its text instead of arguments."""
+    """Convert a call to OpenAI's chat format. A call that could not be decoded has its text as
+    arguments.
+    """
     if call.arguments is None:
         arguments = call.raw or ""
     else:
@@ -319,8 +337,8 @@ def _to_json_text(value: Any) -> str:
 def _restore_numbers(call: Call) -> Any:
     """Return the arguments of a call with the integers of its own text.
 
-    The store has integers beyond 64 bits as text. Numbers that JSON does not have, such as NaN,
-    remain text.
+    The store keeps integers beyond 64 bits as text, and here they become numbers again. Numbers
+    that JSON does not have, such as NaN, remain text.
     """
     if call.raw is None:
         return call.arguments
@@ -335,6 +353,7 @@ def _restore_numbers(call: Call) -> Any:
     # The store has no values below this level, so the text would say more than the call.
     if is_nested_deeper_than(restored, MAX_DEPTH - 1):
         return call.arguments
+    # The text counts only if it really is the text of these arguments.
     is_text_of_arguments = to_plain_json(call.arguments) in _list_stored_forms(written)
     return restored if is_text_of_arguments else call.arguments
 

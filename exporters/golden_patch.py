@@ -40,8 +40,9 @@ RESOLUTION_TEXTS = {"adjudication": "adjudicated", "majority": "most annotators 
 
 
 def format_issue_report(entries: Sequence[ErrataEntry], *, has_patch: bool) -> str:
-    """Return a Markdown report on golden answers for the benchmark's maintainers. With `has_patch`,
-    it asks them to apply the patch.
+    """Return a Markdown report on wrong golden answers for the maintainers of the benchmark.
+
+    With `has_patch`, it asks them to apply the patch beside it.
     """
     entries_by_category: dict[tuple[str, str], list[ErrataEntry]] = {}
     for entry in entries:
@@ -69,7 +70,9 @@ def format_issue_report(entries: Sequence[ErrataEntry], *, has_patch: bool) -> s
 
 
 def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
-    """Format the question, both answers, the reasons and the decision as Markdown."""
+    """Format a corrected golden answer as Markdown: question, both answers, reasons, and who
+    decided.
+    """
     yield f"### {format_code_span(entry.id)}"
     yield ""
     yield from format_titled_block("Question", format_code_block(entry.question))
@@ -159,6 +162,7 @@ class ResolvedFix:
         return sum(_get_official_or_recomputed_verdict(row) is True for row in self.rows)
 
     def to_errata_entry(self) -> ErrataEntry:
+        """Convert the correction to an entry of an errata file, with the evidence for it."""
         return ErrataEntry(
             **self._identity_fields,
             question_hash=hash_question(self.detail.item.messages),
@@ -239,7 +243,11 @@ def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
 
 
 def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
-    """Return the datasets with golden fixes. Print a note for each reason of a rejection."""
+    """Group the corrections of golden answers by dataset. Print why corrections are rejected.
+
+    A correction is rejected if it is not accepted, or if another run has a different one for the
+    item.
+    """
     datasets = _group_runs_by_dataset(source)
     dataset_by_run = {}
     for dataset in datasets:
@@ -285,7 +293,10 @@ def _group_runs_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
 
 
 def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None:
-    """Return why the golden fix of a label cannot be used, or None if it can."""
+    """Return why the correction of a golden answer cannot be used, or None if it can.
+
+    `label`: label of the item, which contains the correction and the reviews.
+    """
     if label["target"] != ITEM:
         return "the fix is on a part of the item. Record it on the whole item."
     opinions_with_fix = [opinion for opinion in label["opinions"] if opinion["golden_fix"]]
@@ -311,8 +322,10 @@ def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None
 def _apply_fixes_of_dataset(
     source: ExportSource, dataset: _DatasetRuns, resolved: ResolvedFixes
 ) -> Iterable[AppliedGoldenFix]:
-    """Add the corrected files to `resolved`, and return the applied fixes. All runs of the dataset
-    get all fixes, because runs may share a file.
+    """Correct the files of a dataset, and return the corrections that change something.
+
+    The corrected files are added to `resolved`. All runs of the dataset get all corrections,
+    because runs may share a file.
     """
     applied_fixes: dict[ItemName, AppliedGoldenFix] = {}
     for row, plan in zip(dataset.runs, dataset.plans, strict=True):
@@ -323,6 +336,7 @@ def _apply_fixes_of_dataset(
                 if is_changed:
                     applied_fixes.setdefault(change.item, change)
             elif isinstance(change, Unrepresentable):
+                # The files cannot express this correction.
                 run_name = f"{row.info.full_title}, {row.run_name}"
                 source.print_note(f"{run_name}: {change.description} ({change.count:,})")
             elif plan.data and change.path in plan.results:
@@ -372,8 +386,10 @@ NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
 
 
 def format_unified_diff(path: str, old: bytes, new: bytes) -> bytes:
-    """Return a unified diff for `git apply` and `patch -p1`, empty if the contents are equal. The
-    diff works for files in any encoding, because it compares bytes. `path` is relative and has
+    """Return a unified diff of a file for `git apply` and `patch -p1`. Empty if the contents are
+    equal.
+
+    The diff compares bytes, so that it works for files in any encoding. `path` is relative and has
     forward slashes.
     """
     old_lines = _split_at_line_feeds(old)
@@ -429,9 +445,9 @@ def _split_at_line_feeds(content: bytes) -> list[bytes]:
 
 
 def write_golden_patch(source: ExportSource, folder: Path) -> None:
-    """Write the patch files and the report.
+    """Write the corrections of golden answers: patches for the dataset, a list, and a report.
 
-    Raises ExportError if there is no resolved golden fix.
+    Raises ExportError if there is no correction that is decided.
     """
     resolved = collect_resolved_fixes(source)
     if not resolved.fixes:
@@ -464,7 +480,7 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
 
 
 def _write_patch(path: Path, new_contents: dict[Path, bytes]) -> Path:
-    """Write a patch of files, and return the folder to apply it in."""
+    """Write a patch for several files, and return the folder in which to apply it."""
     folders = []
     for file in new_contents:
         # BFCL keeps its golden answers in a folder beside the questions.

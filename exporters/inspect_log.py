@@ -34,7 +34,7 @@ CHECK_TOLERANCE = 1e-9
 
 
 def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
-    """Write a copy of each log with reviews.
+    """Write a copy of each Inspect log that has reviews, with the reviews as edits of its scores.
 
     Raises ExportError if no run comes from an Inspect log.
     """
@@ -54,7 +54,10 @@ def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
 def _write_logs_of_run(
     source: ExportSource, run: RunRow, verdicts: Sequence[ReviewedVerdict], folder: Path
 ) -> int:
-    """Write the copies of a run's logs, and print what they cannot contain. Return their number."""
+    """Write the copies of the logs of a run. Return their number.
+
+    Reviews that a log cannot contain are printed.
+    """
     services = source.benchmark_services
     if services.write_reviewed_logs is None:
         return 0
@@ -98,11 +101,11 @@ def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[Reviewed
 
 
 def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
-    """Make the edit of a score from a label with a human verdict.
+    """Convert a label with a human verdict to an edit of a score.
 
-    Author, time and reason come from an adjudication, else from an annotator who agrees with the
-    verdict. If nobody gave this verdict, it follows from reviews of parts of the item, and the last
-    of them is used.
+    An edit has one author, time and reason. They come from the adjudication, else from an annotator
+    who agrees with the verdict. If nobody gave this verdict, it follows from reviews of parts of
+    the item, and the last of them counts.
     """
     opinions: list[dict[str, Any]] = []
     for opinion in label["opinions"]:
@@ -157,8 +160,10 @@ def _count_agreeing_annotators(opinions: Sequence[dict[str, Any]], verdict: Any)
 
 
 def _find_events_of_label(source: ExportSource, label: Label) -> list[Event]:
-    """Return the reviews on the label's target and criterion, without retracted ones. If there are
-    none, return all reviews of the item, because its verdict follows from those of its parts.
+    """Return the reviews from which a label follows, without retracted ones.
+
+    These are the reviews on its target and criterion. If there are none, the verdict follows from
+    reviews of parts of the item, so all reviews of the item are returned.
     """
     key = ItemKey(*[label[name] for name in ItemKey._fields])
     history = source.store.reviews.events.get_history(key)
@@ -177,8 +182,9 @@ def _find_events_of_label(source: ExportSource, label: Label) -> list[Event]:
 
 
 def check_and_count_log_copies(folder: Path) -> int:
-    """Read each copy with the package `inspect_ai`, and return the number of copies. Raises
-    ExportError if the package is missing or cannot read a copy, or if `inspect_ai` computes other
+    """Read each copy with the package `inspect_ai`, and return the number of copies.
+
+    Raises ExportError if the package is missing, if it cannot read a copy, or if it computes other
     results than the copy contains.
     """
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -201,10 +207,11 @@ def check_and_count_log_copies(folder: Path) -> int:
 
 
 def _find_wrong_metrics(path: Path) -> list[str]:
-    """Return the metrics of a log for which `inspect_ai` computes another value from its scores."""
+    """Return the metrics of a log that differ from what `inspect_ai` computes from its scores."""
     from inspect_ai.log import read_eval_log, recompute_metrics
 
     log = read_eval_log(str(path))
+    # Computing replaces the values in the log, so they are saved first.
     written_values = _get_metric_values(log)
     kept_metrics = _list_kept_metrics(log)
     if log.samples and log.results and log.results.scores:

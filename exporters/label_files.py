@@ -53,7 +53,10 @@ def read_jsonl(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
 
 
 def _read_label_line(line_number: int, line: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the reviews of a line: a label with its reviews in `opinions`, or a single review."""
+    """Read the reviews of a line of a label file.
+
+    The line is an exported label, which has its reviews in `opinions`, or a single review.
+    """
     try:
         label = _parse_label(line)
         opinions = _list_opinions(label)
@@ -81,8 +84,9 @@ def _parse_label(line: bytes) -> dict[str, Any]:
 
 
 def _list_opinions(label: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the opinions that contain a review. Raises ValueError for a malformed label, or if a
-    label without `opinions` is no review.
+    """Return the reviews of a label.
+
+    Raises ValueError for a malformed label, or if a label without `opinions` is no review itself.
     """
     if "opinions" not in label:
         if not _has_review_field(label):
@@ -167,7 +171,11 @@ def _format_value_cell(value: Any) -> str:
 
 
 def format_csv_cell(value: Any) -> str:
-    """Return the text of a CSV cell. A text that looks like a formula gets a leading apostrophe."""
+    """Return the text of a CSV cell.
+
+    A spreadsheet would run a text that looks like a formula, so such a text gets a leading
+    apostrophe.
+    """
     if value is None:
         return ""
     if isinstance(value, str):
@@ -177,6 +185,7 @@ def format_csv_cell(value: Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
 
+    # A list is written as its elements, other values as JSON.
     elements = value if isinstance(value, list) else [value]
     texts = []
     for element in elements:
@@ -204,11 +213,10 @@ def _format_automatic_verdicts(label: Label) -> list[str]:
 def _format_automatic_verdict(
     criterion: str, source: str, by: str | None, json_value: bytes, error_type: str | None
 ) -> str:
-    return " ".join(
-        word
-        for word in (source, by, format_answer(criterion, orjson.loads(json_value)), error_type)
-        if word
-    )
+    """Format an automatic verdict as `judge gpt-4o fail wrong_count`, without missing parts."""
+    answer = format_answer(criterion, orjson.loads(json_value))
+    words = [word for word in (source, by, answer, error_type) if word]
+    return " ".join(words)
 
 
 def _format_opinions(label: Label) -> list[str]:
@@ -273,7 +281,7 @@ def write_hugging_face(source: ExportSource, folder: Path) -> None:
 
 
 def build_dataset_card(source: ExportSource) -> str:
-    """Return the text of the dataset card.
+    """Return the text of the dataset card, which describes exported labels on the Hugging Face Hub.
 
     Write the labels first, because the card states their number.
     """

@@ -52,7 +52,10 @@ def write_tasks(source: ExportSource, out: Sink) -> None:
 
 
 def convert_label_to_task(label: Label) -> dict[str, Any]:
-    """Convert a label to a task. Automatic verdicts become predictions, reviews annotations."""
+    """Convert a label to a task of Label Studio.
+
+    Automatic verdicts become predictions, and reviews become annotations.
+    """
     criterion = label["criterion"]
     data = dict(label)
     automatic_verdicts = data.pop("automatic")
@@ -109,7 +112,10 @@ def _format_task_text(label: Label) -> str:
 def _make_opinion_results(
     criterion: str, opinion: dict[str, Any], meta: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the result of each control of the task that an opinion or automatic verdict sets."""
+    """Yield a result for each control of the task that a review or an automatic verdict sets.
+
+    A control is a part of the form in Label Studio, such as the choice of a verdict.
+    """
     value = opinion["value"]
     if isinstance(value, list):
         yield _make_control_result("labels", value, meta)
@@ -153,9 +159,9 @@ def _hash_opinion(opinion: Mapping[str, Any]) -> str:
 
 
 def read_tasks(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the annotations in a JSON export from Label Studio.
+    """Read the annotations in a JSON export from Label Studio as reviews.
 
-    Cancelled annotations are skipped.
+    Annotations that were cancelled are skipped. A malformed task is an invalid record.
     """
     try:
         tasks = orjson.loads(content)
@@ -187,8 +193,10 @@ def _read_annotations(number: int, task: Mapping[str, Any]) -> Iterator[Imported
 
 
 def _read_opinion(task_data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:
-    """Read an annotation. If it was exported by fcreview and not changed, it keeps its annotator
-    and time; else they are those of Label Studio.
+    """Read an annotation as a review.
+
+    An annotation that fcreview exported and nobody changed keeps its annotator and time. Otherwise
+    they are those of Label Studio.
     """
     opinion: dict[str, Any] = {}
     exported_meta: dict[str, Any] = {}
@@ -208,7 +216,9 @@ def _read_opinion(task_data: Mapping[str, Any], annotation: Mapping[str, Any]) -
 
 
 def _read_control_result(task_data: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the field of an opinion that a control sets. Empty for an unknown control."""
+    """Return the field of a review that a control of the form sets. Empty for an unknown
+    control.
+    """
     control = result["from_name"]
     has_choices = CONTROL_TYPES.get(control) == "choices"
     content = result["value"]["choices" if has_choices else "text"]

@@ -45,9 +45,9 @@ class _CellError(ValueError):
 
 
 def read_csv(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the reviews of all rows.
+    """Read the reviews in the rows of a CSV file.
 
-    Rows have the numbers that a spreadsheet shows: the row with the names is row 1.
+    Rows have the numbers that a spreadsheet shows: the row with the names of the columns is row 1.
     """
     try:
         rows = _parse_rows(_decode(content))
@@ -101,8 +101,9 @@ class _Table:
 
     @classmethod
     def from_header(cls, cells: Sequence[str]) -> _Table:
-        """Raises ValueError if the names of the columns are not clear, or if no column can
-        contain a review.
+        """Create the table from its first row, which has the names of the columns.
+
+        Raises ValueError if a name occurs twice, or if no column can contain a review.
         """
         columns: dict[str, int] = {}
         repeated_names = set()
@@ -124,7 +125,11 @@ class _Table:
     def read_row(
         self, number: int, cells: Sequence[str]
     ) -> Iterator[ImportedReview | InvalidRecord]:
-        """Yield the reviews of a row. An empty result means that the row has no review."""
+        """Yield the reviews of a row, or an invalid record that names the wrong column.
+
+        A row can have the reviews of an export, in one cell, and a new review in the other cells.
+        An empty result means that the row has no review.
+        """
         try:
             last_column = max(self.columns.values())
             if any(cells[last_column + 1 :]):
@@ -176,7 +181,9 @@ class _Table:
         return {name: text for name, text in label.items() if text}
 
     def _read_exported_reviews(self, cells: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the reviews in the cell of the column `REVIEWS_COLUMN`, a JSON list."""
+        """Return the reviews that an export wrote to the cell of the column `REVIEWS_COLUMN`, as a
+        JSON list.
+        """
         text = self._get_cell(cells, REVIEWS_COLUMN)
         if not text.strip():
             return []
@@ -198,7 +205,7 @@ class _Table:
         return reviews
 
     def _read_written_review(self, cells: Sequence[str]) -> dict[str, Any] | None:
-        """Return the review that the other columns contain, or None if they are empty.
+        """Return the review that a person wrote to the other columns, or None if they are empty.
 
         In an exported table, some columns have facts about all reviews, so only the verdict and the
         note can be of a new review.

@@ -56,8 +56,10 @@ class _RewrittenRun:
 
 
 def write_benchmark_files(source: ExportSource, folder: Path) -> None:
-    """Write copies of the runs' benchmark files. Raises OSError if a file is missing or is not a
-    regular file, because copying a device would fill the disk. Raises ExportError if there is no
+    """Write copies of the files of the runs, in which scores follow the reviews.
+
+    The benchmark's own programs can read the copies. Raises OSError if a file is missing or is not
+    a regular file, because copying a device would fill the disk. Raises ExportError if there is no
     run or a file has unexpected content.
     """
     runs = []
@@ -67,6 +69,7 @@ def write_benchmark_files(source: ExportSource, folder: Path) -> None:
     if not runs:
         raise ExportError("no run to export. Import a run first.")
 
+    # The copies keep the arrangement of the files below their common folder.
     root = find_common_folder([run.plan for run in runs])
     files = _list_files_to_copy(runs)
     copied_files = [path for path in files.paths if path.is_relative_to(root)]
@@ -100,7 +103,10 @@ class _FilesToCopy:
 
 
 def _list_files_to_copy(runs: Sequence[_RewrittenRun]) -> _FilesToCopy:
-    """List the files of all runs, without summaries that no longer fit the scores."""
+    """List the files of all runs, each once.
+
+    A summary of scores is left out if the scores have changed, because it no longer fits them.
+    """
     # Dictionaries keep each path once, in this order.
     paths: dict[Path, None] = {}
     stale_summaries: dict[Path, None] = {}
@@ -117,7 +123,10 @@ def _list_files_to_copy(runs: Sequence[_RewrittenRun]) -> _FilesToCopy:
 
 
 def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> _RewrittenRun:
-    """Compute the new contents of the run's files. Raises ExportError for unexpected content."""
+    """Compute the new contents of a run's files, with scores that follow the reviews.
+
+    Raises ExportError if a file has unexpected content.
+    """
     services = source.benchmark_services
     rewritten = _RewrittenRun(plan, services.find_summary_files(plan))
     corrected_scores = source.store.analysis.fetch_scored_items(run_number)["corrected"]
@@ -145,8 +154,10 @@ def _copy_or_rewrite_file(path: Path, target: Path, new_content: bytes | None) -
 
 
 def find_common_folder(plans: Sequence[RunPlan]) -> Path:
-    """Return the lowest folder that contains all results, scores and logs, and the folders whose
-    names identify the runs. If a dataset is next to this folder, return the folder above.
+    """Return the folder below which files are copied, so that the benchmark's programs find them.
+
+    It contains all results, scores and logs, and the folders whose names identify the runs. If a
+    dataset is next to this folder, it is the folder above.
     """
     paths = [_find_folder_naming_run(plan) for plan in plans]
     for plan in plans:
@@ -177,7 +188,7 @@ def _find_folder_naming_run(plan: RunPlan) -> Path:
 
 
 def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:
-    """Return messages about the reviews and dataset files that the copy lacks."""
+    """Say which reviews and dataset files the copy of a run lacks."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
     messages = []
     if run.unrepresentable:
@@ -198,7 +209,7 @@ def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:
 
 
 def write_notes(source: ExportSource, folder: Path) -> None:
-    """Write a note for each review of an item of tau2-bench.
+    """Write a note file for each review of an item of tau2-bench, which its viewer can show.
 
     Raises ExportError if no run comes from tau2-bench.
     """
@@ -252,7 +263,9 @@ def _write_note(folder: Path, note: dict[str, Any]) -> None:
 
 
 def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
-    """Make a note in the form of tau2-bench's viewer, with the review in a field of its own."""
+    """Convert a review to a note of tau2-bench's viewer. The complete review is in a field of its
+    own.
+    """
     item = detail.item
     review = _make_review_field(detail, opinion)
     return {
@@ -272,7 +285,7 @@ def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
 
 
 def _make_review_field(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
-    """Return the review with the ids of the events from which it was made."""
+    """Return a review as JSON, with the ids of its events in the journal."""
     opinion_key = (opinion.annotator, opinion.target, opinion.criterion)
     event_ids = []
     for event in detail.history:

@@ -189,6 +189,10 @@ script-src 'sha256-{_SCRIPT_HASH}'">
 
 
 def render_html(page: ReportPage) -> str:
+    """Render the report as one HTML page, which needs no other files.
+
+    All texts are escaped.
+    """
     title = _escape_html(page.title)
     lines = [
         f"{_HEAD}<title>{title}</title>",
@@ -262,6 +266,10 @@ def _render_section(
 def _render_section_content(
     section: Section, heading_level: int, *, max_printed_rows: int | None = None
 ) -> Iterator[str]:
+    """Render the paragraphs, tables and inner sections of a section.
+
+    `max_printed_rows`: number of rows of each table that are printed on paper. None prints all.
+    """
     for block in section.blocks:
         if isinstance(block, Paragraph):
             yield f"<p>{_escape_html(block.text)}</p>"
@@ -277,7 +285,7 @@ def _render_section_content(
 
 
 def _render_table(table: Table, max_printed_rows: int) -> Iterator[str]:
-    """Yield the HTML of a table. On paper, only the first rows are printed."""
+    """Yield the HTML of a table. On paper, only the first rows are printed, and a note says so."""
     classes = " ".join(_list_table_classes(table))
     headings = "".join(_render_headings(table))
     yield f'<table class="{classes}"><thead><tr>{headings}</tr></thead><tbody>'
@@ -382,8 +390,9 @@ MARK_WIDTH = 2
 
 
 def _render_whisker(whisker: Whisker, scale_ends: tuple[float, float]) -> str:
-    """Draw an interval as a line on the track of its scale, the value as a dot, and the official
-    value, if there is one, as an upright mark.
+    """Draw an interval on the track of its scale, with its value as a dot.
+
+    The official value, if there is one, is an upright mark. `scale_ends`: lowest and highest value.
     """
     lowest, highest = scale_ends
     scale_length = highest - lowest or 1

@@ -101,8 +101,10 @@ first.
 def build_calibration_section(
     pairs: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
 ) -> Section:
-    """Return the section with the matrices and measures of each source, the measures by `scopes`,
-    and the most frequent errors.
+    """Return the section that compares automatic verdicts with human ones.
+
+    It has the confusion matrix and measures of each source, the measures by each of `scopes`, and
+    the most frequent errors.
     """
     if not pairs:
         return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE)])
@@ -159,6 +161,9 @@ def build_failures_section(datasets: Sequence[DatasetFailures]) -> Section:
 
 
 def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
+    """Return the section on the failing items of a dataset: by error type, and in smaller
+    clusters.
+    """
     n_failing = sum(cluster.count for cluster in dataset.clusters)
     if not n_failing:
         return Section(dataset.title, [Paragraph("No item fails.")])
@@ -240,8 +245,10 @@ def build_agreement_section(
     ratings_by_status: Mapping[BlindStatus, Sequence[Rating]],
     statistics: Sequence[AgreementStatistic],
 ) -> Section:
-    """Return the section on inter-annotator agreement. `statistics`: those of blind reviews, then
-    those of other reviews.
+    """Return the section on inter-annotator agreement.
+
+    `statistics`: those of blind reviews, then those of other reviews. Empty if nobody reviewed the
+    same items.
     """
     if not statistics:
         return Section(AGREEMENT_TITLE, [Paragraph(NO_LABELS)])
@@ -254,18 +261,19 @@ def build_agreement_section(
 def build_progress_section(
     runs: Sequence[RunReviewProgress], queues: Sequence[QueueSample]
 ) -> Section:
-    rows = [
-        [run.name, f"{run.items:,}", f"{run.reviewed:,}", f"{run.partly_reviewed:,}"]
-        for run in runs
-    ]
-    blocks = [make_table(["run", "items", "reviewed", "partly reviewed"], rows, (1, 2, 3))]
-    shares = [
-        [queue.name, name, done]
-        for queue in queues
-        for name, done in queue.progress_by_annotator.items()
-    ]
-    if shares:
-        blocks.append(make_table(["queue", "annotator", "done"], shares))
+    """Return the section on how far each run and each annotator's part of a queue is reviewed."""
+    run_rows = []
+    for run in runs:
+        counts = [f"{run.items:,}", f"{run.reviewed:,}", f"{run.partly_reviewed:,}"]
+        run_rows.append([run.name, *counts])
+    blocks = [make_table(["run", "items", "reviewed", "partly reviewed"], run_rows, (1, 2, 3))]
+
+    share_rows = []
+    for queue in queues:
+        for annotator, progress in queue.progress_by_annotator.items():
+            share_rows.append([queue.name, annotator, progress])
+    if share_rows:
+        blocks.append(make_table(["queue", "annotator", "done"], share_rows))
     return Section("Review progress", blocks)
 
 
@@ -299,8 +307,14 @@ def _build_run_check_section(check: RunCheck) -> Section:
 
 
 def build_item_selection_section(queues: Sequence[QueueSample]) -> Section:
-    rows = [
-        [
+    """Return the section on how the reviewed items were selected: at random, or by hand."""
+    title = "Item selection"
+    if not queues:
+        return Section(title, [Paragraph(f"No random sample was drawn. {HAND_PICKED_NOTE}")])
+
+    rows = []
+    for queue in queues:
+        row = [
             queue.name,
             f"{queue.size:,} of {queue.population:,}",
             queue.where or "all items",
@@ -308,12 +322,10 @@ def build_item_selection_section(queues: Sequence[QueueSample]) -> Section:
             str(queue.seed),
             queue.created,
         ]
-        for queue in queues
-    ]
-    heads = ["queue", "drawn", "from", "strata", "seed", "created"]
+        rows.append(row)
     drawn = f"{format_count(len(queues), 'queue was', 'queues were')} drawn at random."
-    text = Paragraph(f"{drawn if queues else 'No random sample was drawn.'} {HAND_PICKED_NOTE}")
-    return Section("Item selection", [text, make_table(heads, rows)] if rows else [text])
+    headings = ["queue", "drawn", "from", "strata", "seed", "created"]
+    return Section(title, [Paragraph(f"{drawn} {HAND_PICKED_NOTE}"), make_table(headings, rows)])
 
 
 MAX_SUSPECTS = 20
@@ -325,8 +337,9 @@ SUSPECTS_NOTE = (
 
 
 def build_suspects_section(ranking: Sequence[Suspect]) -> Section:
-    """Return the section on golden answers that look wrong. `ranking` starts with the most suspect
-    answer. Answers without a reason are omitted.
+    """Return the section on golden answers that look wrong.
+
+    `ranking` starts with the most suspect answer. Answers without a reason are omitted.
     """
     title = "Golden answers that look wrong"
     suspects = [suspect for suspect in ranking if suspect.reasons]

@@ -136,6 +136,7 @@ def _find_largest_change(runs: Sequence[RunFigures]) -> float:
 
 
 def _build_suspects_card(counts: SuspectCounts) -> Card:
+    """Return the card with the number of golden answers that look wrong."""
     notes = []
     if counts.strong:
         notes.append(f"{counts.strong:,} strong")
@@ -152,8 +153,10 @@ def _build_suspects_card(counts: SuspectCounts) -> Card:
 
 
 def _build_best_run_cards(runs: Sequence[RunFigures]) -> list[Card]:
-    """Return the cards about the run with the highest pass rate in the largest group of comparable
-    runs: runs with the same dataset and number of items.
+    """Return the cards about the best run of the largest group of comparable runs.
+
+    Runs are comparable if they have the same dataset and number of items. The best run has the
+    highest pass rate.
     """
     # The rate of a run with few or missing items says little about the dataset, so it is shown only
     # if there is no other run.
@@ -184,6 +187,9 @@ def _find_largest_group(runs: Sequence[RunFigures]) -> list[RunFigures]:
 
 
 def _list_best_run_notes(best: RunFigures, n_tied: int) -> Iterator[str]:
+    """Yield the notes on the card of the best run: its name, its items, and how clearly it is the
+    best.
+    """
     yield best.name
     yield best.kind
     if best.own is not None:
@@ -202,6 +208,10 @@ def _list_best_run_notes(best: RunFigures, n_tied: int) -> Iterator[str]:
 
 
 def _build_estimate_card(run: RunFigures) -> Card:
+    """Return the card with the pass rate of a run, as estimated from its random sample.
+
+    If too many items of the sample are undecided, only the range of the rate is known.
+    """
     title = "Items passed by this run, estimated"
     estimate = run.estimate
     if estimate is None:
@@ -213,6 +223,7 @@ def _build_estimate_card(run: RunFigures) -> Card:
         note = f"depends on {undecided} (unsure or disputed); {sampled} decided"
         note += _list_estimate_limits(run)
         return Card(title, value=format_pass_rate_estimate(estimate), note=note)
+
     half_width = (estimate.high - estimate.low) / 2
     value = f"{100 * estimate.estimated:.1f} % ± {100 * half_width:.1f}"
     interval = f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"
@@ -262,6 +273,10 @@ def build_category_section(runs: Sequence[RunFigures]) -> Section:
 
 
 def _build_category_blocks(dataset: str, runs: Sequence[RunFigures]) -> Iterator[Paragraph | Table]:
+    """Yield the table of pass rates by category, for the runs of a dataset.
+
+    Only the largest categories have a column. They are in the order of the benchmark.
+    """
     n_items_by_category: Counter[str] = Counter()
     for run in runs:
         for name, (n_items, _) in run.categories.items():
@@ -273,6 +288,7 @@ def _build_category_blocks(dataset: str, runs: Sequence[RunFigures]) -> Iterator
     columns.append(RunColumn("items passed", lambda run: Cell(_format_overall_rate(run))))
     if any(run.incidents for run in runs):
         columns.append(make_without_incidents_column())
+    # The columns of the categories are coloured by their rates.
     n_columns_without_heat = len(columns)
     columns += [_make_category_column(name) for name in shown_names]
     yield replace(build_run_table(columns, runs), heat_from=n_columns_without_heat)
@@ -309,6 +325,9 @@ def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Sectio
 
 
 def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
+    """Return the table of the most frequent error types of a dataset. The last row counts the
+    others.
+    """
     groups = group_clusters(dataset.clusters, BY_ERROR_TYPE)
     n_failing = sum(group.count for group in groups)
     largest = max(group.count for group in groups)
@@ -353,25 +372,26 @@ def build_score_section(runs: Sequence[RunFigures]) -> Section:
 
 
 def _build_score_table(dataset: str, runs: Sequence[RunFigures]) -> Table:
+    """Return the table of the scores of runs of a dataset, with estimates if a run has one."""
     columns = [make_name_column(dataset), make_items_column(), *list_score_columns(runs)]
     if all(run.estimate is None for run in runs):
         return build_run_table(columns, runs)
 
+    def make_estimate_cell(run: RunFigures) -> Cell:
+        return Cell(format_pass_rate_estimate(run.estimate))
+
+    def make_labels_cell(run: RunFigures) -> Cell:
+        return Cell(_format_needed_labels(run))
+
     # The graphic of the estimate stands after its interval.
     graphic_position = len(columns) + 1
-    columns.append(
-        RunColumn(
-            ITEMS_PASSED_ESTIMATE_TITLE, lambda run: Cell(format_pass_rate_estimate(run.estimate))
-        )
-    )
-    columns.append(
-        RunColumn(format_labels_goal(TARGET_POINTS), lambda run: Cell(_format_needed_labels(run)))
-    )
+    columns.append(RunColumn(ITEMS_PASSED_ESTIMATE_TITLE, make_estimate_cell))
+    columns.append(RunColumn(format_labels_goal(TARGET_POINTS), make_labels_cell))
+
     table = build_run_table(columns, runs)
-    rows = [
-        replace(row, graphic=make_estimate_whisker(run))
-        for row, run in zip(table.rows, runs, strict=True)
-    ]
+    rows = []
+    for row, run in zip(table.rows, runs, strict=True):
+        rows.append(replace(row, graphic=make_estimate_whisker(run)))
     return replace(table, rows=rows, graphic_at=graphic_position)
 
 
@@ -430,25 +450,28 @@ def collect_metric_rows(
     compute_metrics: Callable[[MetricSource], Iterable[Metric]],
     sources: Iterable[MetricSource] = METRIC_SOURCES,
 ) -> list[MetricRow]:
-    """Compute the metrics of each verdict source.
+    """Compute the metrics of a run by each source of verdicts, such as `official`.
 
-    Return one row per metric, in order of first occurrence.
+    Return one row for each metric, with its value by each source. The rows are in the order in
+    which the metrics first occur.
     """
     rows: dict[MetricKey, MetricRow] = {}
     for source in sources:
-        for one in compute_metrics(source):
-            row = MetricRow(
-                one.table,
-                name=one.name,
-                unit=one.unit,
-                level=one.level,
-                note=one.note,
-                digits=one.digits,
-                counted=one.counted_noun,
-                of=one.total,
-            )
-            row = rows.setdefault(one.key, row)
-            row.values[source], row.n[source] = one.value, one.n
+        for metric in compute_metrics(source):
+            if metric.key not in rows:
+                rows[metric.key] = MetricRow(
+                    metric.table,
+                    name=metric.name,
+                    unit=metric.unit,
+                    level=metric.level,
+                    note=metric.note,
+                    digits=metric.digits,
+                    counted=metric.counted_noun,
+                    of=metric.total,
+                )
+            row = rows[metric.key]
+            row.values[source] = metric.value
+            row.n[source] = metric.n
     return list(rows.values())
 
 
@@ -458,20 +481,24 @@ def add_values_without_incidents(
     sources: Iterable[MetricSource],
     n_incidents: int,
 ) -> None:
-    """Set the values without incidents of the rows.
+    """Set the values that the metrics have without incidents, which are items without an answer.
 
-    `compute_metrics` computes the metrics without incidents.
+    `compute_metrics` computes the metrics of a source from the other items. A metric that it does
+    not compute has no such value.
     """
     rows_by_key = {row.key: row for row in rows}
     for row in rows_by_key.values():
         row.incidents = n_incidents
+
     for source in sources:
         for row in rows_by_key.values():
-            row.without_incidents[source] = row.n_without_incidents[source] = None
+            row.without_incidents[source] = None
+            row.n_without_incidents[source] = None
         for metric in compute_metrics(source):
-            if (found := rows_by_key.get(metric.key)) is not None:
-                found.without_incidents[source] = metric.value
-                found.n_without_incidents[source] = metric.n
+            row_of_metric = rows_by_key.get(metric.key)
+            if row_of_metric is not None:
+                row_of_metric.without_incidents[source] = metric.value
+                row_of_metric.n_without_incidents[source] = metric.n
 
 
 def find_incident_source(rows: Sequence[MetricRow]) -> MetricSource | None:
@@ -489,17 +516,26 @@ def find_incident_source(rows: Sequence[MetricRow]) -> MetricSource | None:
 def format_value_without_incidents(row: MetricRow, source: MetricSource) -> str:
     """Format the value without incidents and the number of its verdicts: `46.9 % (211)`.
 
-    Empty if the metric covers no incident. `no item has an answer` if it covers nothing else."""
-    value, n = row.without_incidents.get(source), row.n_without_incidents.get(source)
-    n_all = row.n.get(source)
-    if n == n_all and value == row.values.get(source):
+    Empty if the metric covers no incident, so that both values are the same. `no item has an
+    answer` if it covers nothing else.
+    """
+    value = row.without_incidents.get(source)
+    n_verdicts = row.n_without_incidents.get(source)
+    n_all_verdicts = row.n.get(source)
+    covers_no_incident = n_verdicts == n_all_verdicts and value == row.values.get(source)
+    if covers_no_incident:
         return ""
-    if n == 0 and n_all:
+    if n_verdicts == 0 and n_all_verdicts:
         return NO_ANSWERS
-    text = _format_metric_value(
-        value if get_displayed_value(row, source) is not None else None, row
-    )
-    return text if n is None or value is None else f"{text} ({n:,})"
+
+    # A value that is not shown for all items is not shown here either.
+    shown_value = None
+    if get_displayed_value(row, source) is not None:
+        shown_value = value
+    text = _format_metric_value(shown_value, row)
+    if n_verdicts is None or value is None:
+        return text
+    return f"{text} ({n_verdicts:,})"
 
 
 def format_open_disagreements(row: MetricRow) -> str:
@@ -540,19 +576,22 @@ def get_displayed_value(row: MetricRow, source: MetricSource) -> float | None:
 
 
 def format_denominator(row: MetricRow) -> str:
-    """Format the number of items, and the smaller numbers of sources: `400 items (recomputed
-    380)`.
+    """Format the number of items that a metric covers: `400 items (recomputed 380)`.
+
+    The parentheses name the sources that have a verdict on fewer items. Empty if the number is
+    unknown.
     """
     if row.of is None:
         return ""
-    fewer = [
-        f"{get_source_name(source)} {n:,}"
-        for source, n in row.n.items()
-        if n is not None and n < row.of
-    ]
-    return format_count(row.of, row.counted.removesuffix("s")) + (
-        f" ({', '.join(fewer)})" if fewer else ""
-    )
+    smaller_numbers = []
+    for source, n in row.n.items():
+        if n is not None and n < row.of:
+            smaller_numbers.append(f"{get_source_name(source)} {n:,}")
+
+    text = format_count(row.of, row.counted.removesuffix("s"))
+    if smaller_numbers:
+        text += f" ({', '.join(smaller_numbers)})"
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -570,9 +609,10 @@ def build_metric_table(
     estimates: EstimateByMetric,
     all_rows: Sequence[MetricRow],
 ) -> Table:
-    """Return a table of a benchmark's metrics, with columns for open disagreements and estimates
-    if there are any. The tables of a run have the same value columns, which follow from
-    `all_rows`.
+    """Return a table of a benchmark's metrics: a row for each metric, a column for each source.
+
+    Open disagreements and estimates have a column if there are any. The tables of a run have the
+    same value columns, which follow from the rows of all its tables (`all_rows`).
     """
     columns = [_MetricColumn(sanitize(title), lambda row: sanitize(row.name), align_right=False)]
     columns += [_make_value_column(source) for source in select_metric_sources(all_rows)]
@@ -598,13 +638,13 @@ def build_metric_table(
             align_right=False,
         )
     )
-    return Table(
-        [Column(column.title, align_right=column.align_right) for column in columns],
-        [
-            make_row([column.format_cell(row) for column in columns], level=row.level)
-            for row in rows
-        ],
-    )
+
+    table_columns = [Column(column.title, align_right=column.align_right) for column in columns]
+    table_rows = []
+    for row in rows:
+        cells = [column.format_cell(row) for column in columns]
+        table_rows.append(make_row(cells, level=row.level))
+    return Table(table_columns, table_rows)
 
 
 def _make_value_column(source: MetricSource) -> _MetricColumn:

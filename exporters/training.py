@@ -73,9 +73,9 @@ class CorrectedGoldens:
         self._fixes = _collect_fixes(source, min_annotators)
 
     def find_corrected_golden(self, detail: ItemDetail) -> CorrectedGolden | None:
-        """Return the correction by a golden fix, else by the applied erratum.
+        """Return the corrected golden answer of an item, or None if it was not corrected.
 
-        None without a correction.
+        A correction by annotators comes before one by errata.
         """
         fix = self._find_valid_fix(detail)
         if fix is not None:
@@ -148,8 +148,10 @@ def _has_usable_fix(label: Label, min_annotators: int) -> bool:
 
 
 def _is_fix_agreed(label: Label, min_annotators: int) -> bool:
-    """Whether an adjudicator reviewed the item, or enough annotators recorded the fix or agree with
-    the verdict.
+    """Whether a correction of a golden answer can be used.
+
+    It can if an adjudicator reviewed the item, or if enough annotators recorded the correction or
+    agree with the verdict.
     """
     if label["decided_by"] == DISPUTED:
         return False
@@ -216,8 +218,10 @@ class _RowCounts:
 
 
 def write_sft_rows(source: ExportSource, out: Sink) -> None:
-    """Write the conversation of each item that passes or has a corrected golden answer. Corrected
-    golden calls replace the model's reply. Equal rows with golden calls are written once.
+    """Write rows for supervised fine-tuning: conversations that end with a right reply.
+
+    An item gives a row if it passes, or if its golden answer was corrected. In the second case, the
+    corrected golden calls replace the model's reply.
     """
     options = source.selection.training
     counts = _RowCounts()
@@ -262,7 +266,10 @@ def _hash_row(content: JsonObject, item: _ReviewedItem) -> bytes:
 
 
 def write_preference_pairs(source: ExportSource, out: Sink) -> None:
-    """Write pairs of a right and a wrong reply. A question has at most `max_pairs` pairs."""
+    """Write rows for preference training: a right and a wrong reply to the same messages.
+
+    A question has at most `max_pairs` pairs, and equal pairs are written once.
+    """
     options = source.selection.training
     questions = _group_items_by_question(source)
     tasks = _group_trials_by_task(questions)
@@ -293,8 +300,9 @@ def _group_items_by_question(source: ExportSource) -> list[list[_ReviewedItem]]:
 
 
 def _group_trials_by_task(questions: Sequence[list[_ReviewedItem]]) -> list[list[_ReviewedItem]]:
-    """Group the items of a run that are trials of one task: they share group, question and golden
-    answer.
+    """Group the items of a run that are repeated trials of one task.
+
+    Trials have the same group, question and golden answer, and different ids.
     """
     tasks: dict[tuple[Any, ...], list[_ReviewedItem]] = {}
     for items in questions:
@@ -311,7 +319,11 @@ def _group_trials_by_task(questions: Sequence[list[_ReviewedItem]]) -> list[list
 def _set_counts_and_dataset_card(
     source: ExportSource, format_name: str, counts: _RowCounts
 ) -> None:
-    """Set the number of rows and the card of an export, and warn of data from benchmarks."""
+    """Set the number of exported rows and the text of the dataset card.
+
+    Print a warning if rows contain data from a benchmark, because a model must not be tested on
+    them.
+    """
     source.counts.clear()
     source.counts["row"] = counts.rows
     if not counts.rows:
@@ -373,8 +385,10 @@ def _list_card_facts(options: TrainingOptions, counts: _RowCounts) -> Iterator[s
 
 
 def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
-    """Yield the items with a usable verdict or a corrected golden answer. Print how many were left
-    out as incidents.
+    """Yield the items that can give training rows: those with a usable verdict or a corrected
+    golden answer.
+
+    Incidents, which have no answer, are left out and counted in a note.
     """
     options = source.selection.training
     goldens = CorrectedGoldens(source, options.agreed)
@@ -435,7 +449,9 @@ def _is_verdict_agreed(detail: ItemDetail, verdict: bool, min_annotators: int) -
 def _build_reviewed_item(
     detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None
 ) -> _ReviewedItem:
-    """Collect what the rows of an item need: its messages, its golden calls and its reviews."""
+    """Collect what the training rows of an item need: its messages, its golden calls and its
+    reviews.
+    """
     item = detail.item
     run = detail.run
     opinions = [opinion for opinion in detail.opinions if opinion.target == ITEM]
@@ -481,9 +497,10 @@ def _build_row_source(detail: ItemDetail, opinions: Sequence[Opinion]) -> JsonOb
 
 
 def _build_messages_with_dotted_names(item: Item) -> list[ChatMessage]:
-    """Return the messages, with the names of functions as in their docs.
+    """Return the messages of an item, with the names of functions as in their docs.
 
-    Models with native calls write `a_b` for the function `a.b`.
+    Models with native calls write `a_b` for the function `a.b`, because their API does not allow
+    dots.
     """
     docs_name_by_written_name = {}
     for function in item.functions:
@@ -503,9 +520,9 @@ def _build_messages_with_dotted_names(item: Item) -> list[ChatMessage]:
 def _select_training_messages(
     item: _ReviewedItem, options: TrainingOptions
 ) -> list[ChatMessage] | None:
-    """Return the messages up to the last reply of an item that passes.
+    """Return the messages up to the last reply of an item that passes, as training data.
 
-    None if they cannot be training data.
+    None if the item does not pass, or if its messages cannot be training data.
     """
     if item.passes is not True:
         return None
@@ -568,8 +585,10 @@ def _iter_preference_pairs(
     task_groups: Sequence[list[_ReviewedItem]],
     options: TrainingOptions,
 ) -> Iterator[_Pair]:
-    """Yield the pairs of each kind: replies of two runs, a golden and a wrong reply, and replies
-    in two trials of a task. Of equal pairs, the caller writes the first.
+    """Yield the pairs of each kind: replies of two runs, a golden and a wrong reply, and replies in
+    two trials of a task.
+
+    Of equal pairs, the caller writes the first.
     """
     for items in question_groups:
         yield from _pair_replies(items, "runs")
@@ -590,7 +609,10 @@ def _pair_with_goldens(items: Sequence[_ReviewedItem]) -> Iterator[_Pair]:
 
 
 def _pair_replies(items: Sequence[_ReviewedItem], pair_kind: PairKind) -> Iterator[_Pair]:
-    """Yield a pair of each right and each wrong item. Only trials may be of the same run."""
+    """Yield a pair of a right and a wrong reply for each two items of the same question.
+
+    Only trials may be of the same run.
+    """
     right_items = [item for item in items if item.passes]
     wrong_items = [item for item in items if item.passes is False and item.is_model_wrong]
     for right_item, wrong_item in product(right_items, wrong_items):
@@ -604,8 +626,10 @@ def _pair_replies(items: Sequence[_ReviewedItem], pair_kind: PairKind) -> Iterat
 def _pair_first_different_replies(
     right: _ReviewedItem, wrong: _ReviewedItem, pair_kind: PairKind
 ) -> _Pair | None:
-    """Return a pair of the first replies that differ. None if another message differs first, or if
-    a reply is incomplete.
+    """Return a pair of the first replies in which a right and a wrong conversation differ.
+
+    The messages before are the prompt. None if another message differs first, because the replies
+    would then answer different messages, or if a reply is incomplete.
     """
     prompt: list[ChatMessage] = []
     messages_of_right = _drop_messages_hidden_from_model(right.messages)
@@ -654,8 +678,9 @@ def _has_equal_calls(first: ChatMessage, second: ChatMessage) -> bool:
 
 
 def _pair_with_golden(item: _ReviewedItem) -> _Pair | None:
-    """Return a pair of the golden reply and the item's wrong reply. None if the reply may be right,
-    or if the golden calls cannot replace it.
+    """Return a pair of the golden reply and the wrong reply of an item.
+
+    None if the reply may be right, or if the golden calls cannot replace it.
     """
     is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
     if not is_wrong:
@@ -685,8 +710,10 @@ class _GoldenReply(NamedTuple):
 
 
 def _build_golden_reply(item: _ReviewedItem) -> _GoldenReply | None:
-    """Return a reply with the golden calls that can replace the model's reply. None unless the
-    conversation ends with its only reply, and the golden calls are in one step.
+    """Return a reply that consists of the golden calls, and the conversation before it.
+
+    None unless the conversation ends with its only reply and the golden calls are in one step,
+    because only then the golden calls can replace the reply.
     """
     messages = _drop_messages_hidden_from_model(item.messages)
     if not item.golden or not _ends_with_only_reply(messages):
@@ -785,7 +812,7 @@ def _encode_row(
     *,
     is_corrected: bool,
 ) -> bytes:
-    """Encode a row as a line of JSON, with the tools and the origin of the item."""
+    """Encode a training row as a line of JSON, with the tools and the origin of its item."""
     tools: Any = to_plain_json(item.tools)
     golden_authors: list[str] = []
     if item.correction is not None and is_corrected:

@@ -172,6 +172,15 @@ class Store:
 
         return self._run_query(lambda: fetch_contradictions(self.connection, runs))
 
+    def has_contradiction(self, item: int, annotator: str) -> bool:
+        """Whether the verdict of an annotator on an item contradicts their own other verdicts on
+        it.
+        """
+        from fcreview.store.queries.contradictions import has_contradiction
+
+        number = strip_duplicate_mark(item)
+        return self._run_query(lambda: has_contradiction(self.connection, number, annotator))
+
     def fetch_not_run(self, runs: Sequence[int] = ()) -> list[run_queries.RunMissingItem]:
         """Return the items of the dataset without a result, of these runs or (empty) of all
         runs.

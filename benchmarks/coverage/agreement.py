@@ -226,11 +226,14 @@ def main() -> None:
     )
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--design", action="append", choices=[design.name for design in DESIGNS])
+    parser.add_argument("--items", type=int, action="append", choices=SIZES)
     arguments = parser.parse_args()
     print("| labels | items | coefficient | coverage, % | settings | half-width | no interval, % |")
     print("|---" * 7 + "|")
     for design, n_items in product(DESIGNS, SIZES):
         if arguments.design and design.name not in arguments.design:
+            continue
+        if arguments.items and n_items not in arguments.items:
             continue
         for line in format_rows(design, n_items, arguments.repetitions):
             print(line, flush=True)

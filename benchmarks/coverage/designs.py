@@ -3,8 +3,8 @@
 A synthetic run has 1,000 items in conversations of four, or 250 tasks with four trials. Automatic
 verdicts are wrong for 4 % of the passes and 25 % of the failures; in conversations, errors cluster.
 The settings are: a plain sample, a sample with triage of wrong failures before, beside and after
-it, two queues, an extended queue, samples of whole conversations, annotators who err, and "unsure"
-where the automatic verdict is wrong.
+it, two queues, queues by verdict, an extended queue, samples of whole conversations, annotators who
+err, and "unsure" where the automatic verdict is wrong.
 
 Usage: python benchmarks/coverage/designs.py [--repetitions N] [--setting NAME] Prints a Markdown
 table. Each row has the coverage of the interval (or range) that is shown, its mean half-width, the
@@ -23,13 +23,14 @@ import numpy as np
 from fcreview.model.metric import Metric, ScoredItem, build_pass_rate_metric
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.estimation import (
+    INTERVAL_PERCENTILES,
     EstimationInput,
     EstimationSettings,
     MetricEstimate,
     estimate_metrics,
     estimate_pass_rate,
 )
-from fcreview.stats.label_errors import LabelAgreement
+from fcreview.stats.label_errors import LabelAgreement, correct_share
 from fcreview.stats.posterior import (
     ItemStatus,
     VarianceModel,
@@ -245,6 +246,42 @@ def err(error: float) -> Design:
     return label
 
 
+def queues_by_verdict(run: Run, size: int, generator: np.random.Generator) -> Labels:
+    """Draw half of the sample from the automatic passes, and the other half from the failures, as
+    with `queue create --where official:pass` and `--where official:fail`.
+    """
+    statuses = make_statuses(run, size)
+    sample: list[int] = []
+    for verdict in (True, False):
+        positions = [at for at, item in enumerate(run.items) if item.valid is verdict]
+        n_drawn = size // 2
+        sample += [int(at) for at in generator.permutation(positions)[:n_drawn]]
+        for position in positions:
+            statuses[position] = replace(
+                statuses[position],
+                stratum=("", None) if verdict else (None, ""),
+                inclusion_probability=n_drawn / len(positions),
+            )
+    review(statuses, run, sample, is_random=True)
+    return Labels(statuses)
+
+
+def unsure_of_wrong_passes(run: Run, size: int, generator: np.random.Generator) -> Labels:
+    """Annotators are unsure of two thirds of the wrong passes. All undecided items fail, so the true
+    accuracy is at the low end of what they allow.
+    """
+    statuses = make_statuses(run, size)
+    sample = draw_sample(size, generator)
+    review(statuses, run, sample, is_random=True)
+    for position in sample:
+        is_wrong_pass = run.items[position].valid is True and not run.truth[position]
+        if is_wrong_pass and generator.random() < 2 / 3:
+            statuses[position] = replace(
+                statuses[position], human=None, is_random=False, sample_outcome="unsure"
+            )
+    return Labels(statuses)
+
+
 def unsure_where_wrong(run: Run, size: int, generator: np.random.Generator) -> Labels:
     """Annotators are unsure of a third of the items on which the automatic verdict is wrong."""
     statuses = make_statuses(run, size)
@@ -271,11 +308,13 @@ SETTINGS = (
     Setting("triage beside and after", triage_beside),
     Setting("two queues", two_queues),
     Setting("extended queue", extend),
+    Setting("queues by verdict", queues_by_verdict),
     Setting("single items of clustered conversations", plain, clustered=True),
     Setting("whole conversations or trials of tasks", conversations, clustered=True),
     Setting("annotators err in 3 %, corrected", err(0.03)),
     Setting("annotators err in 5 %, corrected", err(0.05)),
     Setting("unsure where the automatic verdict is wrong", unsure_where_wrong),
+    Setting("unsure of wrong passes only", unsure_of_wrong_passes),
 )
 
 
@@ -312,7 +351,10 @@ def measure(
     `estimate_pass_rate`, which draws as `estimate_metrics` does and is faster.
     """
     is_group_sample = labels.statuses[0].cluster is not None
-    if labels.agreement is None and not is_group_sample:
+    if labels.agreement is not None:
+        yield "accuracy", measure_corrected(run, labels.statuses, labels.agreement, seed)
+        return
+    if not is_group_sample:
         found = estimate_pass_rate(labels.statuses, half_width=0.02, seed=seed)
         if found is not None:
             ends = (
@@ -330,13 +372,27 @@ def measure(
     ]
     truth = {metric.name: metric.value for metric in metrics(true_items)}
     estimation_input = build_input(run, labels.statuses, metrics)
-    for one in estimate_metrics(
-        estimation_input, EstimationSettings(seed=seed, label_errors=labels.agreement)
-    ):
+    for one in estimate_metrics(estimation_input, EstimationSettings(seed=seed)):
         shown = get_shown_interval(one)
         value = truth[one.name]
         if shown is not None and one.estimated is not None and value is not None:
             yield one.name, make_measured(shown, one.estimated, value, reference=None)
+
+
+def measure_corrected(
+    run: Run, statuses: Sequence[ItemStatus], agreement: LabelAgreement, seed: int
+) -> Measured:
+    """Measure the estimate of `--correct-annotators`, which is the same as that of
+    `estimate_metrics` for the accuracy, and much faster.
+    """
+    population = build_population(statuses)
+    posterior = draw_posterior(population.cells, seed=seed)
+    n_reviewed_passes = sum(status.human is True for status in statuses)
+    n_passes = n_reviewed_passes + posterior.passes[: posterior.n_pooled].sum(axis=1)
+    error_shares = agreement.draw_error_shares(len(n_passes), seed)
+    corrected = correct_share(n_passes / len(statuses), error_shares)
+    low, high = map(float, np.percentile(corrected, INTERVAL_PERCENTILES))
+    return make_measured((low, high), float(corrected.mean()), run.pass_rate, reference=None)
 
 
 def make_measured(

@@ -26,6 +26,7 @@ LineName = Literal[
     "decoder",
     "judge_failed",
     "import_errors",
+    "contradictions",
 ]
 LineState = Literal["ok", "problem", "unknown"]
 """`unknown`: the run has nothing to check, such as a run without scores."""
@@ -42,6 +43,7 @@ LINE_TITLES: dict[LineName, str] = {
     "decoder": "decoder",
     "judge_failed": "judge failures",
     "import_errors": "errors on import",
+    "contradictions": "contradictory reviews",
 }
 """Title of each line, in the order of the table."""
 INCIDENT_FILTER = "incident:any"
@@ -50,6 +52,7 @@ UNDECODED_FILTER = "flag:undecoded"
 OTHER_REPLY_FILTER = "flag:other_reply"
 SCORED_TWICE_FILTER = "flag:scored_twice"
 JUDGE_FAILED_FILTER = "flag:judge_failed"
+CONTRADICTION_FILTER = "contradictory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,9 @@ class RunCounts:
     n_other_reply: int = 0
     n_scored_twice: int = 0
     n_judge_failed: int = 0
+    n_reviewed: int = 0
+    n_contradictory: int = 0
+    """Number of items on which an annotator's own verdicts contradict each other."""
     n_import_errors: int = 0
     """Number of import issues with the severity `error`, which say that something was left out."""
     first_import_error: str = ""
@@ -235,6 +241,7 @@ def check_run(run: CheckedRun, limits: CheckLimits = DEFAULT_LIMITS) -> RunCheck
         _describe_decoder(run),
         _check_judge(counts),
         _check_import_errors(counts),
+        _check_contradictions(counts),
     )
     return RunCheck(run.run, run_name=run.run_name, title=run.title, lines=lines)
 
@@ -398,6 +405,25 @@ def _check_scored_twice(counts: RunCounts) -> CheckLine:
     return CheckLine("scored_twice", state="ok", detail="none", count=0, expected=counts.n_items)
 
 
+def _check_contradictions(counts: RunCounts) -> CheckLine:
+    if not counts.n_reviewed:
+        return CheckLine("contradictions", state="unknown", detail="no reviews")
+    if not counts.n_contradictory:
+        return CheckLine(
+            "contradictions", state="ok", detail="none", count=0, expected=counts.n_reviewed
+        )
+
+    n_items = format_count(counts.n_contradictory, "item")
+    return CheckLine(
+        "contradictions",
+        state="problem",
+        detail=f"an annotator's verdict on {n_items} contradicts their own other verdicts on it",
+        count=counts.n_contradictory,
+        expected=counts.n_reviewed,
+        where=CONTRADICTION_FILTER,
+    )
+
+
 def _describe_dataset(run: CheckedRun) -> CheckLine:
     if run.dataset is None:
         detail = "the results contain the questions"
@@ -485,6 +511,8 @@ def _summarize_line(line: CheckLine) -> str:
             return format_count(count, "judge failure")
         case "import_errors":
             return format_count(count, "error on import", "errors on import")
+        case "contradictions":
+            return f"contradictory reviews of {format_count(count, 'item')}"
         case _:
             return line.title
 

@@ -71,6 +71,7 @@ class FilterFlag:
 
 
 IS_DISPUTED = "h.decided_by = 'disputed'"
+HAS_CONTRADICTION = "coalesce(len(h.contradicting), 0) > 0"
 _AUTOMATIC_CONDITIONS = {
     "pass": "{} = true",
     "fail": "{} = false",
@@ -284,6 +285,12 @@ FILTER_FLAGS: dict[str, FilterFlag] = {
     "adjudicated": FilterFlag(
         "h.decided_by = 'adjudication'",
         "a disagreement was adjudicated",
+        shows_verdict=True,
+        depends_on_reviews=True,
+    ),
+    "contradictory": FilterFlag(
+        HAS_CONTRADICTION,
+        "an annotator's verdict on the item contradicts their other verdicts on it",
         shows_verdict=True,
         depends_on_reviews=True,
     ),

@@ -16,6 +16,8 @@ SELECT i.item, i.run, i.id, h.contradicting FROM human_labels h JOIN item_rows i
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.contradicting) > 0 ORDER BY i.item
 """
 
+_ANNOTATORS_OF_ITEM = "SELECT contradicting FROM human WHERE item = ?"
+
 
 @dataclass(frozen=True, slots=True)
 class ItemContradiction:
@@ -34,3 +36,9 @@ def fetch_contradictions(connection: Connection, runs: Sequence[int]) -> list[It
         ItemContradiction(item=item, run=run, id=item_id, annotators=annotators)
         for item, run, item_id, annotators in rows
     ]
+
+
+def has_contradiction(connection: Connection, item: int, annotator: str) -> bool:
+    """Whether the verdict of an annotator on an item contradicts their own other verdicts on it."""
+    rows = connection.execute(_ANNOTATORS_OF_ITEM, [item]).fetchall()
+    return any(annotator in annotators for (annotators,) in rows)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fcreview.model.run_check import CheckedRun, DifferenceGroup, RunCounts
+from fcreview.store.filters.parser import HAS_CONTRADICTION
 from fcreview.store.reviews.review_sql import (
     HAS_INCIDENT,
     incident_certainty_sql,
@@ -37,6 +38,8 @@ _COUNTS = {
     ),
     "n_other_reply": f"count(*) FILTER ({_has_flag_sql('other_reply')})",
     "n_scored_twice": f"count(*) FILTER ({_has_flag_sql('scored_twice')})",
+    "n_reviewed": "count(*) FILTER (h.item IS NOT NULL)",
+    "n_contradictory": f"count(*) FILTER ({HAS_CONTRADICTION})",
     "n_judge_failed": f"count(*) FILTER ({_has_flag_sql('judge_failed')})",
 }
 """SQL for the counts that `RunRow` does not have, by field of `RunCounts`."""

@@ -96,7 +96,7 @@ SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'fals
        stale, your_stale, your_bulk, n_verdicts AS n_opinions, n_parts, your_parts, individual, individual_by,
        CASE individual WHEN 'true' THEN true WHEN 'false' THEN false END AS individual_verdict,
        incident_mark, your_incident_mark, golden_status, golden_verdict,
-       CASE derived WHEN 'true' THEN true WHEN 'false' THEN false END AS derived_verdict
+       CASE derived WHEN 'true' THEN true WHEN 'false' THEN false END AS derived_verdict, contradicting
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 

@@ -180,5 +180,17 @@ def test_contradictory_verdicts_of_one_annotator_are_reported(
     message = "1 item with contradictory verdicts of one annotator"
     assert message in cli("report", str(runs), "--run", "2", "--annotator", "bob").err
     assert message not in cli("report", str(runs), "--run", "1", "--annotator", "bob").err
+    checks = {check["run"]: check for check in cli("check", str(runs), "--json").objects}
+    lines = {number: find_contradictions(check) for number, check in checks.items()}
+    assert (lines[1]["state"], lines[2]["state"], lines[2]["count"]) == ("unknown", "problem", 1)
+    listed = cli("items", str(runs), "--where", lines[2]["where"], "--json").objects
+    assert [item["id"] for item in listed] == ["renew_loan_trial_0"]
+
     cli(*label, "--verdict", "fail")
     assert message not in cli("report", str(runs), "--run", "2", "--annotator", "bob").err
+    check = cli("check", str(runs), "--run", "2", "--json").objects[0]
+    assert find_contradictions(check)["state"] == "ok"
+
+
+def find_contradictions(check: dict[str, Any]) -> dict[str, Any]:
+    return next(line for line in check["lines"] if line["name"] == "contradictions")

@@ -29,6 +29,7 @@ CLEAN: dict[str, Any] = {
     "n_judged": 400,
     "n_compared": 400,
     "n_predicted": 400,
+    "n_reviewed": 400,
 }
 WRONG_VALUE = DifferenceGroup(official=False, rule=True, error_type="value_error:string", count=3)
 WRONG_TYPE = DifferenceGroup(official=True, rule=False, error_type="type_error:simple", count=2)
@@ -101,6 +102,14 @@ def test_a_clean_run_is_ok() -> None:
             "2 items scored twice",
         ),
         ("judge_failed", {"n_judge_failed": 1}, 1, 400, "flag:judge_failed", "1 judge failure"),
+        (
+            "contradictions",
+            {"n_reviewed": 30, "n_contradictory": 2},
+            2,
+            30,
+            "contradictory",
+            "contradictory reviews of 2 items",
+        ),
     ],
 )
 def test_a_count_above_its_limit_is_a_problem(
@@ -191,6 +200,7 @@ def test_undecoded_replies_name_how_many_verdicts_are_equal() -> None:
             "no recomputed verdicts: a judge decides",
         ),
         ("judge_failed", {"n_judged": 0}, "no judge verdicts"),
+        ("contradictions", {"n_reviewed": 0}, "no reviews"),
     ],
 )
 def test_what_cannot_be_checked_is_no_problem(

@@ -44,6 +44,10 @@ BENCHMARKS = (
     "atif",
     "inspect",
     "generic",
+    *(
+        pytest.param(name, marks=pytest.mark.sweep)
+        for name in ("evalscope", "mapping", "mcp_atlas", "nemo_gym", "verifiers")
+    ),
 )
 MAX_SINGLE_OVERRIDES = 30
 """Kinds of overrides of a benchmark that are tested one after the other."""

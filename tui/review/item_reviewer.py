@@ -317,7 +317,7 @@ class ItemReviewer:
             # Another item was opened before the review was written.
             self._prefetcher.discard_prefetched()
             item_name = sanitize(review.subject.detail.row.id)
-            self._show_message(f"{saved.text} · {item_name}")
+            self._show_message(f"{saved.text} · {item_name}", saved.style)
 
     def _is_displayed(self, subject: ReviewSubject) -> bool:
         return subject.item == self.displayed.navigator.item
@@ -348,9 +348,9 @@ class ItemReviewer:
             # The next item is shown soon, so that the displayed item need not be read again.
             next_item, _ = self._pending_item
             self._is_detail_stale = True
-            self._pending_item = (next_item, StatusMessage(saved.message))
+            self._pending_item = (next_item, StatusMessage(saved.message, saved.style))
         else:
-            await self._refresh_item(saved.message)
+            await self._refresh_item(saved.message, saved.style)
 
     async def _queue_next_item(self, saved: SavedReview) -> None:
         """Queue the display of the next unreviewed item or, if there is none, show that the
@@ -361,9 +361,9 @@ class ItemReviewer:
         if next_item is None:
             await self._show_end_of_queue(saved)
             return
-        self._pending_item = (next_item, StatusMessage(saved.message))
+        self._pending_item = (next_item, StatusMessage(saved.message, saved.style))
         if not self._view.is_in_front:
-            self._show_message(saved.message)
+            self._show_message(saved.message, saved.style)
         # The item is shown after the actions that were queued in the meantime.
         self.show_pending_item()
 
@@ -372,7 +372,8 @@ class ItemReviewer:
         summary: Sequence[str] = ()
         if not remaining.count:
             summary = await self._summarize_queue()
-        await self._refresh_item(f"{saved.text} · {self._format_end_message(remaining)}")
+        text = f"{saved.text} · {self._format_end_message(remaining)}"
+        await self._refresh_item(text, saved.style)
         self._view.show_summary(summary)
 
     async def _summarize_queue(self) -> list[str]:
@@ -711,11 +712,11 @@ class ItemReviewer:
         self.recorder.is_judged_queue = displayed.navigator.view.queue == "judged"
         self._view.show_item(displayed, message)
 
-    async def _refresh_item(self, message: str) -> None:
+    async def _refresh_item(self, message: str, style: str = "good") -> None:
         displayed = await self._prefetcher.reread(self.displayed)
         self._displayed = displayed
         self._is_detail_stale = False
-        self._view.refresh_item(displayed, StatusMessage(message))
+        self._view.refresh_item(displayed, StatusMessage(message, style))
 
 
 def needs_cursor_move(target: str, cursor: Cursor) -> bool:

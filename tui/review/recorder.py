@@ -9,6 +9,7 @@ cases, pass and fail mean correct and incorrect. A review is on disk before its 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from fcreview.model.verdict import (
     TRUE_MEANS_FAILURE,
     ZERO_TO_TWO_CRITERIA,
     TargetCriterion,
+    derives_verdicts,
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
@@ -275,10 +277,18 @@ class SavedReview:
 
     review: NewReview
     event: Event
+    is_contradictory: bool = False
+    """Whether the verdict contradicts another verdict of the annotator on the item."""
 
     @property
     def text(self) -> str:
-        return f"saved: {self.review.text}{_overridden_source_text(self.event)}"
+        text = f"saved: {self.review.text}{_overridden_source_text(self.event)}"
+        return f"{text}, contradicts your other verdicts" if self.is_contradictory else text
+
+    @property
+    def style(self) -> str:
+        """Style of the message."""
+        return "warn" if self.is_contradictory else "good"
 
     @property
     def message(self) -> str:
@@ -368,7 +378,36 @@ class ReviewRecorder:
         question = (annotation.target, annotation.criterion)
         if is_number and question in find_score_criteria(subject.detail):
             self._last_score = subject.item, annotation.criterion
-        return SavedReview(review, event)
+        is_contradictory = await self._contradicts_own_verdicts(review)
+        return SavedReview(review, event, is_contradictory=is_contradictory)
+
+    async def _contradicts_own_verdicts(self, review: NewReview) -> bool:
+        """Whether a saved verdict contradicts other verdicts of the annotator on the item, by the
+        rules of the benchmark. Without another verdict, the store need not be asked.
+        """
+        subject = review.subject
+        annotation = review.annotation
+        if annotation.verdict is None or not derives_verdicts(subject.detail.key.benchmark):
+            return False
+        annotator = self._session.annotator
+        saved = (annotation.target, annotation.criterion)
+        has_other_verdict = any(
+            opinion.annotator == annotator
+            and opinion.verdict is not None
+            and (opinion.target, opinion.criterion) != saved
+            for opinion in subject.detail.opinions
+        )
+        if not has_other_verdict:
+            return False
+
+        try:
+            return await self._session.read(
+                lambda store: store.has_contradiction(subject.item, annotator)
+            )
+        except asyncio.CancelledError:
+            if not self._session.is_leaving:
+                raise
+            return False  # The review is saved. Nobody sees the message any more.
 
     async def undo(self) -> UndoneReview | None:
         """Undo the annotator's latest review. Return None if there is none.

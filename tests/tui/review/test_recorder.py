@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Verdict
+from fcreview.model.review import Annotation
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.review.recorder import (
@@ -24,6 +25,8 @@ from fcreview.tui.review.recorder import (
     UndoneReview,
 )
 from fcreview.tui.session import Session
+from tests.sharing import Imports
+from tests.sources import ROOT
 from tests.store.factory import import_finished_items, make_item
 
 CITY = "turn:1/call:1/arg:city"
@@ -223,3 +226,26 @@ async def test_undo_names_criterion_and_target(session: Session) -> None:
         "undone: hallucinated no, on turn 1 call 1 city · simple_2",
         "undone: completeness 2 · simple_1",
     ]
+
+
+async def test_verdict_against_own_other_verdict_is_saved_with_a_warning(
+    imports: Imports, tmp_path: Path
+) -> None:
+    """In tau-bench, an item passes only if the database is right."""
+    workspace = imports.copy([ROOT / "sample_runs" / "tau"], tmp_path)
+    session = Session(workspace, "alice", blind=True)
+    try:
+        subject = await read_subject(session, "renew_loan_trial_0")
+        db_fails = Annotation(criterion="db", verdict=False)
+        await session.record_review(subject.item, db_fails, subject.detail)
+
+        item = await read_subject(session, "renew_loan_trial_0")
+        contradictory = await save_verdict(session, item, "pass")
+        assert contradictory.text == "saved: pass, contradicts your other verdicts"
+        assert contradictory.style == "warn"
+
+        item = await read_subject(session, "renew_loan_trial_0")
+        consistent = await save_verdict(session, item, "fail")
+        assert (consistent.text, consistent.style) == ("saved: fail, overrides official", "good")
+    finally:
+        session.close()

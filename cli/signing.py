@@ -99,8 +99,7 @@ def _describe_queue(queue: QueueFile) -> str:
     """Say how a queue was drawn, so that a reader can draw the same sample again."""
     design = queue.design
     # A queue with clusters draws whole groups of items.
-    unit = design.cluster or "item"
-    population = format_count(design.population, unit)
+    population = format_count(design.population, design.unit)
     parts = [
         f"queue {sanitize(queue.name)}: {design.size:,} of {population}",
         f"simple random sample without replacement, seed {design.seed}",

@@ -163,16 +163,17 @@ def compute_intervals(
     """Return the ends of the intervals of all annotators together, without coefficients that have
     no interval.
     """
-    ratings = make_ratings(sample)
-    annotators = {rating.annotator for rating in ratings}
-    group = RatingGroup("blind", "overall", None, None, "correct", ratings)
+    group = RatingGroup("blind", "overall", None, None, "correct", make_ratings(sample))
     intervals: dict[CoefficientName, tuple[float, float]] = {}
+    missing = set(names)
     for coefficient in compute_coefficients(group):
-        if len(coefficient.annotators) < len(annotators):
-            break  # The coefficients of the pairs come last.
-        if coefficient.metric in names and coefficient.low is not None:
+        if coefficient.metric in missing and coefficient.low is not None:
             assert coefficient.high is not None
             intervals[coefficient.metric] = coefficient.low, coefficient.high
+        # The coefficients of all annotators come first. Those of the pairs need not be computed.
+        missing.discard(coefficient.metric)
+        if not missing:
+            break
     return intervals
 
 

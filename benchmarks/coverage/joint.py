@@ -14,7 +14,7 @@ divided by that of the reviewed pairs alone (Tango), and how often p is at most 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -143,28 +143,42 @@ def draw_questions(setting: Setting, generator: np.random.Generator) -> frozense
     )
 
 
-def review(
-    runs: Runs, setting: Setting, side: int, *, drawn: frozenset[int], seed: Sequence[int]
-) -> dict[int, JointSampleItem]:
-    generator = np.random.default_rng([*seed, side])
+def make_items(runs: Runs, setting: Setting, side: int) -> dict[int, JointSampleItem]:
+    """Return the items of a run before the sample is drawn."""
     probability = setting.n_reviewed / N_QUESTIONS
     items = {}
     for question in range(N_QUESTIONS):
         automatic = bool(runs.automatic[side, question])
-        status = ItemStatus("all", automatic, stratum=("",), inclusion_probability=probability)
-        if question in drawn:
-            truth = bool(runs.truth[side, question])
-            status = replace(status, human=truth, is_random=True, sample_outcome="decided")
-            if truth is not automatic and generator.random() < setting.unsure:
-                status = replace(status, human=None, is_random=False, sample_outcome="unsure")
         items[side * N_QUESTIONS + question] = JointSampleItem(
-            status,
+            ItemStatus("all", automatic, stratum=("",), inclusion_probability=probability),
             queues=("joint",),
             probability=probability,
-            is_drawn=question in drawn,
+            is_drawn=False,
             cluster=f"{question // GROUP_SIZE}" if setting.has_conversations else None,
         )
     return items
+
+
+def review(
+    items: Mapping[int, JointSampleItem],
+    truth: BoolArray,
+    drawn: frozenset[int],
+    is_unsure: BoolArray,
+) -> dict[int, JointSampleItem]:
+    """Return the items of a run after the review of the drawn questions."""
+    reviewed = dict(items)
+    for number, item in items.items():
+        question = number % N_QUESTIONS
+        if question not in drawn:
+            continue
+        status = item.status
+        human = bool(truth[question])
+        if human is not status.automatic and is_unsure[question]:
+            status = replace(status, sample_outcome="unsure")
+        else:
+            status = replace(status, human=human, is_random=True, sample_outcome="decided")
+        reviewed[number] = replace(item, status=status, is_drawn=True)
+    return reviewed
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +191,15 @@ class Measured:
 
 def measure(runs: Runs, setting: Setting, repetitions: int) -> Iterator[Measured]:
     comparison = compare(runs, setting)
+    items_a, items_b = (make_items(runs, setting, side) for side in (0, 1))
     for repetition in range(repetitions):
-        seed = [repetition, setting.n_reviewed]
-        drawn = draw_questions(setting, np.random.default_rng(seed))
-        samples = [review(runs, setting, side, drawn=drawn, seed=seed) for side in (0, 1)]
-        estimate = estimate_difference(comparison, *samples)
+        generator = np.random.default_rng([repetition, setting.n_reviewed])
+        drawn = draw_questions(setting, generator)
+
+        is_unsure = generator.random((2, N_QUESTIONS)) < setting.unsure
+        sample_a = review(items_a, runs.truth[0], drawn, is_unsure[0])
+        sample_b = review(items_b, runs.truth[1], drawn, is_unsure[1])
+        estimate = estimate_difference(comparison, sample_a, sample_b)
         low, high = get_shown_ends(estimate)
         yield Measured(
             covers=low - ROUNDING <= runs.difference <= high + ROUNDING,

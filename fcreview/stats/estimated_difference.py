@@ -311,6 +311,8 @@ def _subtract_passes(verdicts_a: Sequence[bool], verdicts_b: Sequence[bool], siz
     """Return the passes of A minus the passes of B. If a task has more trials in one run, they
     count as `size` trials with the same pass rate.
     """
+    if len(verdicts_a) == len(verdicts_b):
+        return sum(verdicts_a) - sum(verdicts_b)
     passes_a = Fraction(sum(verdicts_a) * size, len(verdicts_a))
     passes_b = Fraction(sum(verdicts_b) * size, len(verdicts_b))
     return passes_a - passes_b
@@ -347,31 +349,32 @@ class _Stratum:
     """Questions of a stratum."""
 
     n_pairs: int = 0
+    n_reviewed: int = 0
+    """Number of reviewed pairs."""
+    only_a: float = 0.0
+    """Number of reviewed pairs that only A passes."""
+    only_b: float = 0.0
     reviewed: list[_Question] = field(default_factory=list)
-
-    @property
-    def n_reviewed(self) -> int:
-        return sum(question.size for question in self.reviewed)
 
     @property
     def mean(self) -> float:
         """Mean difference of the reviewed pairs; 0 if none is reviewed."""
-        if not self.reviewed:
-            return 0.0
-        return float(sum(question.human for question in self.reviewed)) / self.n_reviewed
-
-    @property
-    def only_a(self) -> float:
-        return float(sum(max(question.human, 0) for question in self.reviewed))
-
-    @property
-    def only_b(self) -> float:
-        return float(sum(max(-question.human, 0) for question in self.reviewed))
+        return (self.only_a - self.only_b) / self.n_reviewed if self.n_reviewed else 0.0
 
     def add(self, question: _Question) -> None:
         self.n_pairs += question.size
         if question.decision == "reviewed":
+            self.n_reviewed += question.size
+            self.only_a += float(max(question.human, 0))
+            self.only_b += float(max(-question.human, 0))
             self.reviewed.append(question)
+
+    def join(self, other: _Stratum) -> None:
+        self.n_pairs += other.n_pairs
+        self.n_reviewed += other.n_reviewed
+        self.only_a += other.only_a
+        self.only_b += other.only_b
+        self.reviewed += other.reviewed
 
     def compute_limits(self, design_effect: float, quantile: float) -> tuple[float, float]:
         """Return Tango's limits of the mean difference, with the finite population correction."""
@@ -535,8 +538,7 @@ def _join_small_strata(strata: Iterable[_Stratum]) -> list[_Stratum]:
         is_small = len(stratum.reviewed) < MIN_STRATUM_QUESTIONS
         has_too_few = joined.n_pairs > 0 and len(joined.reviewed) < MIN_STRATUM_QUESTIONS
         if is_small or has_too_few:
-            joined.n_pairs += stratum.n_pairs
-            joined.reviewed += stratum.reviewed
+            joined.join(stratum)
         else:
             large.append(stratum)
     return [joined, *large] if joined.n_pairs else large

@@ -13,6 +13,7 @@ from fcreview.model.golden_fix import has_golden_fix
 from fcreview.stats.agreement_ratings import Rating, RepeatedRating
 from fcreview.store.database import pause_garbage_collection, retry_with_more_memory
 from fcreview.store.queries import golden_audit, scored_items, view_items
+from fcreview.store.queue_file import has_joint_queue
 from fcreview.store.reviews.review_tables import ReviewedItem
 from fcreview.store.rows import View
 
@@ -168,6 +169,9 @@ class UnblindedAnalysis:
         """Return the items of two runs with their part in the joint samples of both; empty without
         such samples.
         """
+        # The modules of estimates take time to load, which a workspace without samples saves.
+        if not has_joint_queue(self._workspace):
+            return {}, {}
         from fcreview.store.queries.estimation import fetch_joint_samples
 
         return self._run_query(

@@ -209,6 +209,15 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
             yield error
 
 
+def has_joint_queue(workspace: Workspace) -> bool:
+    """Whether a queue draws the same questions of several runs."""
+    return any(
+        queue.design.same_questions
+        for queue in read_queues(workspace)
+        if isinstance(queue, QueueFile)
+    )
+
+
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     """Write a new queue file and sync it to disk.
 

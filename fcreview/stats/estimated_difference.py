@@ -28,9 +28,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import erfc, sqrt
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from fcreview.stats.estimation import are_bounds_headline
 from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.paired_difference import (
     PRIOR_FLIPS,
@@ -38,8 +37,10 @@ from fcreview.stats.paired_difference import (
     compute_t_quantile,
     compute_tango_interval,
 )
-from fcreview.stats.posterior import MAX_PROBABILITY_RATIO, ItemStatus
 from fcreview.stats.run_comparison import RunComparison, group_by_question, list_outcomes
+
+if TYPE_CHECKING:
+    from fcreview.stats.posterior import ItemStatus
 
 ESTIMATED_DIFFERENCE_METHOD = "poststratified tango"
 MIN_STRATUM_QUESTIONS = 12
@@ -156,6 +157,8 @@ def _add_bounds(
     """Add the ends of the intervals with the lowest and the highest difference that undecided
     items can give.
     """
+    from fcreview.stats.estimation import are_bounds_headline
+
     lows = [each.low for each in (estimate, lowest) if each.low is not None]
     highs = [each.high for each in (estimate, highest) if each.high is not None]
     with_bounds = replace(estimate, bounds=(min(lows), max(highs)))
@@ -264,6 +267,8 @@ class _Frames:
 
 def _list_distinct_probabilities(probabilities: Iterable[float]) -> list[float]:
     """Return the smallest probability of each group of similar ones."""
+    from fcreview.stats.posterior import MAX_PROBABILITY_RATIO
+
     smallest: list[float] = []
     for probability in sorted(set(probabilities)):
         if not smallest or probability > MAX_PROBABILITY_RATIO * smallest[-1]:

@@ -1,7 +1,8 @@
 """Compute the metrics of NeMo Gym as `nemo_gym/reward_profile.py` does (commit 07d6b0d07).
 
 `mean/X` and the like describe each numeric field of the rollouts and of the token usage. `pass@k`
-is computed over tasks, in percent. Failed attempts are in no figure.
+is computed over tasks, in percent. Failed attempts are in no figure, unless a person gave them a
+verdict.
 """
 
 from __future__ import annotations
@@ -34,10 +35,8 @@ Scores = Sequence[float]
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    failed = [item for item in items if FAILED_KEY in item.metadata]
-    finished = [
-        apply_derived_verdict(item, BENCHMARK) for item in items if FAILED_KEY not in item.metadata
-    ]
+    failed = [item for item in items if _is_left_out(item)]
+    finished = [apply_derived_verdict(item, BENCHMARK) for item in items if not _is_left_out(item)]
     metrics = build_category_metrics(items=finished)
     if failed:
         note = "they are in no other figure"
@@ -45,6 +44,13 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     metrics += _compute_pass_metrics(finished)
     metrics += _compute_field_statistics(finished)
     return metrics
+
+
+def _is_left_out(item: ScoredItem) -> bool:
+    """Whether an item is a failed attempt. It has a verdict only if a person gave one, and then
+    counts as in the list of runs.
+    """
+    return FAILED_KEY in item.metadata and item.valid is None
 
 
 def get_effective_reward(item: ScoredItem) -> float | None:

@@ -761,9 +761,6 @@ def fetch_joint_samples(
     """Return the items of two runs, with their part in the joint samples of both runs. Both are
     empty if there is no joint sample.
     """
-    if not _has_joint_queue(workspace):
-        return {}, {}
-
     run_a, run_b = runs
     status_a = fetch_sample_status(connection, workspace, reviews, run_a, cache)
     status_b = fetch_sample_status(connection, workspace, reviews, run_b, cache)
@@ -775,14 +772,6 @@ def fetch_joint_samples(
     if not joint_samples:
         return {}, {}
     return _build_run_sample(status_a, joint_samples), _build_run_sample(status_b, joint_samples)
-
-
-def _has_joint_queue(workspace: Workspace) -> bool:
-    return any(
-        queue.design.same_questions
-        for queue in read_queues(workspace)
-        if isinstance(queue, QueueFile)
-    )
 
 
 def _build_run_sample(

@@ -51,7 +51,7 @@ def score_item(item: Item, **fields: Any) -> ScoredItem:
         item.id,
         item.category,
         item.group,
-        item.official,
+        fields.pop("valid", item.official),
         values=values,
         metadata=item.extra.metadata,
         **{"is_incident": item.has_incident} | fields,

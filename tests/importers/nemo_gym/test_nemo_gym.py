@@ -156,6 +156,24 @@ def test_failed_attempts_and_cut_rollouts_are_incidents(bench: Path) -> None:
     ] * 3
 
 
+def test_failed_attempt_counts_if_a_person_gave_it_a_verdict(samples: Path) -> None:
+    """The list of runs counts it too."""
+    plan = find_plan(samples / "nemo_gym")
+    items, _ = read_run(plan)
+
+    def compute_accuracy(verdict: bool | None) -> tuple[float | None, int | None]:
+        scored = []
+        for item in items:
+            is_failed = "failed attempt" in item.extra.metadata
+            scored.append(score_item(item, valid=verdict) if is_failed else score_item(item))
+        metrics = {metric.name: metric for metric in compute_metrics(scored, plan.run)}
+        return metrics["all items"].value, metrics["all items"].n
+
+    assert compute_accuracy(None) == (4 / 7, 7)
+    assert compute_accuracy(False) == (4 / 8, 8)
+    assert compute_accuracy(True) == (5 / 8, 8)
+
+
 @pytest.mark.bench
 def test_inputs_of_other_tasks_give_an_issue_instead_of_golden_answers(bench: Path) -> None:
     items, issues = read_run(find_plan(bench / "nemo_gym" / "workplace_assistant"))

@@ -228,8 +228,15 @@ def disable_external_access(
     allowed_files: Sequence[Path | str] = (),
     allowed_folders: Sequence[Path] = (),
 ) -> None:
-    """Block the access of all statements on this connection to files, except `allowed_files` and
-    `allowed_folders`. Attached databases stay accessible. The restriction cannot be undone.
+    """Block the access of all statements on this connection to files. The restriction cannot be
+    undone.
+
+    Attached databases stay accessible.
+
+    Args:
+        connection: The connection.
+        allowed_files: Files that stay accessible.
+        allowed_folders: Folders whose files stay accessible.
     """
     paths: list[str] = []
     for file in allowed_files:

@@ -511,7 +511,10 @@ def _convert_to_parquet(
 def _conversion_sql(
     lines_file: Path, path: Path, column_types: Mapping[str, DuckDBType], max_line_bytes: int
 ) -> str:
-    """Return the COPY statement that converts JSON lines of up to `max_line_bytes` to Parquet."""
+    """Return the COPY statement that converts JSON lines of up to `max_line_bytes` to Parquet.
+
+    `column_types`: column name -> its DuckDB type.
+    """
     json_columns = []
     parquet_columns = []
     for name, duckdb_type in column_types.items():

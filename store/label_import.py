@@ -140,7 +140,12 @@ def _check_label_fields(label: Mapping[str, Any]) -> None:
 def _read_annotation_fields(
     opinion: Mapping[str, Any], criterion: str, *, check_scale: bool
 ) -> dict[str, Any]:
-    """Return the fields of an annotation. Raises ValueError for an invalid value."""
+    """Read the fields of an annotation (verdict, fault, tags, note and so on) from an imported
+    opinion.
+
+    With `check_scale`, the verdict must be on the scale of its criterion, such as pass or fail.
+    Raises ValueError for an invalid value.
+    """
     values = {}
     for name in ANNOTATION_FIELDS:
         values[name] = opinion.get(VERDICT_KEY if name == "verdict" else name)
@@ -314,8 +319,8 @@ def _build_events(
 def _select_new_events(
     store: Store, events: Iterable[tuple[ImportedReview, Event]]
 ) -> LabelImportResult:
-    """Leave out the events that the workspace already has, and those that are older than the
-    opinion of the workspace.
+    """Select the imported reviews that are new for this workspace, and count the others: those that
+    it already has, and those that are older than its own opinion.
     """
     result = LabelImportResult()
     existing = _ExistingReviews(store)
@@ -444,6 +449,11 @@ class _ItemFinder:
         return item
 
     def _find_item_by_key(self, review: ImportedReview) -> _StoredItem:
+        """Return the item of the workspace that an imported review is about.
+
+        The review names some fields of the item's key, such as the id and the model. If they match
+        several items, those of the selected runs count. Raises ValueError if several still match.
+        """
         matching = self._list_matching_items(review.key_fields)
         if len({item.key for item in matching}) > 1:
             preferred = [item for item in matching if item.run in self._scope]
@@ -573,6 +583,10 @@ _NEWER_FIELDS = ("bulk", "golden_status", "golden_verdicts")
 def _build_event(
     review: ImportedReview, item: _StoredItem, annotator: str, import_time: str
 ) -> Event:
+    """Make the journal event of an imported review.
+
+    Its id is a hash of its content, so that importing the same file again gives the same events.
+    """
     event = Event(
         **{name: getattr(review.annotation, name) for name in _ANNOTATION_FIELDS},
         event="new",

@@ -325,7 +325,8 @@ class QueueItemTable:
         self._items: dict[str, list[int | None]] = {}
 
     def load_queue(self, name: str) -> QueueFile:
-        """Load a queue file into the table and return it.
+        """Read a queue file, add its items to the table `queue_places` of the database, and return
+        it.
 
         Raises QueueError if the file is missing or invalid.
         """
@@ -442,8 +443,16 @@ def _measure_share_progress(
     share: AnnotatorShare,
     reviews: ReviewTables,
 ) -> ShareProgress:
-    """Count the reviewed and the missing items of a share. `items` are their numbers, see
-    `QueueItemTable.find_item_numbers`.
+    """Count the reviewed and the missing items of an annotator's share of a queue.
+
+    A share can contain an item twice, to see whether the annotator judges it in the same way again.
+    The second time counts on its own.
+
+    Args:
+        queue: The queue.
+        items: The item number of each item of the queue; None if the store lacks it.
+        share: Positions of the annotator's items in the queue.
+        reviews: The reviews of all annotators.
     """
     repeats = set(share.repeats)
     n_done = 0

@@ -164,7 +164,12 @@ class _DrawnSample:
 
 
 def _draw_sample(frame: SamplingFrame, request: QueueRequest) -> _DrawnSample:
-    """Draw units, which are items or whole clusters, and share their items between annotators."""
+    """Draw units, which are items or whole clusters (groups of items that are drawn together), and
+    share their items between annotators.
+
+    The draw is stratified: each stratum (such as the failing items) gets its part of the sample.
+    Some units are for all annotators (the overlap), to measure their agreement.
+    """
     unit_strata = frame.get_unit_strata()
     sharing = request.sharing
     sample = draw_stratified_sample(unit_strata, request.size or len(unit_strata), sharing.seed)
@@ -234,7 +239,14 @@ def _fetch_population(connection: Connection, request: QueueRequest) -> _Populat
 def _check_remaining_items(
     frame: SamplingFrame, remaining: SamplingFrame, earlier: Sequence[QueueFile], size: int | None
 ) -> None:
-    """Raise QueueError if earlier queues have left too few items."""
+    """Raise QueueError if earlier queues have left too few items.
+
+    Args:
+        frame: All items that the request selects.
+        remaining: Those that are in no earlier queue.
+        earlier: The earlier queues.
+        size: Number of wanted units; None for all.
+    """
     excludes = frame.list_overlapping_queues(earlier)
     n_remaining = len(remaining.get_unit_strata())
     n_needed = n_remaining if size is None else size
@@ -251,7 +263,14 @@ def _check_remaining_items(
 def _build_queue_items(
     sample: StratifiedSample, contents: Sequence[Sequence[ContentKey]], overlap: Collection[int]
 ) -> list[QueueItem]:
-    """Return the items of the drawn units, one unit after the other."""
+    """Return the items of the drawn units, one unit after the other, each with the stratum and the
+    probability with which it was drawn.
+
+    Args:
+        sample: The drawn units and their strata.
+        contents: The items of each drawn unit, which is an item or a cluster.
+        overlap: Indexes of the drawn units that all annotators review.
+    """
     probability = {stratum.name: stratum.probability for stratum in sample.strata}
     items = []
     for index, content_keys in enumerate(contents):

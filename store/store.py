@@ -609,7 +609,10 @@ class Store:
             return retry_with_more_memory(self.connection, query)
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
-        items = list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
+        """Return the rows of items in the given order. The number of a hidden duplicate gives the
+        row of its item, with the annotator's second review.
+        """
+        items = list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))  # each item once
         row_by_item = {}
         for row in view_items.fetch_rows(
             self.connection, items, self.runs, self.run_names, blind=self.blind

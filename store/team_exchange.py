@@ -87,7 +87,12 @@ class Exchange:
         self._cursor = state.cursor
 
     def _read_state(self) -> _ExchangeState:
-        """Read the saved state. It does not count for another server or project."""
+        """Read the saved state of the exchange with the team's server: how far lines were received
+        and sent.
+
+        A state of another server or project does not count. The cursor, up to which lines were
+        received, becomes empty if all lines must be fetched again.
+        """
         saved = self._state_file.read(STATE)
         if saved.get("server") != str(self.link.address):
             return _ExchangeState()
@@ -454,7 +459,7 @@ class Outbox:
         return len(self._pending)
 
     def find_missing_lines(self, server: TeamServer) -> None:
-        """Find all lines that the server lacks.
+        """Find all lines of the user's journal that the server lacks, by asking it for all hashes.
 
         A server that was restored from a backup can lack lines sent before.
         """

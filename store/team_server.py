@@ -299,6 +299,11 @@ class TeamServer:
         return server
 
     def _fetch_schema_version(self, address: ServerAddress) -> int:
+        """Return the version of the team tables on the server.
+
+        Any other error than a broken connection means that the tables do not exist, or that the
+        user may not read them.
+        """
         try:
             return self._fetch_row("SELECT fcreview.schema_version()").get_number(0)
         except (UnreachableError, AnswerError):
@@ -539,7 +544,9 @@ def load_driver() -> Any:
 
 @contextmanager
 def translate_errors(address: str = "") -> Iterator[None]:
-    """Convert errors of psycopg to a TeamError with the first line of the server's message."""
+    """Convert errors of the database driver to a TeamError with the first line of the server's
+    message, or to an UnreachableError if the connection is broken.
+    """
     psycopg = load_driver()
     try:
         yield

@@ -145,7 +145,8 @@ def _find_weak_access_rules(connection: Connection[Any]) -> list[str]:
 
 
 def upgrade_schema(connection: Connection[Any]) -> None:
-    """Upgrade the tables to `SCHEMA_VERSION`, and replace the functions.
+    """Upgrade the tables on the team's server to `SCHEMA_VERSION` by the missing migrations, and
+    replace the functions.
 
     Must run in a transaction. Raises TeamError if the tables are newer, or if members use them all
     the time.

@@ -183,9 +183,13 @@ def compare_leading_words(column: str, value: FilterValue) -> SqlCondition:
 def combine_value_conditions(
     term: FilterTerm, compare: Callable[[FilterValue], SqlCondition]
 ) -> SqlCondition:
-    """Combine the conditions of a term's values.
+    """Combine the conditions of a term's values, such as `city:Rome|Paris`, into one SQL condition.
 
-    The result is true if any value (for `!=`: no value) matches.
+    It is true if any value (for `!=`: no value) matches.
+
+    Args:
+        term: The term with its values.
+        compare: Returns the SQL condition of one value.
     """
     conditions = [compare(value) for value in term.values]
     any_matches = "(" + " OR ".join(sql for sql, _ in conditions) + ")"
@@ -303,9 +307,11 @@ def match_number(column: str) -> ConditionBuilder:
 
 
 def match_substring(columns: Sequence[str], list_column: str = "") -> ConditionBuilder:
-    """Return a builder of conditions that search the columns for a text, ignoring case. With
-    `list_column`, the columns are fields of the structs in this list column, which takes a third
-    less time than a join with `unnest`.
+    """Return a function that builds the SQL condition of a term which searches columns for a text,
+    ignoring case.
+
+    With `list_column`, the columns are fields of the structs in this list column. That takes a
+    third less time than a join with `unnest`.
     """
 
     def build_value_condition(value: FilterValue) -> SqlCondition:
@@ -365,8 +371,8 @@ The two parameters are JSON pointers.
 
 
 def build_metadata_condition(term: FilterTerm) -> SqlCondition:
-    """Build a condition on the metadata of an item: `NAME=VALUE`, or a text that the metadata
-    contains.
+    """Build a condition on the metadata of an item, a JSON object of any form: `NAME=VALUE` for one
+    field, or a text that occurs anywhere in it.
     """
 
     def compare_metadata(value: FilterValue) -> SqlCondition:
@@ -379,6 +385,7 @@ def build_metadata_condition(term: FilterTerm) -> SqlCondition:
             return f"regexp_matches(CAST({_METADATA} AS VARCHAR), ?, 'i')", [
                 escape_regex(value.text)
             ]
+        # A JSON pointer: `~` and `/` in names have their own notation.
         pointer = "/" + name.replace("~", "~0").replace("/", "~1")
         matches = "lower(value) LIKE lower(?) ESCAPE '\\'"
         condition = f"len(list_filter({_METADATA_VALUES}, lambda value: {matches})) > 0"

@@ -259,6 +259,13 @@ class StoreBuilder:
             self._execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
 
     def _insert_items(self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool) -> None:
+        """Read the staged items of several runs (files of JSON lines) into the table `item_rows`.
+
+        `omit_invalid_values` leaves out values that the column's type cannot hold, instead of
+        failing.
+        """
+        # The staged files have the columns of the table, and two lists of calls, which the table
+        # joins into one.
         column_types = self._get_column_types("item_rows")
         columns = {name: column_types[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
         columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
@@ -524,7 +531,9 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
 
 
 def _fetch_stored_runs(connection: Connection, workspace: Workspace) -> dict[str, StoredRun]:
-    """Return the runs with their source files, by run key."""
+    """Return the runs of the store with their source files, by run key. Stored paths are relative
+    to the workspace, and become absolute.
+    """
     rows = connection.execute(
         "SELECT run, key, version, n_items,"
         " (SELECT count(*) FROM import_issues i WHERE i.run = r.run),"

@@ -44,9 +44,15 @@ class _Files:
 def find_earlier_imports(
     workspace: Workspace, plans: Sequence[RunPlan], stored_runs: Mapping[str, StoredRun]
 ) -> EarlierImports:
-    """Compare the planned runs with the stored runs that are not planned themselves.
+    """Find stored runs that are the same as planned runs under another key, for example because
+    files were moved or added.
 
-    `stored_runs`: all runs of the store, by key.
+    Only stored runs that are not planned themselves are compared.
+
+    Args:
+        workspace: The workspace.
+        plans: The runs that will be imported.
+        stored_runs: All runs of the store, by key.
     """
     planned_keys = {build_run_key(workspace, plan.run) for plan in plans}
     unplanned: dict[_ModelKey, list[StoredRun]] = {}
@@ -68,7 +74,12 @@ def _make_model_key(run: Run) -> _ModelKey:
 def _compare_files(
     workspace: Workspace, plan: RunPlan, stored: StoredRun, earlier: EarlierImports
 ) -> None:
-    """Add the stored run to `earlier` if it has the same results as the plan."""
+    """Add the stored run to `earlier` if its files show that it is an earlier import of the planned
+    run.
+
+    It is `contained` if the plan has all its files, and `lost` if its other results no longer
+    exist.
+    """
     planned_files = _list_planned_files(workspace, plan)
     stored_files = _list_stored_files(stored)
     if not planned_files.has_common_file(stored_files):

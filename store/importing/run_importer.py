@@ -299,11 +299,17 @@ class ImportPlanner:
     ) -> Path | None:
         """Set the missing folders of datasets and scores in a summary row. Return the folder of the
         dataset with which the run was imported, if that dataset is lost.
+
+        Args:
+            row: The summary of the run's import. It is changed.
+            plan: The files of the run.
+            stored_run: The run in the store, if it was imported before.
         """
         remembered = self._dataset_folders.get_dataset_folders(plan.run)
         named = select_folders_with_dataset(self._options.folders, plan)
         has_new_folders = not set(named).issubset(remembered)
         lost_dataset = None
+        # New folders, or the wish to forget, replace what is remembered.
         if self._options.forget or has_new_folders:
             remembered = ()
         elif stored_run:

@@ -75,9 +75,10 @@ class SharedRowWriter:
         self._cache = cache
 
     def write_and_hash_functions(self, functions: list[dict[str, Any]]) -> bytes:
-        """Write the function docs that no staging file contains yet.
+        """Write the function docs that no staging file contains yet, and return the hashes of all
+        docs as a JSON list.
 
-        Return the hashes of all docs as a JSON list.
+        Many items share one list of docs, so the hashes of lists are cached by the list's id.
         """
         cache = self._cache.hash_lists
         if id(functions) in cache:
@@ -88,6 +89,7 @@ class SharedRowWriter:
 
         if len(cache) >= _MAX_CACHED_LISTS:
             cache.clear()
+        # A shared list is not kept alive. Other lists must be, so that their ids stay theirs.
         reference = ref(functions) if type(functions) is SharedList else lambda: functions
         hashes = _copy_bytes(
             orjson.dumps([self._write_and_hash_function(function) for function in functions])
@@ -170,9 +172,11 @@ def _serialize_shared_fields_once(item: Item) -> bytes:
 
 
 def _serialize_shared_fields(item: Item) -> bytes:
-    """Serialise the fields that several runs can share, as a JSON object without braces.
+    """Serialise the fields that several runs can share, such as the question and the golden answer,
+    as a JSON object without braces.
 
-    Omit a shared question.
+    A question that is stored once for several items (its golden calls are a `SharedList`) is left
+    out, and only the messages after it are written.
     """
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)

@@ -264,6 +264,11 @@ def _read_in_this_process(
 def _read_in_workers(
     read_job: _JobReader, jobs: Sequence[ReadJob], n_workers: int, report: ImportProgressCallback
 ) -> Iterator[ReadOutcome]:
+    """Read runs in worker processes, and yield the outcome of each as soon as it is read.
+
+    The largest runs come first, so that no worker still reads one when all others are done.
+    `report` is called with the model, the bytes done and all bytes.
+    """
     n_bytes = sum(job.n_result_bytes for job in jobs)
     n_done_bytes = 0
     context = multiprocessing.get_context("fork" if _can_fork() else "spawn")

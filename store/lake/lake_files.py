@@ -192,6 +192,9 @@ class LocalFiles(LakeFiles):
         self._files.write(self._folder / lake_path, content, sync=True)
 
     def copy_file(self, lake_path: str, source: Path) -> None:
+        """Copy a file into the lake, under a temporary name first, so that nobody reads an
+        incomplete file.
+        """
         path = self._folder / lake_path
         temporary = path.with_name(f".{path.name}.{uuid4().hex}")
         self._files.make_folder(path.parent)
@@ -472,9 +475,15 @@ def _add_runs(
 def _add_indexes_and_issues(
     contents: LakeContents, file_sizes: Mapping[str, int], json_texts: Mapping[str, bytes]
 ) -> list[str]:
-    """Add the indexes, and the import issues that belong to no run, to `contents`.
+    """Add to `contents` the indexes, which combine the rows of several runs in one file, and the
+    import issues that belong to no run.
 
-    Return a message for each damaged file.
+    Returns a message for each damaged file.
+
+    Args:
+        contents: What has been read of the lake. It is changed.
+        file_sizes: Path in the lake -> size of the file.
+        json_texts: Path in the lake -> content of a JSON file.
     """
     problems = []
     for name, text in sorted(json_texts.items()):
@@ -509,7 +518,14 @@ def _parse_schema_version(lake_json: bytes) -> str:
 def _add_run(
     contents: LakeContents, folder: str, file_sizes: Mapping[str, int], run_json: bytes | None
 ) -> str | None:
-    """Add the run of a folder to `contents`, or return why it is damaged."""
+    """Add the run of a folder to `contents`, or return why it is damaged.
+
+    Args:
+        contents: What has been read of the lake. It is changed.
+        folder: The folder of the run in the lake.
+        file_sizes: Path in the lake -> size of the file, to find incomplete files.
+        run_json: Content of the file that describes the run; None if it cannot be read.
+    """
     if run_json is None:
         return f"{folder} is incomplete, because {RUN_FILE} is not readable"
     try:

@@ -215,7 +215,8 @@ class LakeConnection:
         return True
 
     def _reload_or_omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
-        """Use the current files of a part if an import has written it again since, else remove
+        """Handle a run or an index whose files do not have the expected content (`problem`): if an
+        import has written it again since the lake was opened, use its current files, else remove
         it.
         """
         current = read_part_again(self._files, part)
@@ -288,11 +289,13 @@ class LakeConnection:
                     raise
 
     def _create_views(self) -> None:
-        """Create the views over the complete files, and those over the indexes.
+        """Create the views (queries with the names of tables) over the files of the complete runs,
+        and those over the indexes.
 
         Raises _UnexpectedContentError if a file has other columns or rows than it should have.
         """
         assigned = _assign_runs_to_indexes(self._contents)
+        # All runs of these indexes are read from them, so they can be read without a condition.
         whole = [index for index, runs in assigned if len(runs) == len(index.runs)]
         self._has_computed_columns = bool(assigned) and all(
             index.computed == lake_files.COMPUTED_COLUMNS_VERSION for index, _ in assigned
@@ -504,20 +507,24 @@ def _describe_wrong_column(
 
 
 def _assign_runs_to_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]:
-    """Return pairs (index, numbers of the runs to read from it).
+    """Choose the index from which each run is read. Returns pairs (index, numbers of the runs to
+    read from it), without indexes that no run needs.
 
-    Each unchanged run is read from at most one index.
+    An index contains copies of the rows of several runs. A run that was written again since is not
+    read from it. Each other run is read from the first index that has it.
     """
     assigned: list[tuple[LakeIndex, list[int]]] = []
     seen: set[int] = set()
-    builds = {number: run.content_hash for number, run in contents.runs.items()}
+    current_hashes = {number: run.content_hash for number, run in contents.runs.items()}
     for index in contents.indexes:
-        own = [
-            run for run, build in index.runs.items() if builds.get(run) == build and run not in seen
-        ]
-        seen.update(own)
-        if own:
-            assigned.append((index, own))
+        runs_to_read = []
+        for run, indexed_hash in index.runs.items():
+            is_unchanged = current_hashes.get(run) == indexed_hash
+            if is_unchanged and run not in seen:
+                runs_to_read.append(run)
+        seen.update(runs_to_read)
+        if runs_to_read:
+            assigned.append((index, runs_to_read))
     return assigned
 
 
@@ -596,9 +603,10 @@ def _read_contents(files: LakeFiles) -> LakeContents:
 
 
 def _create_tables(connection: Connection, contents: LakeContents) -> None:
-    """Create the small tables of `schema.sql`.
+    """Create an in-memory database with the small tables of `schema.sql`, and fill them with the
+    runs of a lake, their sources and issues.
 
-    `LakeConnection.update_views` creates the large ones as views.
+    `LakeConnection.update_views` creates the large tables as views over Parquet files.
     """
     connection.execute("SET enable_progress_bar = false")
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
@@ -682,6 +690,12 @@ def _build_store_from_folder(workspace: Workspace, folder: Path) -> None:
 
 
 def _write_items_to_parquet(connection: LakeConnection, items: Sequence[int], folder: str) -> None:
+    """Write these items, with their runs, sources, function docs and issues, to one Parquet file
+    for each table of the store.
+
+    The runs get the number of these items, and the version -1, which says that no import has read
+    them.
+    """
     selected = f"(SELECT unnest([{', '.join(map(str, items))}]::BIGINT[]))"
     connection.execute(
         f"CREATE TEMP TABLE pulled AS SELECT * FROM item_rows WHERE item IN {selected}"

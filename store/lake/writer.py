@@ -108,6 +108,13 @@ class LakeWriter:
             execute("DETACH store")
 
     def _add_run_from_store(self, store_number: int, run_key: str, row: dict[str, Any]) -> int:
+        """Copy a run of the local store to the lake, and return its number there.
+
+        Args:
+            store_number: Number of the run in the store.
+            run_key: Key of the run, by which the lake finds an earlier version.
+            row: The run's row of the table `runs`. Its number and time are changed.
+        """
         rows = self.connection.execute(
             "SELECT CAST(to_json(s) AS VARCHAR) FROM store.sources s WHERE run = ? ORDER BY kind,"
             " path",
@@ -115,9 +122,9 @@ class LakeWriter:
         )
         sources = [orjson.loads(text) for (text,) in rows.fetchall()]
         lake_number = self._choose_free_run_number(run_key)
+        # The time is that of the newest source file, so that equal files give an equal lake.
         newest = max((source["mtime_ns"] for source in sources), default=0)
         time = datetime.fromtimestamp(newest // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        # This time makes equal files give an equal lake.
         row |= {
             "run": lake_number,
             "imported_at": time,
@@ -222,7 +229,9 @@ class LakeWriter:
             self._files.remove_file(f"_issues/{file_name}.json")
 
     def write_index_of_added_runs(self) -> None:
-        """Write the index of the runs that were added."""
+        """Write an index: files that combine the rows of all added runs, so that a reader opens few
+        files instead of several for each run.
+        """
         if not self._index.runs:
             return
         for table, paths in self._copies.items():

@@ -165,6 +165,11 @@ class _ClusterBuilder:
     scope_term: str  # filter term that all clusters have, such as `incident:none`
 
     def build_cluster(self, row: _ClusterRow) -> Cluster:
+        """Build a cluster of failing items from its row in the result of the query.
+
+        The cluster has a filter term for each grouping, such as the error type or the function, by
+        which users can open its items.
+        """
         terms = tuple(
             _build_filter_term(term_grouping, self.grouping, row, self.term_builders)
             for term_grouping in range(len(GROUPINGS))
@@ -285,12 +290,15 @@ def _build_frequent_pairs_query(failing: str) -> str:
 def _build_cluster_query(
     failing: str, columns: dict[str, str], columns_by_grouping: Sequence[dict[str, str]]
 ) -> str:
-    """Build a query with a row for each cluster of each grouping: the values of the columns,
-    `grouping_id`, and the fields of `_ClusterRow` after `names`.
+    """Build a query with a row for each cluster of failing items, for several groupings at once. A
+    row has the values of the columns, `grouping_id`, and the fields of `_ClusterRow` after `names`.
 
-    `columns`: SQL by name. The SQL names columns by position, because an alias can also be a column
-    of the table.
+    Args:
+        failing: The FROM and WHERE clauses that select the failing items.
+        columns: Column -> its SQL, for all groupings.
+        columns_by_grouping: The columns of each grouping.
     """
+    # Columns are named by position, because an alias can also be a column of the table.
     positions = {name: str(position) for position, name in enumerate(columns, 1)}
     grouping_sets = []
     for columns_of_grouping in columns_by_grouping:
@@ -310,7 +318,14 @@ def _build_cluster_query(
 def _select_rows_of_grouping(
     rows: Sequence[tuple[Any, ...]], names: Sequence[str], names_of_grouping: Collection[str]
 ) -> list[_ClusterRow]:
-    """Return the rows of one grouping. `names`: all columns of the query, in order."""
+    """Return the rows of one grouping from the result of `_build_cluster_query`, which has those of
+    all groupings.
+
+    Args:
+        rows: All rows: the values of the columns, `grouping_id`, and other fields.
+        names: All columns of the query, in order.
+        names_of_grouping: The columns of the wanted grouping.
+    """
     # `grouping_id` has a bit for each column, which is 1 for the columns that do not group.
     bits = ["0" if name in names_of_grouping else "1" for name in names]
     grouping_id = int("".join(bits), 2)
@@ -349,8 +364,14 @@ def _build_filter_term(
     row: _ClusterRow,
     builders: dict[int, ExactTermBuilder],
 ) -> str:
-    """Return the filter term that selects the cluster's value in the grouping `term_grouping`.
-    Empty if the items of the cluster have different values there.
+    """Return the filter term that selects the cluster's value in a grouping, such as
+    `function:get_weather`. Empty if the items of the cluster have different values there.
+
+    Args:
+        term_grouping: The grouping of the term.
+        cluster_grouping: The grouping to which the cluster belongs.
+        row: The cluster's row.
+        builders: Grouping -> builder of its terms.
     """
     if term_grouping == BY_VALUE == cluster_grouping:
         # These terms match exact values, because not all values of the view are known.

@@ -97,8 +97,9 @@ class QueueSample:
         """Return the probability, from 0 to 1, that the queue or an extension draws the item.
         `automatic_verdict` is needed because extensions have strata by automatic verdict.
         """
-        stratum = self.frame.strata[content_key]
+        # The probability is 1 minus that of being drawn neither by the queue nor by an extension.
         # All items of a stratum can be in earlier queues, so that nothing is left to draw.
+        stratum = self.frame.strata[content_key]
         share_not_drawn = 1.0 - _find_stratum_probability(self.queue, (stratum,))
         key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
         names_in_extensions = (
@@ -231,15 +232,20 @@ def _find_extended_sample(
 def _get_cached_frame(
     connection: Connection, queue: QueueFile, queues: Mapping[str, QueueFile], cache: FrameCache
 ) -> SamplingFrame | None:
+    """Return the sampling frame of a queue: the items from which it was drawn, with their strata.
+    None if they have changed.
+
+    A frame is cached only if reviews cannot change which items the queue's filter selects.
+    """
     key = repr((queue.name, queue.created, queue.design, queue.strata))
     if key in cache:
         return cache[key]
     excluded = [queues[name] for name in queue.design.excludes]
     frame = _fetch_frame_if_unchanged(connection, queue, excluded)
-    depends_on_reviews = (
-        frame is not None and build_view_condition(View(queue.design.where), blind=False)[2]
-    )
-    if frame is not None and not depends_on_reviews:
+    if frame is None:
+        return None
+    condition = build_view_condition(View(queue.design.where), blind=False)
+    if not condition.depends_on_reviews:
         cache[key] = frame
     return frame
 
@@ -955,7 +961,14 @@ def _find_sample_outcome(
 def _build_criterion_answers(
     items: Sequence[_RunItem], answers: _CriterionAnswers, progress: _SampleProgress
 ) -> list[CriterionAnswers]:
-    """Return the human verdicts on each criterion, with one value per item in item order."""
+    """Return the human verdicts on each criterion, with one value for each item, in the order of
+    `items`.
+
+    Args:
+        items: The items of a run.
+        answers: Criterion -> item -> the human verdict, which is None for an undecided one.
+        progress: Which items were drawn, reviewed and known before.
+    """
     content_keys = [item.content_key for item in items]
     result = []
     for criterion, answer_by_key in sorted(answers.items()):
@@ -1005,8 +1018,10 @@ _SECONDS = len("2026-01-31T12:00:00")
 def find_outcomes_of_reached_items(
     queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
 ) -> dict[ContentKey, SampleOutcome]:
-    """Return the outcome of each item that annotators have reached in these queues. `decisions` has
-    the outcomes of items that are decided or disputed.
+    """Return the outcome of each item that annotators have reached in these queues: the decision
+    or, without one, `unsure` or `skipped`.
+
+    `decisions` has the outcomes of items that are decided or disputed.
     """
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
@@ -1026,8 +1041,14 @@ def find_outcomes_of_reached_items(
 def _find_reached_positions(
     queue: QueueFile, verdicts_by_position: Sequence[Sequence[Event]]
 ) -> set[int]:
-    """Return the positions in the queue that annotators have reached: in each share, the items up
-    to the last one that was reviewed after the queue was created.
+    """Return the positions in the queue that annotators have reached: in each annotator's share,
+    the items up to the last one that was reviewed after the queue was created.
+
+    Items before it without a review were skipped.
+
+    Args:
+        queue: The queue, whose items are shared among annotators.
+        verdicts_by_position: Position in the queue -> current review events of the item.
     """
     if all(verdicts_by_position):
         return set(range(len(queue.items)))

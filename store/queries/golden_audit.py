@@ -266,6 +266,7 @@ class _QuestionRow:
 def _fetch_question_rows(
     connection: Connection, item_numbers: Sequence[int]
 ) -> dict[int, _QuestionRow]:
+    """Return item number -> its row with the question and the golden answer."""
     items_by_run: defaultdict[int, list[int]] = defaultdict(list)
     for item in item_numbers:
         items_by_run[get_run_number(item)].append(item)
@@ -421,6 +422,9 @@ class SuspectTable:
 
 
 def _build_suspicion(suspect: Suspect, question: int) -> Suspicion:
+    """Build the texts about a suspect question for the item screen: a summary, and all reasons with
+    the alternative answer at the end.
+    """
     texts = [reason.full_text for reason in suspect.reasons]
     alternative = suspect.alternative
     if alternative is not None:

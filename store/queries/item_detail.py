@@ -191,6 +191,7 @@ def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int,
 
 
 def _fetch_item_rows(connection: Connection, item_numbers: Sequence[int]) -> list[_ItemRow]:
+    """Return the rows of items with all their columns, in the order of the store."""
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are
     # read.
     where = "item = ?"
@@ -204,6 +205,7 @@ def _fetch_item_rows(connection: Connection, item_numbers: Sequence[int]) -> lis
     query = _SELECT_ITEMS + where + and_runs_of_items_sql(connection, item_numbers)
 
     rows = []
+    # A row has the number, the columns of the item, and further fields of `_ItemRow`.
     n_columns = len(ITEM_COLUMNS)
     for number, *values in connection.execute(query, [value]).fetchall():
         columns = dict(zip(ITEM_COLUMNS, values[:n_columns], strict=True))
@@ -234,7 +236,14 @@ def _parse_item(
     question: _SharedQuestion,
     issues: list[ImportIssue],
 ) -> Item:
-    """Build an item from its row, the docs of its functions by hash, and its shared question."""
+    """Build an item from its row in the store.
+
+    Args:
+        row: The row.
+        docs: Hash -> docs of a function, to which the row refers by hash.
+        question: The messages and golden calls that several items share, stored once.
+        issues: The import issues of the item.
+    """
     fields = {name: value for name, value in row.columns.items() if value is not None}
     sections = fields.pop("task_sections", ())
     messages = [*question.messages, *(row.messages or ())]
@@ -332,6 +341,11 @@ def search_item_ids(
 
 
 def read_raw_record(connection: Connection, workspace: Workspace, item_number: int) -> str:
+    """Return the text of the record in the result file from which an item was imported, without
+    credentials.
+
+    Raises StoreError if there is none.
+    """
     item = strip_duplicate_mark(item_number)
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'

@@ -164,6 +164,7 @@ class _StoredCounts:
         )
 
     def build_run_row(self, run: int, info: Run, run_name: str) -> RunRow:
+        """Return the row of a run in the list of runs: its counts in total and by category."""
         categories = self.categories_by_run.get(run, [])
         not_run_by_category = self.not_run_by_run.get(run, {})
         # This sets counts to 0, so it comes before they are added up.

@@ -156,8 +156,10 @@ def fetch_datasets(connection: Connection) -> dict[int, tuple[str, str, str]]:
 def fetch_outcomes_without_details(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Like `fetch_outcomes`, but only with questions and verdicts, which is fast enough for
-    hundreds of runs.
+    """Return the outcomes of the items of each run: only with questions and verdicts, unlike
+    `fetch_outcomes`, which is fast enough for hundreds of runs.
+
+    `source` says whose verdicts count, such as the official ones.
     """
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
@@ -362,13 +364,14 @@ def get_only_judge(judge_names: Iterable[str | None]) -> str | None:
 def fetch_judge_verdicts(
     connection: Connection, items: Sequence[int]
 ) -> dict[int, list[dict[str, Any]]]:
-    found: dict[int, list[dict[str, Any]]] = {}
+    """Return item number -> the verdicts of judges (models that grade answers) on it."""
+    verdicts_by_item: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items) or "NULL"
     query = _JUDGE_VERDICTS.format(items=numbers, runs=and_runs_of_items_sql(connection, items))
     for item, target, criterion, value, by in connection.execute(query).fetchall():
         verdict = {"target": target, "criterion": criterion, "value": parse_json(value), "by": by}
-        found.setdefault(item, []).append(verdict)
-    return found
+        verdicts_by_item.setdefault(item, []).append(verdict)
+    return verdicts_by_item
 
 
 SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
@@ -510,9 +513,11 @@ def fetch_combined_scored_items(
     connection: Connection, runs: Sequence[int], *, keep_part_verdicts: bool
 ) -> dict[int, ScoredBySource]:
     """Return the items of several runs with the verdicts of each metric source, except `errata`.
-    Items with equal verdicts are combined into one, and `n_items` counts them. Reviewed items are
-    not combined. With `keep_part_verdicts`, items with automatic verdicts on parts or on other
-    criteria are not combined either.
+
+    To save time, items with equal verdicts are combined into one whose `n_items` is their number.
+    Reviewed items are not combined, because reviews concern single items. With
+    `keep_part_verdicts`, items with automatic verdicts on parts or on other criteria are not
+    combined either.
     """
     rows: dict[int, list[_ItemRow]] = {run: [] for run in runs}
     separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED

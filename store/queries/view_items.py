@@ -121,12 +121,15 @@ class ViewOrders:
         self._n_created = 0
 
     def get_order(self, view: View, min_rows: int | None = None) -> ViewOrder:
-        """Return the cached order of a view, with at least the first `min_rows` items or (None)
-        all items.
+        """Return the cached order of a view, with at least the first `min_rows` items or (None) all
+        items.
+
+        Few orders are cached; the one that was not used for longest is dropped first.
         """
         n_items = None
         cached = self._orders.get(view)
         if cached is not None and not cached.has_rows(min_rows):
+            # A longer order replaces it, but the items need not be counted again.
             n_items = cached.count
             self._drop_order(view)
 
@@ -259,9 +262,14 @@ class ViewOrders:
     def _create_order_of_first_rows(
         self, table: str, query: _OrderQuery, n_items: int | None, *, has_rows: bool
     ) -> ViewOrder:
-        """Create the order of the first items and, if their number is unknown, count all.
+        """Create the order of only the first items of a view, which are enough for its first
+        screen.
 
-        Without `has_rows`, only count.
+        Args:
+            table: Name of the new table.
+            query: Selects and sorts the items.
+            n_items: Number of all items of the view, or None if they must be counted.
+            has_rows: Whether to store the first items, or only to count all.
         """
         limit = FIRST_ROWS if has_rows else 0
         n_rows = self._create_order_table(table, replace(query, limit=limit))
@@ -392,6 +400,9 @@ def hide_verdicts_unless_reviewed(row: QueueRow) -> None:
 def _parse_row(
     values: tuple[Any, ...], runs: Mapping[int, Run], run_names: Mapping[int, str]
 ) -> QueueRow:
+    """Build a row of the item list from the values of its columns, and add the texts of its
+    incident and of its run.
+    """
     row = QueueRow(**dict(zip(_COLUMNS, values, strict=True)))
     if row.is_incident:
         row.first_difference = describe_incident(row.incident or "", row.incident_certainty)
@@ -421,8 +432,9 @@ class ItemChunk:
 def split_into_chunks(
     connection: Connection, view: View, size: int = CHUNK_SIZE
 ) -> list[ItemChunk]:
-    """Divide the items of a view into chunks of `size` items.
+    """Divide the items of a view into chunks of `size` items, in the order of their numbers.
 
+    A chunk is a range of item numbers. It also lists its items if the view does not have all items.
     Raises FilterError for an invalid filter.
     """
     where, params, _ = build_view_condition(view, blind=False)
@@ -510,8 +522,9 @@ def _count_facet_values(
 
 
 def _build_facets_query(condition: ViewCondition, names: Sequence[str]) -> str:
-    """Return the query whose rows have the value of one facet, `grouping_id` and the number of
-    items.
+    """Return the query that counts the items for each value of each facet (such as the category) in
+    one go. Each of its rows has a value of one facet, `grouping_id`, which tells the facet, and the
+    number of items.
     """
     columns = []
     aliases = []
@@ -637,7 +650,13 @@ def measure_columns(
 
 
 def _make_column_widths(measured: Mapping[str, Any], run_names: Mapping[int, str]) -> ColumnWidths:
-    """Convert values by the names of `_MEASURED_COLUMNS` and `_MEASURED_VERDICTS` to widths."""
+    """Make the widths of the columns of the item list from measured values.
+
+    Args:
+        measured: Names of `_MEASURED_COLUMNS` and `_MEASURED_VERDICTS` -> value: a width, the runs
+            that occur, or (`same_...`) whether all items have the same verdict.
+        run_names: Run number -> its name.
+    """
     constant = frozenset(name for name in VERDICTS if measured.get(f"same_{name}", False))
     shown_names = sorted({run_names.get(run, "") for run in measured["runs"] or ()})
     if len(shown_names) == 1:  # the column of names is not shown

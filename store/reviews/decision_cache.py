@@ -160,7 +160,10 @@ def load_cached_decisions(
     connection: Connection, workspace: Workspace, inputs: Mapping[str, Any]
 ) -> CachedJournals | None:
     """Fill the empty table `human_labels` from the attached cache, and return the journals from
-    which the rows were computed. Without a usable cache, leave the table empty and return None.
+    which its rows were computed. Without a usable cache, leave the table empty and return None.
+
+    The cache is usable if it was computed from the same inputs, and the journals still begin with
+    the same bytes.
     """
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])

@@ -128,7 +128,7 @@ class Journal:
         self, workspace: Workspace, annotator: str, names: JournalNames | None = None
     ) -> None:
         """Raises AnnotatorError for an invalid name, JournalError if another annotator's name
-        differs only in case.
+        differs only in case, because some file systems would mix up their files.
 
         `names`: the journals of the workspace, if the caller has listed them.
         """
@@ -315,6 +315,13 @@ class _PlaceScanner:
         self._offset = 0
 
     def find_latest_place(self, descriptor: int) -> Place:
+        """Return the place of the annotator's last line in the journal: where it stands among the
+        lines of all computers of the annotator.
+
+        Only what was appended since the last call is read, unless the file was replaced.
+
+        `descriptor`: The open journal.
+        """
         state = os.fstat(descriptor)
         if state.st_ino != self._inode or state.st_size < self._offset:
             self._latest = LatestPlace()

@@ -149,6 +149,8 @@ def plan_file_merge(workspace: Workspace, path: Path) -> JournalMerge:
 def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
     """Find received events of the team that the journals of this workspace lack (see
     `plan_journal_merge`).
+
+    The journal of the user themselves is withheld: it is not merged automatically.
     """
     sources: dict[str, list[Path]] = {}
     for path in list_team_journals(workspace):
@@ -267,8 +269,16 @@ def _add_new_events(
     *,
     path: Path,
 ) -> dict[str, JournalLine]:
-    """Add the events that this workspace does not have to `copy.new`. Return all lines by hash,
-    except those that repeat the id of another event.
+    """Add the events that this workspace does not have to `copy.new`, and a warning for each event
+    whose id another event already has.
+
+    Returns the lines by hash, without those that repeat an id.
+
+    Args:
+        copy: The planned copy of one annotator's lines. It is changed.
+        own_events: Id -> event of this workspace.
+        lines: The lines of the other journal.
+        path: Its file, for warnings.
     """
     # The first event with an id counts. Those of this workspace come first.
     first_events = dict(own_events)

@@ -232,6 +232,12 @@ class JournalReader:
             file.last_hash = event.hash
 
     def _order_lines(self, lines: _LinesByAnnotator) -> list[Event] | None:
+        """Return the new events of all annotators in their order: by annotator, and those of one
+        annotator by their places.
+
+        Returns None if the new lines change the order of earlier ones, so that everything must be
+        read again.
+        """
         ordered: list[Event] = []
         for annotator in sorted(lines, key=lambda name: f"{name}.jsonl"):
             lines_of_annotator = lines[annotator]
@@ -266,6 +272,11 @@ class JournalReader:
     def _drop_known_events(
         self, events: Iterable[Event], file_by_hash: Mapping[str, _JournalFile]
     ) -> list[Event]:
+        """Return the events that were not read before. An event is known by its annotator and id;
+        another event with the same id gets a warning.
+
+        `file_by_hash`: hash of an event -> the file that contains it.
+        """
         new = []
         for event in events:
             identity = event.annotator, event.event
@@ -439,6 +450,11 @@ class _JournalFile:
         return self._select_events_of_owner(events)
 
     def read_verified_events(self, prefix: JournalPrefix) -> list[Event] | None:
+        """Return the events in the beginning of the journal that a cache was computed from, or None
+        if it has changed since.
+
+        A `prefix` that was valid needs no second check of its lines, which saves much time.
+        """
         try:
             self.inode = self.path.stat().st_ino
         except OSError:
@@ -482,6 +498,7 @@ class _JournalFile:
             self.n_omitted_warnings += 1
 
     def _read_unread_bytes(self) -> bytes:
+        """Return what was appended to the file since the last read."""
         with self.files.open_file(self.path) as file:
             check_file_size(file.fileno(), str(self.path), MAX_JOURNAL_BYTES)
             state = os.fstat(file.fileno())
@@ -500,6 +517,9 @@ class _JournalFile:
         return data
 
     def _parse_lines(self, lines: list[bytes]) -> list[tuple[int, Event]]:
+        """Parse new lines into pairs (line number, event), and add a warning for each invalid line,
+        and for each event whose predecessor in the hash chain is missing.
+        """
         events: list[tuple[int, Event]] = []
         for line in lines:
             self.n_lines += 1
@@ -619,6 +639,7 @@ def list_team_journals(workspace: Workspace) -> list[Path]:
 
 
 def _check_journal(workspace: Workspace, path: Path) -> JournalReport:
+    """Read one journal on its own, and report its numbers of reviews and its problems."""
     reader = JournalReader(workspace, only=path)
     events = reader.read_new_events()
     retractions = find_retracted_events(events)

@@ -210,7 +210,12 @@ class _PlaceFinder:
             self._find_place(line)
 
     def _find_place(self, line: FileLine) -> None:
-        """Find the place of a line, after the places of all lines that it follows."""
+        """Find the place of a line: its position among all lines of the annotator, which follows
+        that of its predecessor.
+
+        The predecessor may have no place yet, and neither may its own predecessor. The loop goes
+        back to the first line with a known place, and then forward again.
+        """
         waiting = [line]  # each line waits for the place of the next one
         waiting_names = {line.event.hash}
         while waiting:

@@ -167,6 +167,7 @@ class ItemIndex:
         self._references.update({key: [] for key in keys})
         if not keys:
             return
+        # Each field of the keys is passed as one list, in the parameters $2, $3 and so on.
         names = ", ".join(
             f"unnest(${place}::VARCHAR[]) AS {name}"
             for place, name in enumerate(ItemKey._fields, 2)
@@ -183,6 +184,9 @@ class ItemIndex:
             self._references[keys[place]].append(ItemReference(*reference))
 
     def load_roll_up_contexts(self, keys: Sequence[ItemKey]) -> None:
+        """Load what is needed to derive item verdicts from verdicts on parts, for those items with
+        these keys that have not been loaded yet.
+        """
         items = []
         for key in keys:
             for reference in self.find_loaded_items(key):
@@ -377,14 +381,20 @@ class EventIndex:
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
     def list_events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the events on an item, including stale events, but without events on the
-        answers of other runs.
+        """Return the events on an item, including stale ones (on an earlier answer), but without
+        those on the answers of other runs.
+
+        Several runs of a model can have the same item with different answers. An event that fits
+        the answer of another run is not a stale one of this run.
         """
         events = self.by_key.get(key, [])
         references = self._items.find_loaded_items(key)
         if len(references) < 2:
             return events
-        others = [other for other in references if other[1:] != (prediction_hash, golden_hash)]
+        hashes = (prediction_hash, golden_hash)
+        others = [
+            other for other in references if (other.prediction_hash, other.golden_hash) != hashes
+        ]
         return [
             event
             for event in events
@@ -415,8 +425,8 @@ class EventIndex:
         return sorted(self.by_key.get(key, ()), key=lambda event: event.time)
 
     def find_latest_reviews(self, annotator: str) -> list[Event]:
-        """Return the annotator's latest review or, if it was a bulk review, all of its reviews,
-        in journal order.
+        """Return the annotator's latest review, which an undo would retract. If it was a bulk
+        review (one verdict on many items), return all of its reviews, in journal order.
         """
         last = find_last_event(self._events.values(), annotator, self.retracted)
         if last is None or last.bulk is None:
@@ -499,7 +509,7 @@ class EventIndex:
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
         """Return the annotator's opinions before they saw the hidden duplicate, and their opinions
-        on the duplicate. Stale opinions are omitted.
+        on the duplicate, to measure whether they agree with themselves. Stale opinions are omitted.
         """
         # Clocks can go back, so the order in the journal decides which opinions came before the
         # duplicate.
@@ -507,4 +517,7 @@ class EventIndex:
         shown_again = next((at for at, event in enumerate(own) if event.presentation), len(own))
         first = fold_events(own[:shown_again], self.retracted, prediction_hash, golden_hash)
         second = fold_events(own, self.retracted, prediction_hash, golden_hash, presentation=2)
-        return [o for o in first if not o.stale], [o for o in second if not o.stale]
+        return (
+            [opinion for opinion in first if not opinion.stale],
+            [opinion for opinion in second if not opinion.stale],
+        )

@@ -353,6 +353,11 @@ class ReviewTables:
             yield reference.item, is_stale_everywhere, line
 
     def _build_decision_rows(self, key: ItemKey) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the table `human_labels` about the items with a key: one for each
+        decision, that is, each reviewed target and criterion.
+
+        Several runs can have items with this key, whose answers can differ.
+        """
         for item, *hashes in self.items.find_loaded_items(key):
             opinions = self._events.compute_opinions(key, *hashes)
             prediction_hash, golden_hash = hashes
@@ -362,6 +367,7 @@ class ReviewTables:
             context = self.items.get_roll_up_context(item)
             decisions = decide(opinions, context, self.annotator, self.policy)
             if any(opinion.bulk for opinion in opinions):
+                # Some figures need the verdicts without bulk reviews.
                 individual = self._events.compute_opinions(key, *hashes, with_bulk=False)
                 set_verdicts_without_bulk(
                     decisions, decide(individual, context, self.annotator, self.policy)

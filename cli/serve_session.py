@@ -330,11 +330,16 @@ def _to_terminal_lines(text: str) -> bytes:
 
 
 async def _wait_for_app_start(stream: asyncio.StreamReader) -> bool:
+    """Wait until the app has started. Return False if it ends before.
+
+    Textual writes a certain line before its first packet.
+    """
     try:
         while line := await stream.readline():
             if line == PRELUDE:
                 return True
-    except ValueError:  # the line is longer than the stream's limit
+    except ValueError:
+        # The line is longer than the stream's limit.
         pass
     return False
 

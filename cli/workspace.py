@@ -167,6 +167,7 @@ def find_lake_location(paths: Sequence[Path]) -> str | None:
 
 
 def _find_lake_at(path: Path) -> str | None:
+    """Return the location of the lake at a path, or None if there is none."""
     if str(path).startswith(_S3):
         return resolve_lake_location(str(path))
     folder = path.parent if path.name == ".fcreview" else path

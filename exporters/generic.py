@@ -152,6 +152,7 @@ def _make_extra(item: Item) -> JsonObject:
 
 
 def _make_verdict(verdict: Verdict) -> JsonObject:
+    """Return a verdict as a record of the generic format, without empty fields."""
     written: JsonObject = {
         "source": verdict.source,
         "value": _to_verdict_value(verdict.value),
@@ -286,6 +287,9 @@ class _CallWriter:
         return "user" if is_of_user else "assistant"
 
     def write(self, step: Step) -> list[JsonObject]:
+        """Return the calls of a step as messages have them. Each gets an id, which a result will
+        take.
+        """
         written: list[JsonObject] = []
         for call in self._calls.get(step, ()):
             self._n_calls += 1

@@ -152,6 +152,9 @@ def _format_csv_column(field_name: str, field_type: DuckDBType, labels: list[Lab
 def _format_column_with(
     format_field: Callable[[Label], Any], field_name: str, labels: list[Label]
 ) -> list[str]:
+    """Return the cells of a column of the CSV file. `format_field`: formats the field of a
+    label.
+    """
     cells = []
     for label in labels:
         cells.append(format_csv_cell(format_field(label)) if label[field_name] else "")

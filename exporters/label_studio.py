@@ -89,6 +89,10 @@ def _make_prediction(criterion: str, verdict: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make_annotation(criterion: str, opinion: dict[str, Any]) -> dict[str, Any]:
+    """Convert a review to an annotation of a task.
+
+    The digest tells later whether somebody changed the annotation in Label Studio.
+    """
     meta = {name: opinion[name] for name in META_FIELDS}
     meta["digest"] = _hash_opinion(opinion)
     return {
@@ -100,6 +104,7 @@ def _make_annotation(criterion: str, opinion: dict[str, Any]) -> dict[str, Any]:
 
 
 def _format_task_text(label: Label) -> str:
+    """Return the text of a task: what the label is about, the messages and the calls."""
     lines = [f"{label['category']} {label['id']}, {label['target']}: {label['criterion']}"]
     for name in ("messages", "golden_calls", "predicted_calls"):
         if name in label:

@@ -157,6 +157,7 @@ class _Table:
                 yield self._make_invalid_record(number, column, str(error))
 
     def _make_invalid_record(self, number: int, column: str, reason: str) -> InvalidRecord:
+        """Return an invalid record that names the column by its letter, as a spreadsheet does."""
         position = self.columns.get(column)
         if position is None:
             return InvalidRecord(number, reason)

@@ -331,6 +331,7 @@ def _render_headings(table: Table) -> Iterator[str]:
 
 
 def _render_row_cells(table: Table, row: Row) -> Iterator[str]:
+    """Yield the cells of a row, the graphic among them."""
     cells = []
     for index, cell in enumerate(row.cells):
         is_name = index == 0 and not table.columns[index].align_right
@@ -353,6 +354,10 @@ def _render_name_cell(cell: Cell, level: int) -> str:
 
 
 def _render_cell(table: Table, index: int, cell: Cell) -> str:
+    """Render a cell. In a heat map, its value determines the background colour.
+
+    On a phone, the title of the column stands before the text.
+    """
     column = table.columns[index]
     text = _render_number(cell.text) if column.align_right else _escape_html(cell.text)
     is_in_heat_map = table.heat_from > 0 and index >= table.heat_from
@@ -486,6 +491,7 @@ MARKDOWN_INDENT = "\u2003"
 
 
 def render_markdown(page: ReportPage) -> str:
+    """Render the report as Markdown, for example for a pull request."""
     lines = [f"# {format_inline_markdown(page.title)}", ""]
     for text in page.lead:
         lines += [format_inline_markdown(text), ""]
@@ -522,6 +528,7 @@ def _render_markdown_section(section: Section, heading_level: int) -> Iterator[s
 
 
 def _render_markdown_table(table: Table) -> Iterator[str]:
+    """Yield the lines of a table in Markdown. Rows of a lower level are indented."""
     yield _format_markdown_row([_format_markdown_cell(title) for title in table.titles])
     alignments = ["--:" if column.align_right else "---" for column in table.columns]
     yield _format_markdown_row(alignments)

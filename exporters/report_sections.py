@@ -200,6 +200,7 @@ def _build_cluster_table(dataset: DatasetFailures) -> Table:
 
 
 def _build_cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
+    """Return the cells of a cluster of failing items, with an example."""
     if cluster.incident is not None:
         name = describe_incident(cluster.incident, None)
         difference = cluster.difference

@@ -307,6 +307,8 @@ def _format_overall_rate(run: RunFigures) -> str:
 
 
 def _make_category_column(name: str) -> RunColumn:
+    """Return the column with the pass rate of a category in each run."""
+
     def make_cell(run: RunFigures) -> Cell:
         _, rate = run.categories.get(name, (0, None))
         if rate is None:

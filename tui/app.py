@@ -188,6 +188,7 @@ class FcreviewApp(App[int]):
         return position
 
     def _apply_key_names(self, key_names: Mapping[str, str]) -> None:
+        """Apply the keys of the configuration. Invalid keys are ignored, and a message says so."""
         try:
             self.set_keymap(find_changed_keys(validate_keymap(key_names)))
         except KeymapError as error:
@@ -214,10 +215,12 @@ class FcreviewApp(App[int]):
             self._driver.write(f"\x1b]11;{palette.background}\x07")
 
     def _on_theme_changed(self, theme: Theme) -> None:
+        """Redraw everything in the colours of the new theme, and save the choice of the theme."""
         set_palette(build_palette(theme.name))
         self._set_web_page_background()
         self.session.save_theme(theme.name)
-        self.stylesheet.update(self.screen)  # Textual does not style an open command palette again
+        # Textual does not style an open command palette again.
+        self.stylesheet.update(self.screen)
         for screen in self.screen_stack:
             for view in screen.query(DocumentView):
                 view.redraw()
@@ -456,6 +459,10 @@ class FcreviewApp(App[int]):
             self.run_worker(self._quit(), group="leave", exclusive=True)
 
     async def _quit(self, switch: AnnotatorSwitch | None = None) -> None:
+        """End the app after the queued reviews are written, and save the position and typed texts.
+
+        With `switch`, the program then continues as another annotator.
+        """
         if not await self.session.prepare_to_quit():
             return
         await self._wait_for_widgets()

@@ -118,11 +118,15 @@ class SignalShutdown:
             self._on_signal(signal.SIGHUP, None)
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
+        """Handle a signal that ends the app: quit soon, or kill the process if that takes too
+        long.
+        """
         if number == signal.SIGINT and self.ignores_interrupts:
             return
         self._signal_number = number
         for each in SHUTDOWN_SIGNALS:
-            signal.signal(each, signal.SIG_IGN)  # a dropped connection often sends two signals
+            # A dropped connection often sends two signals.
+            signal.signal(each, signal.SIG_IGN)
         redirect_lost_streams()
         self._end_process_after_timeout(128 + number)
         self._schedule_quit()

@@ -272,6 +272,7 @@ def _collect_store_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) 
 
 
 def _build_stored_run_fact(workspace: Workspace, run_key: str, n_items: int) -> Fact:
+    """Describe a run of the store whose files are not at the path."""
     benchmark, version, language, model, path = orjson.loads(run_key)
     folder = workspace.to_absolute_path(path)
     origin = f"imported from {folder}"

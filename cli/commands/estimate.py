@@ -160,6 +160,9 @@ def _estimate_combined_runs(
 
 
 def count_run_label_agreement(session: WorkspaceSession, row: RunRow) -> LabelAgreement:
+    """Count how often annotators agree on items of a run, and with themselves on hidden
+    duplicates.
+    """
     from fcreview.stats.label_errors import count_label_agreement
     from fcreview.store.rows import View
 
@@ -173,6 +176,9 @@ def count_run_label_agreement(session: WorkspaceSession, row: RunRow) -> LabelAg
 def _correct_label_errors(
     settings: EstimationSettings, agreement: LabelAgreement
 ) -> EstimationSettings:
+    """Let the estimation correct the errors of annotators. Raises CommandError if these are
+    unknown.
+    """
     if not agreement.n_double:
         raise CommandError(
             "--correct-annotators needs items that two annotators reviewed. Draw a sample with"
@@ -456,6 +462,7 @@ def _print_plan(estimates: Sequence[MetricEstimate]) -> None:
 
 
 def _print_plan_of_metric(estimate: MetricEstimate) -> None:
+    """Print how many more labels a metric needs for each width of its interval."""
     rows = []
     for goal in estimate.plan:
         name = f"interval of ±{goal.half_width:g} points"

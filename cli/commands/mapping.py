@@ -116,6 +116,9 @@ def _build_key_row(key: str, count: KeyCount) -> list[str]:
 
 
 def _build_join_row(name: str, count: JoinCount) -> list[str]:
+    """Return the cells of a join: how many rows of another file match items, and the first that
+    does not.
+    """
     parts = []
     if count.rows_without_item:
         parts.append(f"{len(count.rows_without_item):,} rows match no item")

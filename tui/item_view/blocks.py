@@ -498,6 +498,11 @@ class IndexedItem:
 
     @cached_property
     def _message_number_by_object_id(self) -> dict[int, int]:
+        """Map the messages and calls of a conversation, by object id, to the displayed number of
+        the message.
+
+        Items that are no conversation have no numbers.
+        """
         if not self.is_trajectory or self.only_last_turn_judged:
             return {}
         numbers = {}
@@ -520,6 +525,7 @@ class IndexedItem:
 
     @cached_property
     def decisive_turn(self) -> int | None:
+        """Turn of the message with which the model failed the item, or None if it is unknown."""
         mark = self.decisive_step
         if mark is None:
             return None
@@ -678,6 +684,7 @@ def other_role_block(key: str, message: Message, options: DisplayOptions) -> Blo
 def _first_row_with_size(
     label: str, first_row: str, full_text: str, *, cells: int, style: str
 ) -> Line:
+    """Return a label, the beginning of a text, and the size of the text at the right end."""
     size = f"  {format_size(full_text)}"
     room = max(cells - LABEL_CELLS, MIN_TEXT_CELLS) - len(size)
     left: Line = ((pad_label(label), "dim"), (clip(first_row, room), style))

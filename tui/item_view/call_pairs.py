@@ -255,17 +255,18 @@ def _unfolded_pair_blocks(
     Arguments that are equal in both calls are folded to one line, until the reader unfolds them.
     """
     table = _pair_table(indexed, shown, options)
-    # Function from the width of the list to the widths of the columns. Cached for all rows, because
-    # there may be a million.
+    # The widths of the columns depend on all rows, of which there may be a million. So they are
+    # computed once for each width of the list.
     column_widths = cache(partial(compute_argument_columns, table.rows))
     blocks = [_unfolded_pair_heading_block(indexed, shown, table, column_widths, options)]
 
     equal_key = f"{shown.address}/equal"
-    rows, folded_rows = _split_off_equal_rows(table.rows, options.is_folded(equal_key, True))
-    for row in rows:
-        target = argument_address(shown.pair.turn, shown.index, row.path)
+    are_equal_folded = options.is_folded(equal_key, True)
+    shown_rows, folded_rows = _split_off_equal_rows(table.rows, are_equal_folded)
+    for row in shown_rows:
+        address = argument_address(shown.pair.turn, shown.index, row.path)
         title = f"{shown.title} · {sanitize(row.path)}"
-        blocks.append(argument_block(target, row, column_widths, title, target))
+        blocks.append(argument_block(address, row, column_widths, title, target=address))
     if folded_rows:
         blocks.append(_equal_rows_block(equal_key, folded_rows))
     return blocks
@@ -534,6 +535,8 @@ def _format_full_values(row: ArgumentRow) -> str:
 
 
 def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
+    """Return the line `= 3 equal: city, days, units`, which stands for arguments that are equal."""
+
     def render_lines(cells: int) -> list[Line]:
         names = ", ".join(row.path for row in rows if row.depth == 0)
         pieces = wrap_sanitized(f"{len(rows)} equal: {sanitize(names)}", cells - 2, 2)

@@ -164,6 +164,10 @@ def _is_section_start(block: Block) -> bool:
 
 
 def _last_index_in_section(blocks: Sequence[Block], head_index: int) -> int:
+    """Return the index of the last block of a section.
+
+    The keys of its blocks begin with the key of its heading.
+    """
     key = blocks[head_index].key
     prefixes = (f"{key}/", f"{key}:")
     last = head_index
@@ -241,6 +245,9 @@ def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
 
 
 def _list_metadata(item: Item) -> dict[str, Any]:
+    """Return the metadata fields of an item: facts about the answer, then those of the
+    benchmark.
+    """
     fields: dict[str, Any] = {
         "redacted": item.extra.redacted or None,
         "ended": item.ended,
@@ -721,31 +728,29 @@ class _VerdictBlocks(NamedTuple):
 def _divide_verdict_blocks(indexed: IndexedItem, options: DisplayOptions) -> _VerdictBlocks:
     """Divide the blocks of the verdicts into those above the task and those below the answer.
 
-    The end of a trajectory is far away, so the reasons of its verdicts are above the task. They are
-    there too if all verdicts are from judges, and then the comments of the judges follow them.
+    They usually are below the answer. The end of a long conversation is far away, so the reasons
+    for its verdicts are above the task. They are there too if all verdicts are from judges, and
+    then the comments of the judges follow them.
     """
     is_only_judged = _is_only_judged(indexed)
-    # If only the last turn is judged, it is the end of the document, and so near the verdicts.
     is_summary_useful = indexed.is_trajectory or is_only_judged
+    # If only the last turn is judged, it stands beside the verdicts at the end.
     has_reasons_above = is_summary_useful and not indexed.only_last_turn_judged
     max_rows = TRAJECTORY_REASON_ROWS if has_reasons_above else RATIONALE_ROWS
     reasons = verdict_reason_blocks(indexed, max_rows, options)
-    judges = judge_blocks(indexed, max_rows=max_rows)
-
-    above: list[Block] = []
-    below: list[Block] = []
-    if has_reasons_above:
-        above += reasons
-    else:
-        below += reasons
+    judge_comments = judge_blocks(indexed, max_rows=max_rows)
     if is_only_judged:
-        # The cursor starts at the first heading.
-        for block in judges:
+        # The cursor starts at the first heading, and should start at the comments.
+        for block in judge_comments:
             block.is_heading = True
-        above += judges
-    else:
-        below += judges
-    return _VerdictBlocks(above, below)
+
+    if not has_reasons_above and not is_only_judged:
+        return _VerdictBlocks([], reasons + judge_comments)
+    if not has_reasons_above:
+        return _VerdictBlocks(judge_comments, reasons)
+    if not is_only_judged:
+        return _VerdictBlocks(reasons, judge_comments)
+    return _VerdictBlocks(reasons + judge_comments, [])
 
 
 def _is_only_judged(indexed: IndexedItem) -> bool:

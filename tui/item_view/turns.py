@@ -446,7 +446,11 @@ def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
 
 
 def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
+    """Return a field of the environment's state that differs from the golden state, as an argument
+    row.
+    """
     state: DiffState = "!"
+    # The field may be missing in one of the two states.
     if difference.predicted == ABSENT:
         state = "-"
     elif difference.golden == ABSENT:
@@ -690,6 +694,9 @@ def _is_reply_with_calls_shown(indexed: IndexedItem, text: str, options: Display
 
 
 def _has_call_missing_all_arguments(indexed: IndexedItem) -> bool:
+    """Whether the model made a call without any argument, although the golden call has
+    arguments.
+    """
     for pair in indexed.pairs.get(0, []):
         golden, predicted = indexed.golden_and_predicted_call(pair)
         if golden is None or predicted is None:

@@ -141,6 +141,9 @@ def _lines_with_review_marks(
 
 
 def _review_mark(opinion: Opinion) -> StyledText:
+    """Return a verdict of the annotator as a symbol or, on other scales than pass and fail, as a
+    word.
+    """
     value = opinion.verdict
     criterion = opinion.criterion
     if _is_shown_as_symbol(value, criterion):

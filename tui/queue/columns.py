@@ -90,6 +90,11 @@ def difference_line(row: QueueRow) -> Line:
 
 
 def _line_without_difference(row: QueueRow) -> Line:
+    """Return the text of the last column for an item without a first difference: its error type in
+    words.
+
+    If the calls are equal and the item fails nevertheless, the text says so.
+    """
     error_type = find_displayed_error_type(row)
     meaning = describe_error_type(error_type)
     if meaning:
@@ -550,27 +555,34 @@ def _choose_verdict_columns(
 def _choose_model_width(free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
     """Return the width of the column with run names, or 0 without this column.
 
-    Run names shrink until the first difference has its preferred width. If that would cut the
-    endings that tell the runs apart, they shrink only until it has its comfortable width.
+    `free`: cells for this column and those after it.
     """
     width = limits.max_model
     if width:
-        used = _width_with_blank(width) + _width_with_blank(limits.min_item)
-        # Cells that remain for the difference, and cells that it lacks for its two widths.
-        difference = free - used - 1
-        missing = max(limits.preferred_difference - difference, 0)
-        missing_for_comfort = max(COMFORTABLE_DIFFERENCE_CELLS - difference, 0)
-
-        # The endings that tell runs apart are cut only for a comfortable difference.
-        endings_width = measure_distinguishing_endings(widths.run_names)
-        width_for_endings = min(endings_width, width - missing_for_comfort)
-        width = max(width - missing, limits.min_model, width_for_endings)
+        width = _shrink_model_column(width, free, limits, widths)
     if not widths.run_names:
         return width
 
     # The short forms can be narrower than the column.
     short_names = shorten_run_names(widths.run_names, width)
     return max(display_width(short_names.get(name, name)) for name in widths.run_names)
+
+
+def _shrink_model_column(width: int, free: int, limits: _ColumnLimits, widths: ColumnWidths) -> int:
+    """Shrink the column of run names in favour of the column of the first difference.
+
+    It shrinks until the difference has its preferred width. If that would cut the endings that tell
+    the runs apart, it shrinks only until the difference has its comfortable width.
+    """
+    used_cells = _width_with_blank(width) + _width_with_blank(limits.min_item)
+    difference_cells = free - used_cells - 1
+    n_missing = max(limits.preferred_difference - difference_cells, 0)
+    n_missing_for_comfort = max(COMFORTABLE_DIFFERENCE_CELLS - difference_cells, 0)
+
+    preferred_width = width - n_missing
+    endings_width = measure_distinguishing_endings(widths.run_names)
+    width_for_endings = min(endings_width, width - n_missing_for_comfort)
+    return max(preferred_width, width_for_endings, limits.min_model)
 
 
 def _needed_item_width(widths: ColumnWidths) -> int:
@@ -614,6 +626,7 @@ NO_LABELS: Mapping[str, str] = {}
 
 
 def queue_heading_line(columns: QueueColumns, queue_name: str = "") -> Line:
+    """Return the titles of the columns of the queue, each cut to its column."""
     heading = LineBuilder()
     heading.add(" " * (LEAD_CELLS - 1), "dim")
     for column in columns.columns:
@@ -623,6 +636,7 @@ def queue_heading_line(columns: QueueColumns, queue_name: str = "") -> Line:
 
 
 def _column_title(name: ColumnName, columns: QueueColumns, queue_name: str) -> str:
+    """Return the title of a column. That of the last column depends on what the queue shows."""
     match name:
         case "item" | "model" | "category" | "score":
             return name

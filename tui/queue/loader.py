@@ -361,6 +361,7 @@ def find_unfinished_share(store: Store) -> UnfinishedShare | None:
 
 
 def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
+    """Estimate the pass rate of a run from its random sample. None without queue files."""
     from fcreview.store.queue_file import list_queue_names
 
     if store.blind or not list_queue_names(store.workspace):
@@ -554,6 +555,11 @@ class QueueNavigator:
         return RemainingItems(len(items), items[0] if items else None)
 
     def _read_unreviewed_rows(self, store: Store, start: int) -> Iterator[QueueRow]:
+        """Yield the items from position `start` on that the annotator has not reviewed, in queue
+        order.
+
+        The first batch is small, because the caller usually needs only one item.
+        """
         size = FIRST_BATCH
         while start < self.count:
             rows = store.fetch_page(self.view, start, min(size, self.count - start))

@@ -408,6 +408,10 @@ def _list_own_score_columns(
 
 
 def _overall_rate_column(runs: Sequence[RunRow]) -> FixedColumn[RunRow]:
+    """Return the column with the pass rate of each run. It is dim if not all items have a
+    verdict.
+    """
+
     def make_cell(run: RunRow) -> Line:
         covers_all_items = _count_overall_passes(run).n_with_verdict == run.n_items
         return make_line(_format_overall_pass_rate(run), "strong" if covers_all_items else "dim")
@@ -733,6 +737,9 @@ def _name_reviewed_items(overview: Overview) -> str:
 
 
 def _suggest_suspects_action(n_suspects: int, n_strong: int) -> NextAction:
+    """Suggest to check the golden answers that look wrong. The strong suspects count, else the weak
+    ones.
+    """
     n_weak = n_suspects - n_strong
     facts = ""
     if n_weak:

@@ -494,6 +494,7 @@ def _automatic_verdict_row(verdict: Verdict, disputed_criterion: str) -> _Verdic
 
 
 def _labelled_line(label: str, label_cells: int, parts: Sequence[StyledText]) -> Line:
+    """Return a label and the parts that exist, with gaps between them: `you FAIL fault model`."""
     line = LineBuilder()
     line.add_padded(label, label_cells, "dim")
     gap = "  "

@@ -423,6 +423,9 @@ class Cursor:
         return self._move_to_nearest_stop(turns, direction)
 
     def _move_to_nearest_stop(self, stops: Sequence[int], direction: int) -> bool:
+        """Move to the next or previous of the blocks at which the cursor stops. Return whether
+        there is one.
+        """
         if direction > 0:
             reachable = [stop for stop in stops if stop > self.index]
         else:

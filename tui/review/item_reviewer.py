@@ -333,6 +333,7 @@ class ItemReviewer:
         self._view.notify_review_saved(None if changes_other_items else item)
 
     def _count_completed_item(self, subject: ReviewSubject) -> None:
+        """Count an item whose review is complete, for the pace and the summary of the session."""
         self.last_completed_item = subject.item
         is_first_verdict = subject.detail.row.you is None
         self.pace.record_item(subject.detail.key, monotonic(), is_first_verdict=is_first_verdict)
@@ -408,6 +409,7 @@ class ItemReviewer:
         return hints
 
     def _format_end_message(self, remaining: RemainingItems) -> str:
+        """Say that the queue ends here, and which key leads on."""
         if not remaining.count:
             key = self._key("item.overview")
             return f"queue complete · next: {key} overview" if key else "queue complete"

@@ -375,6 +375,9 @@ def format_key_hints(key_names: Mapping[str, str], cells: int) -> str:
 
 
 def _join_key_hints(key_names: Mapping[str, str], lowest_priority: int) -> str:
+    """Return the key hints with at least this priority: `p pass · f fail`. Actions without a key
+    are left out.
+    """
     hints = []
     for hint in KEY_HINTS:
         keys = [key_names[action] for action in hint.actions if action in key_names]
@@ -460,6 +463,7 @@ def _collect_item_verdicts(store: Store, view: View) -> dict[int, dict[str, obje
 
 
 def _read_assigned_annotators(store: Store, queue_name: str) -> Mapping[ItemKey, set[str]]:
+    """Return the annotators to whom a queue file assigns each item."""
     queue = store.load_queue(queue_name)
     assigned: dict[ItemKey, set[str]] = {}
     for share in queue.shares:

@@ -414,13 +414,15 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self._draw_description()
 
     async def _count_and_build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
+        """Count the failing items by cluster, and return the table."""
         grouping = get_computed_grouping(self._state.grouping)
         view = self.scope.view
         counts = await self._session.read(
             partial(count_clusters, view, grouping), interruptible=True
         )
         if view != self.scope.view:
-            return self._build_choices()  # the filter was cleared meanwhile
+            # The filter was cleared meanwhile, so these counts are of other items.
+            return self._build_choices()
         self._state.counts[grouping] = counts
         return self._build_choices()
 

@@ -201,6 +201,9 @@ def list_order_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def list_queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Return a command for each queue file, which shows the items that it assigns to the
+    annotator.
+    """
     for name, has_assigned_items in context.queue_files.items():
         if name == context.state.file:
             continue
@@ -418,6 +421,7 @@ class PaletteProvider(Provider):
         return hits
 
     def _make_item_hit(self, item: ItemMatch, query: str) -> Hit:
+        """Return a hit for an item whose id matches the typed text. An exact match comes first."""
         help_text = sanitize(item.category)
         if item.n_runs > 1:
             help_text += f", in {format_count(item.n_runs, 'run')}"
@@ -439,6 +443,7 @@ class PaletteList(CommandList):
     """
 
     def render_line(self, y: int) -> Strip:
+        """Render a line of the list. The line under the cursor has a mark and another style."""
         strip = super().render_line(y)
         if y + self.scroll_offset.y != self.highlighted:
             return strip

@@ -472,12 +472,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._list.focus()
 
     def action_submit(self) -> None:
+        """Draw the sample that the form describes."""
         commands = self._command_service
         if not self._is_running and commands is not None and self._form.field_values:
             self._is_running = True
             self._show_message("drawing ...")
             self._run_sampling_command(commands, self._form.command_arguments, self.focused)
-            # keys that are pressed now wait, and are not typed into the form
+            # Keys that are pressed now wait, and are not typed into the form.
             self.set_focus(self._list)
 
     @work(group="draw")

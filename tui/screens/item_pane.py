@@ -305,6 +305,7 @@ class ItemPane(Vertical):
         return StatusMessage(f"unsaved {kind}: press {key} to continue", "warn")
 
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
+        """Show the displayed item again after it has changed. The cursor and the folds stay."""
         self.show_summary(())
         self._message = message
         self.cursor.options = replace(self.cursor.options, suspicion=displayed.suspicion)
@@ -384,6 +385,9 @@ class ItemPane(Vertical):
 
     @work(exclusive=True, group="prefetch")
     async def _prefetch(self) -> None:
+        """Read the next items and the item in other runs in the background, while the user reads
+        this one.
+        """
         self._show_suspicion_if_hidden()
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
         self._count_items_left()
@@ -517,6 +521,9 @@ class ItemPane(Vertical):
             bar.show(make_line(f" {question}", "warn"))
 
     def _on_cursor_moved(self) -> None:
+        """Show a message about the move. Verdict keys apply to the whole item again if the cursor
+        is not on a part.
+        """
         if self.text.message is not None:
             self._message = self.text.message
         if self._is_target_at_cursor and not self.cursor.has_own_verdict:
@@ -561,13 +568,15 @@ class ItemPane(Vertical):
         self.show_message(StatusMessage(f"answers: {', '.join(choices)}", "warn"))
 
     def action_mark_decisive_step(self) -> None:
-        message = self.cursor.block.message_number
-        if (subject := self._subject_on_screen_for_a_while()) is None:
+        """Mark the message under the cursor as the one with which the model failed the item."""
+        subject = self._subject_on_screen_for_a_while()
+        if subject is None:
             return
-        if message is None:
+        message_number = self.cursor.block.message_number
+        if message_number is None:
             self.show_message(NO_CHAT_MESSAGE)
         else:
-            self.item_reviewer.mark_decisive_step(subject, message)
+            self.item_reviewer.mark_decisive_step(subject, message_number)
 
     def action_toggle_incident(self) -> None:
         if (subject := self._subject_on_screen_for_a_while()) is not None:

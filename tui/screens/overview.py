@@ -109,11 +109,18 @@ class OverviewList(TextList):
         return self.cursor // self._step
 
     def move_cursor(self, index: int) -> None:
+        """Move the cursor to an entry. An entry can have several lines, and the cursor stays on the
+        first one.
+        """
         if self._step > 1:
-            index = max(0, min(index, self.total - 1))
-            forward = index > self.cursor
-            entry = -(-index // self._step) if forward else index // self._step
-            index = min(entry * self._step, max(self.total - self._step, 0))
+            limited_index = max(0, min(index, self.total - 1))
+            entry = limited_index // self._step
+            is_inside_entry = limited_index % self._step > 0
+            if is_inside_entry and limited_index > self.cursor:
+                # Moving down must leave the entry.
+                entry += 1
+            last_entry_index = max(self.total - self._step, 0)
+            index = min(entry * self._step, last_entry_index)
         super().move_cursor(index)
 
 
@@ -351,6 +358,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.refresh_bindings()
 
     def _draw_top(self) -> None:
+        """Draw the top line: the path, which queues are completed, and the annotator."""
         path = (*self._session.root_breadcrumb, "overview")
         right = LineBuilder()
         completed_queues = format_completed_queues(self._overview)
@@ -505,6 +513,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     # -- actions
 
     def action_step_panel(self, by: int) -> None:
+        """Move the focus to the next panel (`by` 1) or the previous one (-1)."""
         names = self._visible_panels
         focused_name = getattr(self.focused, "id", names[0])
         next_index = 0

@@ -389,6 +389,7 @@ class QueueScreen(GuardedScreen[None]):
             self.pane.filter_line.close()
 
     def action_clear_filter(self) -> None:
+        """Show all items of the run. The cursor stays on its item."""
         if not self.state.is_narrowed:
             self.pane.show_message("Already at the top level; no filter to clear")
             return
@@ -501,6 +502,9 @@ class QueueScreen(GuardedScreen[None]):
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Whether an action is possible. While the user types or is in the item, keys of the list
+        are not.
+        """
         if action not in QUEUE_ACTION_NAMES or not self.is_mounted:
             return True
         if action == "focus_item" and not self._split.is_split:

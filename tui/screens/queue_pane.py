@@ -601,6 +601,7 @@ class QueuePane(Vertical):
             self.post_message(self.ItemFound(item))
 
     def _show_page(self, page: QueuePage, message: str) -> None:
+        """Show a view that has been loaded, with a message above the list."""
         self._message = message
         self._waiting.stop()
         self._fill_list(page)
@@ -611,7 +612,10 @@ class QueuePane(Vertical):
         self.load_runs()
 
     def _fill_list(self, page: QueuePage) -> None:
-        self._page, self._target, self._shown = page, None, replace(self._state)
+        """Show the rows of a page, and remember to which state of the queue they belong."""
+        self._page = page
+        self._target = None
+        self._shown = replace(self._state)
         self.list.empty_line = header.empty_queue_line(
             self._state.where, self._state.search, self._session.reviewed_count
         )
@@ -658,6 +662,9 @@ class QueuePane(Vertical):
 
     @work(group="windows")
     async def _load_window(self, window_index: int, list_version: int) -> None:
+        """Read rows that the list needs when it scrolls. The list ignores them if it shows another
+        view now.
+        """
         self.list.add_window(
             window_index,
             list_version,

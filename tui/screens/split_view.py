@@ -249,6 +249,9 @@ class SplitView(Horizontal):
 
     @work(group="item")
     async def _take_over_item(self, pane: ItemPane) -> None:
+        """Show the item of a closed item screen in the item pane, with its cursor and its queued
+        actions.
+        """
         item = await self._get_item_pane()
         if pane.item_reviewer.has_item:
             item.copy_state_from(pane)

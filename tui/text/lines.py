@@ -314,6 +314,7 @@ def fit_line(line: Line, cells: int) -> Line:
 
 
 def _strip_trailing_blanks(line: Line) -> Line:
+    """Return the line without blanks at its end, which may be spread over several parts."""
     parts = list(line)
     while parts:
         text, style = parts.pop()

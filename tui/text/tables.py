@@ -55,32 +55,37 @@ def lay_out_figure(table: Table, cells: int) -> TableLines:
     If it is too wide, columns with a low priority are omitted before texts are shortened.
     """
     shown = omit_parts(table, cells)
-    graphic_cells = 0
-    if shown.graphic_at is not None:
-        free_cells = cells - _measure_natural_width(shown) - COLUMN_GAP
-        graphic_cells = min(free_cells, MAX_INTERVAL_CELLS)
+    graphic_cells = _choose_graphic_width(shown, cells)
 
-    # The texts are laid out first. The drawn intervals are inserted into the finished lines.
+    # The texts are laid out first, and the drawn intervals are inserted into the finished lines.
     rows_in_columns = [row for row in shown.rows if not row.is_heading]
-    laid_out = lay_out_table(
+    texts = lay_out_table(
         [_make_text_column(column) for column in shown.columns],
         [_make_styled_texts(row) for row in rows_in_columns],
         cells,
     )
     scale = _format_scale(shown, graphic_cells) if graphic_cells else ()
-    heading = _insert_graphic(laid_out.heading, shown, scale)
+    heading = _insert_graphic(texts.heading, shown, scale)
 
-    lines_in_columns = iter(laid_out.rows)
     lines: list[Line] = []
+    text_lines = iter(texts.rows)
     for row in shown.rows:
         if row.is_heading:
             # A heading inside the table has only one cell, so it may be wider than its column.
             title = make_styled_text(row.cells[0])
             lines.append(fit_line((title,), cells))
-            continue
-        graphic = _draw_graphic(row, shown, graphic_cells) if graphic_cells else ()
-        lines.append(_insert_graphic(next(lines_in_columns), shown, graphic))
+        else:
+            graphic = _draw_graphic(row, shown, graphic_cells) if graphic_cells else ()
+            lines.append(_insert_graphic(next(text_lines), shown, graphic))
     return TableLines(heading, lines)
+
+
+def _choose_graphic_width(table: Table, cells: int) -> int:
+    """Return the width of the drawn intervals: what the texts leave. 0 if none are drawn."""
+    if table.graphic_at is None:
+        return 0
+    free_cells = cells - _measure_natural_width(table) - COLUMN_GAP
+    return min(free_cells, MAX_INTERVAL_CELLS)
 
 
 def omit_parts(table: Table, cells: int) -> Table:

@@ -284,6 +284,7 @@ class FilterLine(Vertical):
         self.query_one(FilterInput).focus()
 
     def _set_prompt(self, prompt_label: str, text: str, hint: str) -> None:
+        """Show a prompt, such as `filter`, a text to edit, and a hint below it."""
         prompt = self.query_one("#filter-prompt", LineBar)
         prompt.styles.width = len(prompt_label) + 2
         prompt.show(((f" {prompt_label} ", "dim"),))
@@ -393,6 +394,10 @@ class FilterLine(Vertical):
         self._show_message(format_completions(choices, index), "dim")
 
     def _insert_completion(self, choices: Sequence[Completion], index: int) -> None:
+        """Replace the word at the cursor by a completion.
+
+        If there are several, remember them, so that the same key inserts the next one.
+        """
         line = self.query_one(FilterInput)
         edited = insert_completion(line.value, line.cursor_position, choices[index])
         self._set_text(edited.text, edited.cursor)
@@ -456,9 +461,13 @@ class FilterLine(Vertical):
         self._set_prompt(self.kind, text, f" saved as {SAVED_FILTER_PREFIX}{bare}")
 
     def action_cancel(self) -> None:
+        """Close the line. While the user types a name for a filter, return to the filter
+        instead.
+        """
         if self._filter_to_save is not None:
-            text, self._filter_to_save = self._filter_to_save, None
-            self._set_prompt(self.kind, text, self._hint)
+            filter_text = self._filter_to_save
+            self._filter_to_save = None
+            self._set_prompt(self.kind, filter_text, self._hint)
             return
         self.close()
         self.post_message(self.Cancelled())

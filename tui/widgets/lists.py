@@ -185,6 +185,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
             self._scroll_to_line(index)
 
     def on_click(self, event: events.Click) -> None:
+        """Move the cursor to the clicked line. A click on the line under the cursor chooses it."""
         index = int(self.scroll_offset.y) + event.y
         if not self._has_cursor or index >= self.total:
             return

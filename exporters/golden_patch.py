@@ -332,6 +332,7 @@ def _apply_fixes_of_dataset(
         fixes = _select_fixes_of_run(dataset, row)
         for change in source.benchmark_services.rewrite_golden(plan, fixes):
             if isinstance(change, AppliedGoldenFix):
+                # An item is reported once, although each run of the dataset contains it.
                 is_changed = canonical_json(change.old) != canonical_json(change.new)
                 if is_changed:
                     applied_fixes.setdefault(change.item, change)
@@ -343,6 +344,7 @@ def _apply_fixes_of_dataset(
                 # The file of the run contains a copy of the golden answer.
                 resolved.copies[change.path] = change.content
             else:
+                # A file of the dataset itself.
                 resolved.dataset[change.path] = change.content
     return applied_fixes.values()
 

@@ -490,9 +490,10 @@ class HelpSection(NamedTuple):
 
 
 def list_help_sections(screen: Screen[Any]) -> list[HelpSection]:
-    """Return the keys of the active actions by group, for the help.
+    """Return what the help of a screen lists: its keys, grouped by the part of the program.
 
-    Groups that many screens share come last.
+    Only actions that work at the moment are listed. An action ID such as `queue.search` begins with
+    the group. Groups that many screens share come last.
     """
     keys_by_action: dict[str, list[str]] = {}
     for binding in _list_active_bindings(screen):
@@ -504,11 +505,10 @@ def list_help_sections(screen: Screen[Any]) -> list[HelpSection]:
             continue
         group, _, _ = action.id.partition(".")
         section = sections.setdefault(group, HelpSection(group, []))
+        # Short keys such as `?` stand before long ones such as `ctrl+f`.
         keys = sorted(keys_by_action[action.id], key=len)
         section.rows.append((" ".join(keys), action.help or action.label))
 
-    def rank(section: HelpSection) -> int:
-        is_shared = section.group in SHARED_GROUPS
-        return 1 + SHARED_GROUPS.index(section.group) if is_shared else 0
-
-    return sorted(sections.values(), key=rank)
+    own_sections = [section for section in sections.values() if section.group not in SHARED_GROUPS]
+    shared_sections = [sections[group] for group in SHARED_GROUPS if group in sections]
+    return own_sections + shared_sections

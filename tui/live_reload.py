@@ -443,9 +443,11 @@ class LiveReload:
             return
 
         view = self._queue_screen.state.view
-        # Counting orders the view, which takes long.
+        # Counting sorts the items of the view and caches the order. This takes long, so it is
+        # done before the list is replaced.
         await self._session.read_in_background(lambda store: store.count_items(view))
         async with self._reload_lock:
+            # No file of a run has changed, but the list must be read again.
             result = ReloadResult(ImportChanges(), self._queue_screen.state.scope)
             while not await self._try_to_replace_store(result, None):
                 await self._wait_until_ready()

@@ -94,8 +94,9 @@ def suspects(
             emit_json(*_build_suspect_objects(ranking[:limit]))
         else:
             _print_suspects(ranking, limit or DEFAULT_LIMIT)
-        if lacking := sum(run.info.lacks_dataset for run in session.runs):
-            runs = f"{lacking:,} of {format_count(len(session.runs), 'run')}"
+        n_lacking = sum(run.info.lacks_dataset for run in session.runs)
+        if n_lacking:
+            runs = f"{n_lacking:,} of {format_count(len(session.runs), 'run')}"
             print_warning(f"{runs}: {NO_DATASET_MESSAGE} {ONLY_FAILING}")
 
 

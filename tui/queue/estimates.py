@@ -241,6 +241,7 @@ def _choose_outcome_columns(width: int) -> list[FixedColumn[OutcomeCounts]]:
 
     If there is no room, the bar is omitted.
     """
+    # # The numbers are the widths of the columns, in cells.
     before_bar = [
         FixedColumn("automatic", 10, _outcome_cell, gap=""),
         _count_column("items", 8, lambda outcome: make_line(f"{outcome.n_items:,}")),

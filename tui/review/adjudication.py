@@ -319,6 +319,7 @@ class Adjudicator:
         correction if there is only one. Pass and fail reject it. Unsure decides nothing, and
         neither does "golden wrong" if there are several corrections.
         """
+        # A case is the disagreement of annotators about one item.
         case = self.cases.current
         if case is None or case.disagreement.golden_status is None or not is_definite(key.value):
             return {}

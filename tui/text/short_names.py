@@ -20,10 +20,14 @@ _WORD_END = re.compile("[-_ /:@]")
 
 
 def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
-    """Return short forms of the ids that are wider than `width`, by id. They keep the end of the
-    id and are unique.
+    """Return short forms of the ids that are wider than `width`, by id.
+
+    No two ids have the same form, so that the reader can tell them apart. A short form has no
+    middle: it keeps the beginning and the end of the id.
     """
     text_by_id = {item_id: sanitize(item_id) for item_id in ids}
+
+    # Cut all long ids in the same way, and find out which ones then look the same.
     used_forms = set()
     ids_by_form: dict[str, list[str]] = {}
     for item_id, text in text_by_id.items():
@@ -53,6 +57,7 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
 
 
 def _find_unused(forms: Iterable[str], used: Set[str], *, default: str) -> str:
+    """Return the first of the forms that no other name has, or `default` if all are used."""
     for form in forms:
         if form not in used:
             return form
@@ -60,8 +65,9 @@ def _find_unused(forms: Iterable[str], used: Set[str], *, default: str) -> str:
 
 
 def shorten_run_name(name: str, other_names: Sequence[str], width: int) -> str:
-    """Return a run name in at most `width` cells. It differs from the short forms of the other
-    names as it does in `shorten_run_names`, if there is room.
+    """Return a run name in at most `width` cells, so that it differs from the other names.
+
+    The name gets the same form as in `shorten_run_names`, if there is room.
     """
     if display_width(name) <= width:
         return name
@@ -85,6 +91,7 @@ def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
     """
     short_ids = shorten_ids(names, width)
     texts = _RunNameTexts.index_names(names)
+    # In a narrow column, a beginning would have only a few letters.
     if width < NARROW_CELLS and _have_distinct_last_words(texts.from_start, width):
         return {name: _last_word(sanitize(name)) for name in short_ids}
 
@@ -126,8 +133,9 @@ class _RunNameTexts:
 
 
 def _last_part(text: str) -> str:
-    """Return what tells the run apart from others of the same model. The whole name if it has only
-    one part.
+    """Return the last part of a run name, which tells runs of the same model apart.
+
+    It is the whole name if it has only one part.
     """
     _, _, part = text.rpartition(NAME_SEPARATOR)
     return part
@@ -148,10 +156,13 @@ def _last_word(text: str) -> str:
 
 
 def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[str]:
-    """Return short forms of a run name, the best first: first words that no other name begins with,
-    an end that no other name has, with or without first words, the beginning of a last part that no
-    other name has, then first words with the last word. Forms can be too wide.
+    """Return short forms of a run name, the best first. Forms can be too wide for the column.
+
+    A good form shows how this run differs from the others: first words that no other name begins
+    with (`gpt-4o…`), or an end that no other name has (`gpt…llm_agent`). The last resort is the
+    beginning with the last word.
     """
+    # All beginnings that end with a whole word, the longest first.
     beginnings = []
     for word_end in reversed(_find_word_ends(text)):
         beginnings.append(text[:word_end].rstrip(f" {symbols().separator}"))
@@ -164,6 +175,7 @@ def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[st
         forms += [beginning + ending for beginning in beginnings]
         forms.append(ending)
 
+    # A last part that does not fit can be cut, if no other last part begins like this.
     part = _last_part(text)
     part_beginning = truncate(part, width - 1)
     is_part_cut = part_beginning != part and part != text
@@ -178,9 +190,11 @@ def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[st
 
 
 def _list_distinguishing_endings(text: str, texts: _RunNameTexts) -> list[str]:
-    """Return the ends of a run name that no other name has, each with an ellipsis, the widest
-    first: `…llm_agent`, `…_agent`. They begin in the last part of the name, which is there because
-    the names before it are equal. Empty if the name has only one part.
+    """Return the ends of a run name that no other name has, the widest first: `…llm_agent`,
+    `…_agent`.
+
+    A name can have several parts. The last part was added because the names before it are equal, so
+    the ends are taken from it. Empty if the name has only one part.
     """
     name, separator, part = text.rpartition(NAME_SEPARATOR)
     if not separator:
@@ -195,8 +209,9 @@ def _list_distinguishing_endings(text: str, texts: _RunNameTexts) -> list[str]:
 
 
 def measure_distinguishing_endings(names: Sequence[str]) -> int:
-    """Return the cells in which each run name with several parts shows an end that no other name
-    has. 0 if no name has several parts.
+    """Return the width that all run names need, to show an end that no other name has.
+
+    The shortest such end of each name counts. 0 if no name has several parts.
     """
     texts = _RunNameTexts.index_names(names)
     width = 0
@@ -208,20 +223,27 @@ def measure_distinguishing_endings(names: Sequence[str]) -> int:
 
 
 def _find_word_ends(text: str) -> list[int]:
+    """Return the indexes of the signs after words: 3 and 6 for `gpt-4o-mini`."""
     return [match.start() for match in _WORD_END.finditer(text) if match.start() > 0]
 
 
 def _is_unique_prefix(sorted_texts: Sequence[str], prefix: str) -> bool:
+    """Whether at most one of the texts begins with the prefix."""
+    # Texts with the same prefix are neighbours. If the second one lacks it, no other has it.
     second = bisect_left(sorted_texts, prefix) + 1
     return second >= len(sorted_texts) or not sorted_texts[second].startswith(prefix)
 
 
 def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
-    """Yield short forms of an id, the best first. The first forms keep the character at
-    `kept_index`, where the id begins to differ from other ids.
+    """Yield short forms of an id, the best first.
+
+    The first forms keep the character at `kept_index`, where the id begins to differ from other
+    ids. The later ones are for the case that all of them are taken.
     """
 
     def cut_middle(head_cells: int) -> str:
+        # Cutting takes the width of the head as a share of the whole. Half a cell guards against
+        # rounding.
         head_share = (head_cells + 0.5) / max(width - 1, 1)
         return truncate_middle(text, width, head_share)
 
@@ -238,6 +260,7 @@ def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
 
 
 def measure_common_prefix(texts: Sequence[str]) -> int:
+    """Return how many characters the texts have in common at their beginning."""
     for index, chars in enumerate(zip(*texts, strict=False)):
         if len(set(chars)) > 1:
             return index

@@ -57,6 +57,7 @@ def write_runs(source: ExportSource, folder: Path) -> None:
     for chunk in source.iter_item_chunks():
         for detail in chunk:
             run = detail.row.run
+            # The first item of a run begins its file.
             if run not in files:
                 files[run] = folder / _name_file(detail)
                 files[run].write_text(_dump(_make_header(detail.run)), "utf-8")

@@ -166,6 +166,7 @@ def _build_best_run_cards(runs: Sequence[RunFigures]) -> list[Card]:
         return []
 
     best = max(group, key=lambda run: _sort_key(run.pass_rate))
+    # Both counts are pairs: items that pass, and items with a verdict. 0 means no verdict.
     source = "official" if best.official[1] or best.stated[1] else "recomputed"
     label = f"Items passed, {source}"
     if len(group) > 1:

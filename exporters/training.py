@@ -449,8 +449,9 @@ def _is_verdict_agreed(detail: ItemDetail, verdict: bool, min_annotators: int) -
 def _build_reviewed_item(
     detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None
 ) -> _ReviewedItem:
-    """Collect what the training rows of an item need: its messages, its golden calls and its
-    reviews.
+    """Collect what the training rows of an item need: its messages, golden calls and reviews.
+
+    `passes`: human verdict on the item, or None if it has only a corrected golden answer.
     """
     item = detail.item
     run = detail.run
@@ -458,7 +459,8 @@ def _build_reviewed_item(
     faults = {opinion.fault for opinion in opinions}
     notes = [opinion.note for opinion in opinions if opinion.note]
 
-    # If something else is at fault, the reply may be right, so it is no example of a wrong one.
+    # A review of a failure can say whose fault it is, such as that of the golden answer. If not
+    # only the model is at fault, the reply may be right, so it is no example of a wrong one.
     is_model_wrong = faults <= set(MODEL_FAULTS)
     messages: list[ChatMessage] = []
     if passes or is_model_wrong or correction is not None:

@@ -729,7 +729,11 @@ def _find_messages_after_results(messages: Sequence[Message]) -> set[int]:
 def _message_block(
     indexed: IndexedItem, turn: int, event: TimelineEvent, message: Message, options: DisplayOptions
 ) -> Block:
-    """Return the block of a message. Its layout depends on who wrote it."""
+    """Return the block of a message. Its layout depends on who wrote it: `message.role`.
+
+    Besides the user, the model and a tool, this can be the benchmark, which records the state of
+    the environment and log lines.
+    """
     key = f"{turn_address(turn)}/{event.key}"
     if message.role == "tool":
         return _result_block(turn, event, message, options, is_brief=event.is_context)

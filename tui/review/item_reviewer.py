@@ -539,6 +539,7 @@ class ItemReviewer:
             self._show_message("nothing to undo", "warn")
             return
 
+        # Items that were read in advance contain the undone review.
         self._prefetcher.discard_prefetched()
         self.pace.request_count()
         if undone.is_bulk:

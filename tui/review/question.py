@@ -106,19 +106,24 @@ class Question:
 
 
 def read_question(store: Store, item_number: int) -> Question:
-    """Read the question of an item with the answers of all runs."""
-    item_number = strip_duplicate_mark(item_number)
-    predictions = store.fetch_predictions_of_same_question(item_number)
-    rows = {row.item: row for row in store.fetch_rows([each.item for each in predictions])}
-    displayed = store.read_detail(item_number)
+    """Read the question of an item with the answers of all runs.
 
-    # Golden answers differ if a run was imported with another dataset. Then the same calls are
-    # another answer.
+    Runs with equal answers are one group. The largest group comes first.
+    """
+    item_number = strip_duplicate_mark(item_number)
+    displayed = store.read_detail(item_number)
+    predictions = store.fetch_predictions_of_same_question(item_number)
+    rows = store.fetch_rows([prediction.item for prediction in predictions])
+    row_by_item = {row.item: row for row in rows}
+
+    # Group the runs by their calls. Golden answers differ if a run was imported with another
+    # dataset. Then the same calls are another answer.
     rows_by_key: dict[tuple[str, str], list[QueueRow]] = {}
     for prediction in predictions:
         key = (prediction.golden_hash, prediction.calls)
-        if prediction.item in rows:
-            rows_by_key.setdefault(key, []).append(rows[prediction.item])
+        row = row_by_item.get(prediction.item)
+        if row is not None:
+            rows_by_key.setdefault(key, []).append(row)
 
     groups: list[AnswerGroup] = []
     for (golden_hash, calls), equal_rows in rows_by_key.items():
@@ -130,7 +135,12 @@ def read_question(store: Store, item_number: int) -> Question:
 def _divide_by_reply(
     store: Store, key: str, rows: Sequence[QueueRow], displayed: ItemDetail
 ) -> list[AnswerGroup]:
-    """Group runs with equal calls. Where the reply counts too, its text must also be equal."""
+    """Divide runs with equal calls into groups of equal answers.
+
+    They are one group, unless the text of the reply counts too: then its text must also be equal.
+    `key`: the calls, which become the beginning of the key of each group.
+    """
+    # Without a judged reply, all runs are in one group, with an empty text as its key.
     first = store.read_detail(rows[0].item)
     details = {"": first}
     rows_by_reply: dict[str, list[QueueRow]] = {"": list(rows)}
@@ -168,6 +178,7 @@ def _is_reply_judged(item: Item) -> bool:
 
 
 def _join_replies(item: Item) -> str:
+    """Return all texts that the model wrote."""
     return "\n".join(each.content for each in item.messages if each.role == "assistant")
 
 
@@ -193,8 +204,10 @@ MAX_CALLS_ABOVE = 40
 
 
 def question_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
-    """Return the question of the user and the golden answer. The golden answer keeps its place
-    where not all rows fit.
+    """Return the question of the user, and below it the golden answer, in at most `max_rows` lines.
+
+    If there is no room for both, the question is cut first, because the golden answer is what a
+    reviewer compares with.
     """
     golden = _golden_lines(item, cells)
     messages = [message.content for message in item.messages if message.role == "user"]
@@ -205,6 +218,7 @@ def question_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
         rows[-1] = f"{truncate(rows[-1].rstrip(), cells - 2)} {symbols().ellipsis}"
     lines = [make_line(row.rstrip()) for row in rows]
 
+    # A very long golden answer is cut too. Its last line says how much is missing.
     n_free = max_rows - len(lines)
     if len(golden) > n_free:
         n_shown = max(n_free - 1, 0)
@@ -228,10 +242,14 @@ GOLDEN_LABEL = "golden  "
 
 
 def _golden_lines(item: Item, cells: int) -> list[Line]:
+    """Return the golden answer: its calls, its reply and the final answers that count as right.
+
+    Example: `golden turn 1 get_weather(city="Rome")`. The label stands only on the first line.
+    """
     texts = []
-    has_turns = any(call.turn > 0 for call in item.golden)
+    has_several_turns = any(call.turn > 0 for call in item.golden)
     for call in item.golden[:MAX_CALLS_ABOVE]:
-        turn = f"turn {call.turn + 1}  " if has_turns else ""
+        turn = f"turn {call.turn + 1}  " if has_several_turns else ""
         texts.append(turn + format_call(call))
     if item.extra.golden_reply is not None:
         texts.append(f"reply: {sanitize(item.extra.golden_reply)}")
@@ -266,6 +284,11 @@ def build_answer_blocks(question: Question, *, blind: bool) -> list[Block]:
 
 
 def _group_lines(group: AnswerGroup, cells: int, *, blind: bool) -> list[Line]:
+    """Return a group of equal answers: a heading with its runs, and the differences from the golden
+    answer.
+
+    Blind review hides verdicts until the annotator has reviewed one of the items.
+    """
     hides_verdicts = blind and all(row.you is None for row in group.rows)
     lines = _group_heading_lines(group, cells, hides_verdicts=hides_verdicts)
     body = _difference_lines(group, cells - BODY_INDENT, hides_verdicts=hides_verdicts)
@@ -279,7 +302,12 @@ def _group_lines(group: AnswerGroup, cells: int, *, blind: bool) -> list[Line]:
 
 
 def _group_heading_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -> list[Line]:
-    """Return the number of runs, their verdict, the annotator's verdict and the names."""
+    """Return the heading of a group: number of runs, automatic verdict, run names, annotator's
+    verdict.
+
+    Example: `3 runs fail gpt-4o, qwen3, llama3` and `you ✗` at the right. Names that do not fit on
+    this line follow below it.
+    """
     line = LineBuilder()
     line.add_padded(format_count(len(group.rows), "run"), 8, "strong")
     line.add_line(_verdict_line(group, hides_verdicts=hides_verdicts))
@@ -297,8 +325,10 @@ def _group_heading_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool
 
 
 def _name_rows(names: Sequence[str], cells: int) -> list[str]:
-    """Lay out names on rows. A name is never divided between rows. The last row counts the names
-    that do not fit.
+    """Lay out run names on rows, with commas between them.
+
+    A name is never divided between rows. If there are too many rows, the last one counts the names
+    that do not fit: `gpt-4o, qwen3 and 12 more`.
     """
     rows = [""]
     for number, name in enumerate(names):
@@ -315,6 +345,9 @@ def _name_rows(names: Sequence[str], cells: int) -> list[str]:
 
 
 def _verdict_line(group: AnswerGroup, *, hides_verdicts: bool) -> Line:
+    """Return the automatic verdict of a group, or `✓ 2 ✗ 1` if some of its runs pass and others
+    fail.
+    """
     if hides_verdicts:
         return make_line("hidden", "dim")
     verdicts = group.verdicts
@@ -353,8 +386,10 @@ def _own_verdict_line(rows: Sequence[QueueRow]) -> Line:
 
 
 def _difference_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -> list[Line]:
-    """Return the differences of an answer from the golden answer, in calls, state and further
-    criteria.
+    """Return how an answer differs from the golden answer.
+
+    The differences are in the calls, in the final state of the environment, and in further criteria
+    of the benchmark. The last two tell the verdict, so they are omitted if it is hidden.
     """
     item = group.detail.item
     lines: list[Line] = []
@@ -362,6 +397,7 @@ def _difference_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -
         lines.append(make_line("compared with another golden answer, of its own dataset", "warn"))
         lines += _golden_lines(item, cells)
     lines += _call_lines(item, cells)
+
     if hides_verdicts:
         return lines
     lines += _state_lines(item, cells)
@@ -370,6 +406,12 @@ def _difference_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -
 
 
 def _call_lines(item: Item, cells: int) -> list[Line]:
+    """Return the calls of an answer: different ones with their arguments, then equal and further
+    ones.
+
+    Golden and predicted calls are compared in pairs. A pair can also consist of one call without a
+    counterpart. An answer without any call shows the beginning of its reply.
+    """
     indexed = IndexedItem(item)
     pairs = [pair for turn in sorted(indexed.pairs) for pair in indexed.pairs[turn]]
     different_pairs = [pair for pair in pairs if pair.state in DIFFERING_STATES]
@@ -377,6 +419,7 @@ def _call_lines(item: Item, cells: int) -> list[Line]:
     for pair in different_pairs:
         lines += _pair_lines(indexed, pair, cells)
 
+    # "=" is an equal pair, and "~" one that differs only in form.
     equal_pairs = [pair for pair in pairs if pair.state in "=~"]
     lines += _equal_call_lines(indexed, equal_pairs, cells)
     lines += _unpaired_call_lines(item, pairs, cells)
@@ -390,8 +433,10 @@ MAX_EQUAL_CALL_ROWS = 2
 
 
 def _equal_call_lines(indexed: IndexedItem, pairs: Sequence[CallPair], cells: int) -> list[Line]:
-    """Return the calls that the golden answer accepts, which differ in optional arguments and in
-    form. Many calls are only counted.
+    """Return the predicted calls that the golden answer accepts, in dim text, a few lines each.
+
+    They are shown because they can differ in optional arguments and in form. If there are many,
+    they are only counted.
     """
     if len(pairs) > MAX_LISTED_EQUAL_CALLS:
         count = format_count(len(pairs), "call")
@@ -405,6 +450,7 @@ def _equal_call_lines(indexed: IndexedItem, pairs: Sequence[CallPair], cells: in
         rows, has_more = wrap_first_rows(text, cells - 2, MAX_EQUAL_CALL_ROWS)
         if has_more:
             rows[-1] = f"{truncate(rows[-1].rstrip(), cells - 4)} {symbols().ellipsis}"
+        # Only the first row of a call has the sign of its state.
         sign: DiffState = pair.state
         for row in rows:
             lines.append(_equal_line(sign, row.rstrip()))
@@ -413,11 +459,13 @@ def _equal_call_lines(indexed: IndexedItem, pairs: Sequence[CallPair], cells: in
 
 
 def _equal_line(state: DiffState, text: str) -> Line:
+    """Return a line with the sign of a state and a dim text: `= get_weather(city="Rome")`."""
     return ((f"{symbols().state_symbol(state)} ", STATE_STYLES[state]), (text, "dim"))
 
 
 def _unpaired_call_lines(item: Item, pairs: Iterable[CallPair], cells: int) -> list[Line]:
     """Return the predicted calls that the benchmark compares with nothing."""
+    # A pair with a blank state contains a call that is compared with nothing.
     paired = {(pair.turn, pair.predicted) for pair in pairs if pair.state != " "}
     lines: list[Line] = []
     for call in item.predicted:
@@ -444,6 +492,11 @@ def _reply_lines(item: Item, cells: int) -> list[Line]:
 
 
 def _pair_lines(indexed: IndexedItem, pair: CallPair, cells: int) -> list[Line]:
+    """Return a pair of different calls: its heading, its different arguments and the names of equal
+    ones.
+
+    If one call of the pair is missing, the other one is shown in full.
+    """
     golden, predicted = indexed.golden_and_predicted_call(pair)
     if golden is None or predicted is None:
         return _one_sided_lines(pair, golden or predicted, _turn_prefix(indexed, pair), cells)
@@ -453,6 +506,8 @@ def _pair_lines(indexed: IndexedItem, pair: CallPair, cells: int) -> list[Line]:
     heading.add(_turn_prefix(indexed, pair), "dim")
     heading.add(truncate(sanitize(pair.name), max(cells - heading.width, 1)), "strong")
     lines = [heading.build()]
+
+    # A call that could not be parsed has no arguments to compare, only its text.
     if golden.arguments is None:
         return lines + undecoded_call_lines(golden, cells, DisplayOptions())
     if predicted.arguments is None:
@@ -465,6 +520,8 @@ def _pair_lines(indexed: IndexedItem, pair: CallPair, cells: int) -> list[Line]:
         lines.append(column_headings(widths))
     for row in different_rows:
         lines += argument_lines(row, widths)
+
+    # Equal arguments are only named. Depth 0 leaves out the parts of nested values.
     equal_names = [row.path for row in rows if row.state == "=" and row.depth == 0]
     if equal_names:
         text = f"{len(equal_names)} equal: {sanitize(', '.join(equal_names))}"
@@ -475,10 +532,15 @@ def _pair_lines(indexed: IndexedItem, pair: CallPair, cells: int) -> list[Line]:
 
 
 def _turn_prefix(indexed: IndexedItem, pair: CallPair) -> str:
+    """Return `turn 2 · ` for a pair of an item with several turns, else an empty text."""
     return f"turn {pair.turn + 1} {symbols().separator} " if indexed.n_turns > 1 else ""
 
 
 def _one_sided_lines(pair: CallPair, call: Call | None, turn_prefix: str, cells: int) -> list[Line]:
+    """Return a golden call without a predicted one or the reverse: `- turn 2 · missing: f(a=1)`.
+
+    The label stands only on the first line.
+    """
     sign = symbols().state_symbol(pair.state)
     label = f"{sign} {turn_prefix}{ONE_SIDED_LABELS[pair.state]}: "
     text = sanitize(pair.name) if call is None else format_call(call)
@@ -494,7 +556,10 @@ MAX_STATE_VALUES = 6
 
 
 def _state_lines(item: Item, cells: int) -> list[Line]:
-    """Say which values of the environment differ from those after the golden calls."""
+    """Return which values of the environment differ from those that the golden calls would lead to.
+
+    Some benchmarks compare this final state, for example a database, instead of the calls.
+    """
     differences = item.extra.state_differences
     if not differences:
         return []
@@ -525,12 +590,15 @@ def describe_state_difference(path: str, difference: StateDifference) -> str:
 
 
 def _to_text(value: Any) -> str:
+    """Return a text as it is, and any other value as JSON."""
     return value if isinstance(value, str) else to_json_text(value)
 
 
 def _criterion_lines(item: Item, cells: int) -> list[Line]:
-    """Return the further criteria that the item fails, such as the database of tau, and what the
-    error type says.
+    """Return the further criteria that the item fails, and what its error type means.
+
+    A criterion is for example the state of the database in tau-bench. The error type is explained
+    only if no difference between the calls is shown, which would say more.
     """
     lines: list[Line] = []
     failed = []

@@ -209,6 +209,7 @@ def status_line(
         pace: How fast the annotator reviews.
     """
     key_names = key_names or {}
+    # All parts that the right side can have. A part without content is blank.
     parts = _StatusParts(
         pace=make_line(f" {pace}", "dim") if pace else BLANK_LINE,
         in_arguments=make_line(" in arguments", "dim") if is_in_arguments else BLANK_LINE,
@@ -220,19 +221,22 @@ def status_line(
     if not text:
         return _key_hints_status_line(parts, key_names, cells)
 
-    # The right side is the widest one that fits beside the message. The undo key is left out first.
-    choices = _list_right_parts(parts, question)
+    # The right side has several forms, the widest first.
+    right_forms = _list_right_parts(parts, question)
+    narrowest_right = right_forms[-1]
     undo = _undo_part(text, key_names)
-    text = _shorten_golden_message(text, cells - line_width((*undo, *choices[-1])) - 2)
+    text = _shorten_golden_message(text, cells - line_width((*undo, *narrowest_right)) - 2)
     left = make_line(f" {text}", style)
-    if line_width((*left, *undo, *choices[-1])) >= cells:
+
+    # If there is no room, the key that undoes the review is left out first.
+    if line_width((*left, *undo, *narrowest_right)) >= cells:
         undo = BLANK_LINE
-    fitting = [right for right in choices if line_width((*left, *undo, *right)) < cells]
-    if fitting:
-        return justify_line((*left, *undo), fitting[0], cells)
+    for right in right_forms:
+        if line_width((*left, *undo, *right)) < cells:
+            return justify_line((*left, *undo), right, cells)
 
     # Nothing fits. If the message names the target too, it need not be named twice.
-    right = choices[-1]
+    right = narrowest_right
     if line_width(left) + line_width(right) >= cells and _names_target(text, question):
         if not parts.score:
             right = _plain_target_part(question, key_names)

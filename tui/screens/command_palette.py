@@ -112,6 +112,7 @@ class PaletteCommand:
         if shown_argument:
             text += f" {shown_argument}"
 
+        # Kind, argument and help are dim, and the key and the label between them are bold.
         dim = _find_dim_colour()
         content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}")
         content = content.stylize(dim, 0, KIND_CELLS)

@@ -542,6 +542,7 @@ class ItemReviewer:
         # Items that were read in advance contain the undone review.
         self._prefetcher.discard_prefetched()
         self.pace.request_count()
+        # A bulk review is of many items, so the displayed item stays.
         if undone.is_bulk:
             self._view.notify_review_saved(None)
             await self._refresh_item(undone.message)

@@ -93,6 +93,9 @@ def _check_mouse(value: Any) -> bool:
 
 
 def _check_theme(name: Any) -> str:
+    """Return the full name of the theme in the settings. Raises ValueError if there is no such
+    theme.
+    """
     from fcreview.tui.themes import list_theme_names, resolve_theme_name
 
     theme = resolve_theme_name(name) if isinstance(name, str) else None
@@ -111,6 +114,7 @@ def _check_nonempty_strings(setting: str, value: Any) -> tuple[str, ...]:
 
 
 def _check_reasons(value: Any) -> tuple[str, ...]:
+    """Return the reasons for overrides in the settings. Raises ValueError if there are too many."""
     reasons = _check_nonempty_strings("reasons", value)
     if len(reasons) > MAX_REASONS:
         raise ValueError(
@@ -140,6 +144,7 @@ def _check_keys(value: Any) -> dict[str, str]:
 
 
 def _check_decoders(value: Any) -> dict[str, str]:
+    """Return the setting of decoders: how the calls of a model are written, by the model's name."""
     decoders = _check_string_table("decoders", '"my-model-*" = "HERMES"', value)
     try:
         return {model: parse_decoder(name) or "" for model, name in decoders.items()}
@@ -158,6 +163,9 @@ def _check_scorers(value: Any) -> dict[str, dict[str, Any]]:
 
 
 def _check_scorer(setting: Any) -> dict[str, Any]:
+    """Return the settings of a scorer: whether more is better, and the score from which an item
+    passes.
+    """
     if not isinstance(setting, dict) or not setting or setting.keys() - {"better", "pass_at"}:
         raise ValueError(SCORERS_ERROR)
     if setting.get("better", "higher") not in ("higher", "lower"):
@@ -425,8 +433,10 @@ def _read_team_entries() -> dict[str, Any]:
 
 
 def _write_team_entries(entries: dict[str, Any]) -> None:
+    """Write the file that says which team project each workspace belongs to."""
     file = _locate_teams_file()
     file.parent.mkdir(parents=True, exist_ok=True)
+    # An interrupted program must not leave half a file.
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     temporary.write_text(
         json.dumps({"version": 1, "workspaces": entries}, indent=2) + "\n", "utf-8"

@@ -528,6 +528,9 @@ class Progress:
         self.erase()
 
     def __call__(self, label: str, done: int, total: int) -> None:
+        """Show the progress on one line, which the next call replaces. `total`: 0 if it is not
+        known.
+        """
         now = time.monotonic()
         if not self._enabled or now < self._next_update:
             return

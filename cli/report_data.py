@@ -342,6 +342,9 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
 
 
 def _count_suspects(suspects: Sequence[Suspect]) -> summary.SuspectCounts:
+    """Count the questions whose golden answers look wrong: all, confirmed by reviews, strong
+    evidence.
+    """
     with_reasons = [suspect for suspect in suspects if suspect.reasons]
     confirmed = [
         suspect for suspect in with_reasons if is_benchmark_at_fault(suspect.question) is True
@@ -355,6 +358,7 @@ def _count_suspects(suspects: Sequence[Suspect]) -> summary.SuspectCounts:
 
 
 def _list_review_progress(rows: Sequence[RunRow]) -> list[sections.RunReviewProgress]:
+    """Return the number of reviewed and partly reviewed items of each run."""
     return [
         sections.RunReviewProgress(
             f"run {row.run}: {row.run_name}",
@@ -424,6 +428,7 @@ def estimate_part_metrics(
 def _build_metrics_of_runs_section(
     session: WorkspaceSession, parts: Sequence[ReportPart], *, has_queues: bool
 ) -> sections.Section:
+    """Return the section with the metrics of each run. It is folded if there are many runs."""
     metrics_sections = []
     for part in parts:
         estimates = estimate_part_metrics(session, part, has_queues=has_queues)
@@ -481,6 +486,7 @@ def _collect_failures_by_dataset(
 def _fetch_examples(
     session: WorkspaceSession, clusters: Sequence[Cluster]
 ) -> list[sections.ClusterExample]:
+    """Return an example for each cluster of failures: its first item."""
     first_items = [cluster.first_item for cluster in clusters if cluster.first_item is not None]
     return [
         sections.ClusterExample(row.id, question=row.question, difference=row.first_difference)
@@ -590,6 +596,7 @@ def compute_own_scores(analysis: UnblindedAnalysis, rows: Sequence[RunRow]) -> O
 
 
 def _compute_own_score(scored: ScoredRun) -> OwnScore | None:
+    """Compute the score that the benchmark itself reports for a run, or None if it has none."""
     from fcreview.importers.registry import compute_metrics
 
     def compute_by_source(source: MetricSource) -> list[Metric]:

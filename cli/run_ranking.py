@@ -59,6 +59,7 @@ def print_rankings(analysis: UnblindedAnalysis, rows: Sequence[RunRow], *, as_js
 
 
 def _check_runs(rows: Sequence[RunRow]) -> None:
+    """Raise UsageError unless there are several runs, all of one benchmark."""
     if len(rows) < 2:
         raise UsageError("--ranking needs two or more runs. Repeat --run, or omit it for all runs")
 
@@ -71,6 +72,10 @@ def _check_runs(rows: Sequence[RunRow]) -> None:
 
 
 def _choose_source(row: RunRow) -> RankedSource:
+    """Choose whether a run is ranked by its official or by its recomputed verdicts.
+
+    Raises UsageError if it has neither.
+    """
     source = choose_verdict_source(row.official_known, row.rule_known)
     if source == "effective":
         raise UsageError(
@@ -165,6 +170,11 @@ def _replace_known_verdicts(
 def _rank_with_errata(
     official: Sequence[Sequence[ItemOutcome]], with_errata: Sequence[Sequence[ItemOutcome]]
 ) -> NamedRanking:
+    """Rank the runs by their verdicts with errata, which are published corrections of golden
+    answers.
+
+    The result also says how many verdicts they change.
+    """
     n_changed = 0
     for outcomes, corrected in zip(official, with_errata, strict=True):
         for outcome, corrected_outcome in zip(outcomes, corrected, strict=True):

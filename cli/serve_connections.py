@@ -230,6 +230,9 @@ class ConnectionLimiter:
         return True
 
     async def _close_late_connections(self) -> None:
+        """Close connections that do not send a request in time, so that they take no place from
+        others.
+        """
         while True:
             await asyncio.sleep(min(1.0, self.header_seconds / 2))
             now = monotonic()

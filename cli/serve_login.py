@@ -208,6 +208,9 @@ class HeaderLogin:
         return self.find_annotator(request)
 
     def find_annotator(self, request: web.Request) -> str | None:
+        """Return the name that the proxy sends, or None if the request does not prove that it is
+        the proxy's.
+        """
         if not self._has_secret(request):
             return None
         # Several headers could have been added by the browser, before the proxy added its own.
@@ -217,11 +220,13 @@ class HeaderLogin:
         return _parse_name_or_none(names[0])
 
     def _has_secret(self, request: web.Request) -> bool:
+        """Whether the request contains the secret of the proxy, if there is one."""
         if self.secret is None:
             return True
         secrets_sent = request.headers.getall(SECRET_HEADER, [])
         if len(secrets_sent) != 1:
             return False
+        # The time of this comparison does not reveal how much of the secret is right.
         return hmac.compare_digest(_encode_header(secrets_sent[0]), _encode_header(self.secret))
 
     async def wait_for_change(self, seconds: float) -> None:
@@ -286,6 +291,9 @@ class PasswordLogin:
         return f"__Host-{self.cookie_base_name}" if self.is_secure else self.cookie_base_name
 
     def identify_annotator(self, request: web.Request) -> str | None:
+        """Return the annotator who sent a request, and extend the login. None without a valid
+        login.
+        """
         annotator = self.find_annotator(request)
         if annotator is not None:
             token = self._get_token(request)
@@ -294,6 +302,10 @@ class PasswordLogin:
         return annotator
 
     def find_annotator(self, request: web.Request) -> str | None:
+        """Return the annotator who is logged in with the token of a request, or None.
+
+        A login ends after some time, and when the password is changed.
+        """
         token = self._get_token(request)
         login = self._logins.get(token)
         if login is None:
@@ -389,6 +401,7 @@ class PasswordLogin:
         return all(allowed)
 
     async def _log_out(self, request: web.Request) -> web.Response:
+        """End the login, and delete the cookie with its token."""
         self._logins.pop(self._get_token(request), None)
         self._has_changed.set()
         response = _redirect_to("/")

@@ -146,6 +146,9 @@ class SessionProcess(AppService):
         return self._session_command.build_environment(self.annotator, width, height)
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+        """Start the app in a process of its own, whose terminal is the browser. The size is in
+        cells.
+        """
         environment = self._build_environment(width, height)
         self._process = process = await asyncio.create_subprocess_exec(
             *self._session_command.process_arguments,

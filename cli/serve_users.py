@@ -190,6 +190,9 @@ class UsersFile:
         self._replace_content("\n".join(lines) + "\n")
 
     def _raise_if_similar_name_exists(self, name: str) -> None:
+        """Raise CommandError if another user's journal would have the same file name on some
+        systems.
+        """
         for known_name in self.load_password_hashes():
             if known_name != name and is_same_filename(known_name, name):
                 raise CommandError(
@@ -211,6 +214,7 @@ class UsersFile:
 
 
 def _parse_user_name(line: str) -> str | None:
+    """Return the name in a line of the users file, or None if it is not a line with one user."""
     try:
         names = list(tomllib.loads(line))
     except tomllib.TOMLDecodeError:

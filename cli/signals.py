@@ -61,6 +61,9 @@ def watch_terminal() -> None:
 
 
 def _end_command(number: int, frame: FrameType | None) -> None:
+    """Handle the first signal that ends the command: raise an exception, so that it can clean
+    up.
+    """
     _received_signals.append(number)
     # A second termination signal usually follows and must not interrupt the cleanup. A user who
     # presses Ctrl-C again does not want to wait for it.

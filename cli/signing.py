@@ -78,6 +78,7 @@ def _describe_figure(estimate: MetricEstimate) -> Iterator[str]:
 
 
 def _describe_estimand(row: RunRow, estimate: MetricEstimate) -> str:
+    """Return what the estimate is about: the score if people had reviewed every item."""
     items = format_count(row.n_items, "item")
     return (
         f"{sanitize(estimate.name)} of {items} of {sanitize(row.info.full_title)}, if people had"
@@ -126,6 +127,7 @@ def _describe_response(status: RunSampleStatus) -> str:
 
 
 def _describe_method(estimate: MetricEstimate, seed: int) -> str:
+    """Return how the interval was computed, or why there is none."""
     from fcreview.stats.estimation import explain_missing_interval
 
     if estimate.method != "posterior":

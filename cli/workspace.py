@@ -248,6 +248,7 @@ class WorkspaceSession:
 
     @property
     def store(self) -> Store:
+        """The store with the items and reviews. It is opened at the first access, with warnings."""
         if self._store is None:
             from fcreview.store.store import Store
 
@@ -259,6 +260,9 @@ class WorkspaceSession:
         return self._store
 
     def _print_not_verified(self) -> None:
+        """Warn that the store may contain anything, because it was not built from files of this
+        user.
+        """
         if self.workspace.lake is None:
             message = f"{self.workspace.store} is not verified. {NOT_VERIFIED_ADVICE}"
         else:

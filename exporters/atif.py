@@ -94,6 +94,7 @@ def _make_agent(detail: ItemDetail) -> JsonObject:
 
 
 def _make_final_metrics(item: Item, *, n_steps: int) -> JsonObject:
+    """Return the tokens and the number of steps of a whole trajectory."""
     metrics: JsonObject = {}
     if item.tokens_in is not None:
         metrics["total_prompt_tokens"] = item.tokens_in

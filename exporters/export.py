@@ -238,8 +238,12 @@ def _fsync_path(path: Path) -> None:
 
 
 def _choose_file_mode(target: Path, default_mode: int) -> int:
+    """Return the permissions of a new file: those of the file that it replaces, else the usual
+    ones.
+    """
     if target.exists():
         return target.stat().st_mode & 0o777
+    # The mask can only be read by setting it.
     mask = os.umask(0o022)
     os.umask(mask)
     return default_mode & ~mask

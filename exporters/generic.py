@@ -254,6 +254,7 @@ def _make_message(message: Message) -> JsonObject:
 
 
 def _make_message_of_calls(step: Step, caller: str, calls: Sequence[JsonObject]) -> JsonObject:
+    """Return a message of the model that consists of calls. It keeps its turn and step."""
     turn, number = step
     return {
         "role": caller,

@@ -250,6 +250,7 @@ def _list_kept_metrics(log: Any) -> set[str]:
 
 
 def _is_equal_metric_value(first: Any, second: Any) -> bool:
+    """Whether two values of a metric are equal, except for rounding."""
     if first == second:
         return True
     # Only NaN differs from itself. `inspect_ai` computes it as the mean of no scores.

@@ -261,6 +261,9 @@ def encode_csv(rows: Iterable[Iterable[str]], line_end: str) -> bytes:
 
 
 def write_parquet(source: ExportSource, out: Sink) -> None:
+    """Write the labels as a Parquet file. It goes through a temporary file, because `out` may be a
+    pipe.
+    """
     with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
         path = Path(folder) / "labels.parquet"
         _write_parquet_to_path(source, path)

@@ -42,6 +42,9 @@ OPINION_FIELDS = ("value", "fault", "tags", "note", "golden_fix")
 
 
 def write_tasks(source: ExportSource, out: Sink) -> None:
+    """Write the labels as tasks of Label Studio: one JSON array, without keeping all of it in
+    memory.
+    """
     out.write(b"[")
     separator = b"\n"
     for chunk in source.iter_label_chunks():
@@ -80,6 +83,9 @@ def _list_given_labels(label: Label) -> list[str]:
 
 
 def _make_prediction(criterion: str, verdict: dict[str, Any]) -> dict[str, Any]:
+    """Return an automatic verdict as a prediction, which Label Studio shows beside human
+    annotations.
+    """
     words = [word for word in (verdict["source"], verdict["by"]) if word]
     content = {"value": verdict["value"], "note": verdict["rationale"]}
     return {

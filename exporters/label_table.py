@@ -166,6 +166,7 @@ class _Table:
         )
 
     def _get_cell(self, cells: Sequence[str], name: str) -> str:
+        """Return the text in a column of a row. Empty if the table or the row lacks the column."""
         position = self.columns.get(name)
         if position is None or position >= len(cells):
             return ""
@@ -249,6 +250,9 @@ class _Table:
         return [tag for tag in tags if tag]
 
     def _read_json(self, cells: Sequence[str], name: str) -> Any:
+        """Return the JSON value in a cell, or None if it is empty. Raises _CellError if it is
+        invalid.
+        """
         text = self._get_cell(cells, name)
         if not text.strip():
             return None

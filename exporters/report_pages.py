@@ -239,6 +239,7 @@ def _escape_html(text: str) -> str:
 
 
 def _render_card(card: Card) -> str:
+    """Render a key figure: its label, its value and a note."""
     kind = "card attention" if card.needs_attention else "card"
     label = f"<small>{_escape_html(card.label)}</small>"
     value = f"<b>{_escape_html(card.value)}</b>"
@@ -247,6 +248,7 @@ def _render_card(card: Card) -> str:
 
 
 def _render_details_section(section: Section) -> Iterator[str]:
+    """Render a section of the details. A long one is folded until the reader opens it."""
     if not section.is_folded:
         yield from _render_section(section, 3)
         return
@@ -258,6 +260,7 @@ def _render_details_section(section: Section) -> Iterator[str]:
 def _render_section(
     section: Section, heading_level: int, *, max_printed_rows: int | None = None
 ) -> Iterator[str]:
+    """Render a section with its heading. `max_printed_rows`: rows of each table on paper."""
     yield f"<section><h{heading_level}>{_escape_html(section.title)}</h{heading_level}>"
     yield from _render_section_content(section, heading_level, max_printed_rows=max_printed_rows)
     yield "</section>"
@@ -320,6 +323,7 @@ def _list_table_classes(table: Table) -> list[str]:
 
 
 def _render_headings(table: Table) -> Iterator[str]:
+    """Render the headings of a table. A column with graphics has no text."""
     headings = []
     for column in table.columns:
         # A long name may break after `_`.
@@ -346,6 +350,7 @@ def _render_row_cells(table: Table, row: Row) -> Iterator[str]:
 
 
 def _render_name_cell(cell: Cell, level: int) -> str:
+    """Render the name of a row, indented by its level."""
     indent = f' class="l{min(level, MAX_INDENT)}"' if level else ""
     text = _escape_html(cell.text)
     if cell.style == "strong":
@@ -515,6 +520,7 @@ def format_inline_markdown(text: str) -> str:
 
 
 def _render_markdown_section(section: Section, heading_level: int) -> Iterator[str]:
+    """Render a section and, one level deeper, the sections in it."""
     yield f"{'#' * heading_level} {format_inline_markdown(section.title)}"
     yield ""
     for block in section.blocks:

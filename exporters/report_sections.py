@@ -181,6 +181,7 @@ def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
 
 
 def _build_error_type_table(dataset: DatasetFailures, n_failing: int) -> Table:
+    """Return the error types of a dataset with their counts and shares, the most frequent first."""
     rows = []
     for group in group_clusters(dataset.clusters, BY_ERROR_TYPE):
         share = format_share(group.count, n_failing)

@@ -256,6 +256,7 @@ def _group_by_dataset(
         runs_by_dataset.setdefault(run.kind, []).append(run)
     for group in runs_by_dataset.values():
         group.sort(key=lambda run: _sort_key(get_rate(run)), reverse=True)
+        # Sorting keeps the order of equal runs, so the rate still decides among them.
         group.sort(key=lambda run: run.has_few_items)
     return runs_by_dataset
 

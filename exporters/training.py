@@ -209,6 +209,7 @@ class _RowCounts:
     titles: Counter[str] = field(default_factory=Counter)
 
     def count_row(self, item: _ReviewedItem, *, is_corrected: bool) -> None:
+        """Count a written row, for the card that describes the exported dataset."""
         self.rows += 1
         if item.is_benchmark:
             self.benchmark += 1
@@ -548,6 +549,10 @@ def _select_training_messages(
 
 
 def _drop_messages_hidden_from_model(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return the messages that the model has seen.
+
+    These are all but log lines, states, and results of the calls of a simulated user.
+    """
     shown_messages = []
     for message in messages:
         if message.role not in ("log", "state") and not message.is_for_user:
@@ -572,6 +577,9 @@ class _Pair:
     kind: PairKind
 
     def to_row(self, options: TrainingOptions) -> JsonObject:
+        """Return the pair in the format of TRL: the common messages, and the right and the wrong
+        reply.
+        """
         return {
             "prompt": _encode_messages(self.prompt, options),
             "chosen": _encode_messages([self.chosen], options),

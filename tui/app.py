@@ -165,6 +165,9 @@ class FcreviewApp(App[int]):
         self._live_reload: LiveReload | None = None
 
     def _choose_theme(self, session: Session) -> None:
+        """Select the theme of the session, or the one that suits the number of colours of the
+        terminal.
+        """
         for own_theme in OWN_THEMES:
             self.register_theme(own_theme)
         n_colours = N_COLOURS.get(self.console.color_system or "", 2)

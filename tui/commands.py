@@ -53,6 +53,7 @@ class FormField:
 
     @property
     def help_with_choices(self) -> str:
+        """The help on the field, with the names that it accepts, or `(yes or no)`."""
         if self.choices:
             names = ", ".join(self.choices)
             return (

@@ -380,6 +380,9 @@ class LiveReload:
         """Lock that prevents two reloads at the same time."""
 
     def start(self) -> None:
+        """Start to watch the files of the runs, the team's server and the journals of other
+        users.
+        """
         if self._watcher is not None:
             self._tasks.append(asyncio.create_task(self._watch_runs(self._watcher)))
         if self._session.team is not None:
@@ -426,6 +429,7 @@ class LiveReload:
                     await self._show_received_reviews()
 
     def _show_team_note(self, note: str) -> None:
+        """Show the state of the exchange with the team's server in the top line of all screens."""
         if note != getattr(self._app, "team_note", ""):
             self._app.team_note = note  # type: ignore[attr-defined]
             for screen in self._app.screen_stack:
@@ -472,6 +476,9 @@ class LiveReload:
             pause = max(min_pause, PAUSE_FACTOR * (monotonic() - started))
 
     async def _import_and_show_changes(self, watcher: RunWatcher) -> None:
+        """Import the files of runs that have changed, and show the changes. A warning is shown
+        once.
+        """
         if not await asyncio.to_thread(watcher.has_changed_files):
             return
         result = await asyncio.to_thread(watcher.import_changes)

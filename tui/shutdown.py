@@ -78,6 +78,9 @@ class SignalShutdown:
                 signal.signal(number, handler)
 
     def install_handlers(self) -> None:
+        """Let the signals that end a program quit the app first, so that it leaves the terminal
+        clean.
+        """
         if self._signal_number is not None:
             return
         for number, handler in self._previous_handlers.items():
@@ -132,6 +135,7 @@ class SignalShutdown:
         self._schedule_quit()
 
     def _schedule_quit(self) -> None:
+        """Quit the app soon, with the exit code that the shell expects after the signal."""
         if self._loop is None or self._quit_app is None or self._signal_number is None:
             return
         exit_code = 128 + self._signal_number

@@ -89,6 +89,7 @@ class GroupedHelp(TyperGroup):
     """Command group whose help begins with examples and lists the commands under headings."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the program: first what to start with, then the commands by group."""
         super().format_help_text(ctx, formatter)
         with formatter.section("Start here"):
             formatter.write_dl(list(START_HERE.items()))
@@ -204,6 +205,7 @@ def load_command(
 
 
 def _add_command(program: typer.Typer, name: str) -> None:
+    """Add a command, or a group of subcommands, to the program."""
     module, command = load_command(name)
     if isinstance(command, dict):
         _add_subcommands(program, name, module, command)

@@ -249,6 +249,7 @@ def _select_pairs(item: Item, part: PartAddress | None) -> list[CallPair]:
 
 
 def _format_calls(calls: Sequence[Call]) -> str:
+    """Return the first calls, one on each line, and the number of further calls."""
     from fcreview.tui.item_view.call_diff import format_call
 
     lines = [format_call(call) for call in calls[:MAX_CALLS]]

@@ -121,6 +121,7 @@ def _print_json(
     repeated_ratings: Sequence[RepeatedRating],
     scopes: Sequence[AgreementScope],
 ) -> None:
+    """Print the coefficients as JSON: between annotators, then of annotators with themselves."""
     from fcreview.stats.agreement import compute_agreement, compute_self_agreement  # imports numpy
 
     for blind_status, ratings in ratings_by_status.items():

@@ -105,6 +105,10 @@ class _FilterBuilder:
     base_filter: str
 
     def of_cell(self, group: Calibration, cell: ConfusionCell) -> str | None:
+        """Return the filter that lists the items of a cell, or None if it cannot be expressed.
+
+        A cell counts the items of a group with one automatic and one human verdict.
+        """
         return self._build(
             CalibrationCell(
                 source=group.source,
@@ -118,6 +122,7 @@ class _FilterBuilder:
         )
 
     def of_errors(self, group: ErrorGroup) -> str | None:
+        """Return the filter that lists the wrong automatic verdicts of a group, or None."""
         return self._build(
             CalibrationCell(
                 source=group.source,
@@ -158,6 +163,7 @@ def _print_json(
 
 
 def _build_group_json(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
+    """Return a cell or a group of errors as JSON, without its items, of which there may be many."""
     fields = {}
     for name, value in asdict(group).items():
         if name != "items":

@@ -259,6 +259,9 @@ def _is_wide(cells: Sequence[object]) -> bool:
 
 
 def _join_verdict_marks(marks: Sequence[str]) -> str:
+    """Join the marks of the verdicts, one for each run. If there are many, the middle is
+    omitted.
+    """
     if not _is_wide(marks):
         return "".join(marks)
     best = "".join(marks[:MAX_END_RUNS])
@@ -421,6 +424,9 @@ def _print_comparison_text(
     *,
     limit: int,
 ) -> None:
+    """Print how two runs differ: caveats, pass rates, and the items with different verdicts
+    (flips).
+    """
     a, b = sides
     emit(f"A  {a.sanitized_title}")
     emit(f"B  {b.sanitized_title}")

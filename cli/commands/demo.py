@@ -58,6 +58,7 @@ def demo(
 
 
 def _print_failures(session: WorkspaceSession) -> None:
+    """Print the failures of the demo run, grouped by reason."""
     from fcreview.cli.commands.triage import TriageTable, print_triage
 
     view = session.build_view()

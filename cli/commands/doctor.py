@@ -134,6 +134,7 @@ def _collect_workspace_facts(options: WorkspaceOptions) -> list[Fact]:
 
 
 def _collect_cache_facts(options: WorkspaceOptions) -> list[Fact]:
+    """Return the state of the cache of review decisions, if the workspace exists and has one."""
     from fcreview.store.reviews.decision_cache import describe_cache_state
     from fcreview.store.workspace import WorkspaceError
 
@@ -233,6 +234,7 @@ def _collect_journal_facts(workspace: Workspace) -> Iterator[Fact]:
 
 
 def _describe_journal(report: JournalReport) -> str:
+    """Summarize a journal, which is the file with an annotator's reviews: `12 reviews; intact`."""
     text = format_count(report.events, "review")
     if report.retracted:
         text += f", {report.retracted} retracted"

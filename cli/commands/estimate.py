@@ -540,6 +540,7 @@ MAX_COLUMN_CELLS = 44
 
 
 def _format_estimate_heading(rows: Sequence[RunRow]) -> str:
+    """Return the heading of one run or, if the estimate joins several runs of a model, of all."""
     info = rows[0].info
     is_single_run = len(rows) == 1
     languages = "+".join(dict.fromkeys(row.info.language for row in rows))

@@ -175,6 +175,9 @@ def _check_queue_selects_items(queue: str | None) -> None:
 
 
 def _parse_label_selection(only: str, with_option: str | None) -> LabelSelection:
+    """Return which labels an export contains, and whether it contains the texts of the items
+    too.
+    """
     from fcreview.store.label_fields import LABEL_SUBSETS, LabelSelection
 
     if with_option not in (None, "content"):
@@ -183,6 +186,7 @@ def _parse_label_selection(only: str, with_option: str | None) -> LabelSelection
 
 
 def _warn_of_missing_datasets(exported_runs: Path) -> None:
+    """Warn if exported runs cannot be opened without the option --data."""
     discovered = discover_runs(WorkspaceOptions([exported_runs]), load_config())
     for plan in discovered.plans:
         if plan.run.needs_dataset and not plan.data:

@@ -86,6 +86,9 @@ def import_labels(
 
 
 def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidRecord]:
+    """Read the reviews in a file of a format such as CSV. A line that cannot be read is an
+    InvalidRecord.
+    """
     try:
         content = read_limited_file(file)
     except OSError as error:
@@ -206,6 +209,7 @@ def record_labels(
 
 
 def _print_import_result(result: LabelImportResult, annotator: str) -> None:
+    """Print how many reviews were written, and how many were skipped, with the reasons."""
     emit(f"wrote {format_count(len(result.written), 'review')} by {annotator}")
     if result.already:
         emit(f"skipped {format_count(result.already, 'review')}: already recorded")

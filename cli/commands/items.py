@@ -127,6 +127,7 @@ def _print_ids(
 def _iterate_ids(
     session: WorkspaceSession, view: View, limit: int | None, missing: Sequence[RunMissingItem]
 ) -> Iterator[str]:
+    """Yield the ids of the items of a view, then those that a run lacks."""
     for row in iterate_item_rows(session, view, limit):
         yield row.id
     for missing_item in missing:

@@ -421,6 +421,9 @@ def _check_target(detail: ItemDetail, target: str) -> None:
 
 
 def _retract_last_review(session: WorkspaceSession, as_json: bool) -> None:
+    """Undo the annotator's latest review, or all reviews of the latest bulk review, and print
+    them.
+    """
     events = session.create_reviewer().undo()
     if not events:
         raise CommandError(f"nothing to undo: {session.annotator} has no reviews in this workspace")

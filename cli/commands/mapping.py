@@ -69,6 +69,9 @@ def check(
 
 
 def _print_report(report: MappingReport) -> None:
+    """Print what a mapping finds in the records: keys, problems, import issues, and counts of
+    verdicts.
+    """
     _print_counts(report.counts)
     for problem in report.problems:
         emit(f"error: {sanitize(problem)}")
@@ -89,6 +92,7 @@ def _print_counts(counts: MappingCounts) -> None:
 
 
 def _print_issues(issues: Sequence[ImportIssue]) -> None:
+    """Print the first import issues, each with its place in the files."""
     for issue in issues[:MAX_LISTED_ISSUES]:
         emit(f"{issue.severity}: {_format_place(issue)}: {sanitize(issue.what)}")
     n_more = len(issues) - MAX_LISTED_ISSUES
@@ -97,6 +101,7 @@ def _print_issues(issues: Sequence[ImportIssue]) -> None:
 
 
 def _print_totals(report: MappingReport) -> None:
+    """Print the numbers of items and of verdicts by source."""
     verdicts = ", ".join(f"{n:,} {name}" for name, n in report.verdicts.items())
     emit(f"{format_count(report.counts.n_items, 'item')}: {verdicts or 'no verdicts'}")
     judge_verdicts = format_count(report.n_judge_verdicts, "judge verdict")
@@ -105,6 +110,7 @@ def _print_totals(report: MappingReport) -> None:
 
 
 def _build_key_row(key: str, count: KeyCount) -> list[str]:
+    """Return a row about a key of the records: how many have it, lack it, or have a wrong value."""
     others = [f"{n:,} {kind}" for kind, n in count.others.items()]
     return [
         key,

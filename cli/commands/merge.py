@@ -265,6 +265,9 @@ def _report(merged: T, print_merged: Callable[[T], None], *, as_json: bool) -> N
 def _merge_journal_file(
     workspace: Workspace, path: Path, *, is_confirmed: bool, as_json: bool
 ) -> None:
+    """Add the reviews of a journal file to the workspace, after the user has confirmed those of
+    others.
+    """
     from fcreview.store.reviews.journal_merge import plan_file_merge
 
     plan = plan_file_merge(workspace, path)
@@ -275,6 +278,7 @@ def _merge_journal_file(
 
 
 def _merge_from_team(options: WorkspaceOptions, *, is_confirmed: bool, as_json: bool) -> None:
+    """Add the reviews that were received from the team's server to the workspace."""
     from fcreview.store.reviews.journal_merge import plan_team_merge
 
     workspace = locate_workspace(options, create=False)
@@ -364,6 +368,7 @@ def _print_merged_journal(merged: MergedJournal) -> None:
 
 
 def _print_merged_queue(merged: MergedQueue) -> None:
+    """Print what happened to a queue file: new, equal, kept under another name, or unreadable."""
     if merged.state == "unreadable":
         print_message(f"fcreview: {merged.why}")
         return

@@ -215,6 +215,9 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
 
 
 def _print_strata(queue: QueueFile) -> None:
+    """Print the strata of a sample, which are the groups that items were drawn from at different
+    rates.
+    """
     rows = []
     for stratum in queue.strata:
         name = format_cell(stratum.name) or "all"
@@ -224,6 +227,7 @@ def _print_strata(queue: QueueFile) -> None:
 
 
 def _print_progress(session: WorkspaceSession, queue: QueueFile) -> None:
+    """Print how many items of the queue each annotator has reviewed."""
     rows = []
     for progress in session.store.measure_queue_progress(queue.name):
         name = format_cell(progress.annotator)

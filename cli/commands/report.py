@@ -188,6 +188,7 @@ def _print_metrics(session: WorkspaceSession, run: str | None, *, as_json: bool)
 
 
 def _print_signing_sheets(session: WorkspaceSession, run: str | None) -> None:
+    """Print for each run a text about its estimate, which the people responsible can sign."""
     from fcreview.cli.signing import build_signing_sheet
     from fcreview.exporters.signing_sheet import format_signing_sheet
 

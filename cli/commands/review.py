@@ -288,6 +288,7 @@ class ReviewLoop:
             emit("Queue complete.")
 
     def _show_adjacent_item(self, offset: int) -> None:
+        """Show the next item (offset 1) or the previous one (-1)."""
         item = self._current_navigator.find_neighbour_item(self._store, offset)
         if item is None:
             emit("This is the last item." if offset > 0 else "This is the first item.")

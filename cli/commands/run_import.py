@@ -157,6 +157,7 @@ class _ImportOutcome:
 
 
 def _import_to_workspace(options: WorkspaceOptions, config: Config) -> _ImportOutcome:
+    """Find the runs and import them, and count their scores."""
     workspace, summary = import_discovered_runs(options, _discover_runs(options, config), config)
     scores: ScoresByRun = {}
     if workspace.store.exists():
@@ -279,6 +280,7 @@ def _print_import_summary(
 
 
 def _print_run_table(rows: list[dict[str, Any]]) -> None:
+    """Print the imported runs. A run with incidents has a second row, without these items."""
     table: list[list[str]] = []
     for row in rows:
         table.append(_format_run_cells(row))

@@ -104,6 +104,7 @@ def runs(
 def _emit_runs_as_json(
     groups: Sequence[RunGroup], own_scores: OwnScores, *, shows_groups: bool
 ) -> None:
+    """Print a JSON object for each run, with its group if the runs are grouped."""
     for run_group in groups:
         for row in run_group.runs:
             fields = _build_run_json(row, own_scores.get(row.run))

@@ -369,6 +369,7 @@ def _refuse_encrypted_key() -> NoReturn:
 
 
 def _set_user_password(users: Path | None, name: str) -> None:
+    """Ask for the password of a user, and write its hash to the file of users."""
     from fcreview.cli.serve_users import UsersFile
     from fcreview.store.workspace import check_annotator
 

@@ -69,6 +69,7 @@ def show(
 
 
 def _write_item_page(session: WorkspaceSession, item: int, file: Path, *, force: bool) -> None:
+    """Write the item to an HTML file."""
     from fcreview.exporters.export import OverwriteRules, write_output_file
 
     detail = session.store.read_detail(item)
@@ -259,6 +260,7 @@ def _render_block(block: Block) -> Iterator[str]:
     """
     wide_lines = block.lines(LAYOUT_WIDTHS["wide"])
     narrow_lines = block.lines(LAYOUT_WIDTHS["narrow"])
+    # Where no full text follows, nothing may be cut.
     if not block.full_text and len(narrow_lines) == len(wide_lines):
         narrow_lines = _replace_clipped_lines(narrow_lines, wide_lines)
     if wide_lines:

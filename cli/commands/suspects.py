@@ -272,6 +272,7 @@ def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
 
 
 def _wrap_indented(prefix: str, text: str, *, indent: int = SUSPECT_INDENT) -> list[str]:
+    """Wrap a text behind an indented prefix. Further lines are indented a little more."""
     blanks = " " * indent
     first = f"{blanks}{prefix} "
     return textwrap.wrap(

@@ -190,6 +190,9 @@ def create_project(
 
 
 def _print_trial_server_commands(project: str) -> None:
+    """Print the commands that start a PostgreSQL server on this machine, to try out the
+    exchange.
+    """
     folder = "~/fcreview-team"
     user = sanitize(os.environ.get("USER") or "postgres")
     emit(
@@ -448,6 +451,7 @@ def show_team_status(
 
 
 def _print_members(members: Sequence[Member]) -> None:
+    """Print the members of a team project, and how many lines of reviews each has sent."""
     rows = []
     for member in members:
         has_joined = "yes" if member.has_joined else "no"
@@ -499,6 +503,7 @@ def _send_run_digests(server: TeamServer, workspace: Workspace) -> list[RunDiges
 
 
 def _fetch_queues(server: TeamServer, workspace: Workspace) -> None:
+    """Copy the queue files that the workspace lacks from the team's server."""
     from fcreview.store.team_exchange import copy_missing_team_queues
 
     for merged in copy_missing_team_queues(server, workspace):

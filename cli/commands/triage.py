@@ -133,6 +133,7 @@ def triage(
 def _count_failing_items(
     session: WorkspaceSession, view: View, clusters: Sequence[Cluster], grouping: int
 ) -> int:
+    """Return the number of failing items, of which each cluster is a part."""
     from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 
     # Rare values belong to no cluster, but their items fail too.

@@ -305,6 +305,7 @@ def argument_label(row: ArgumentRow) -> str:
 
 
 def column_headings(widths: Columns, first_heading: str = "argument") -> Line:
+    """Return the headings of a table of arguments: name, golden value, predicted value."""
     line = LineBuilder()
     line.add(*GAP)
     line.add_padded(first_heading, widths.name + GAP_CELLS, "dim")
@@ -785,6 +786,11 @@ def folded_pair_lines(
 
 
 def _describe_undecoded_call(call: Call, *, is_error: bool, is_undecoded: bool) -> str:
+    """Say why a call has no arguments that can be compared.
+
+    `is_error`: the model should have answered with a call. `is_undecoded`: its answer contains the
+    text of one.
+    """
     if is_undecoded and call.side == "predicted":
         return "undecoded call"
     if not is_error:

@@ -546,6 +546,7 @@ def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
 
 
 def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
+    """Return the block that says that a turn needs no call, and that the model made none."""
     line = make_line(f"turn {turn + 1} · no golden or predicted calls", "dim")
 
     def render_lines(cells: int) -> list[Line]:

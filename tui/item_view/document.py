@@ -340,6 +340,7 @@ def round_numbers(value: Any, *, in_object: bool = False) -> Any:
 
 
 def _metadata_field_lines(label: str, text: str, unfold_hint: str, cells: int) -> list[Line]:
+    """Return a field of the metadata on one line. The size of a long value is at the right."""
     size = ""
     if len(text) > MAX_FIELD_CHARS:
         size = f"  {format_size(text)}, {unfold_hint}"
@@ -585,6 +586,9 @@ class _HeaderFacts:
     def collect(
         cls, detail: ItemDetail, run_names: Sequence[str], *, hide_run: bool
     ) -> _HeaderFacts:
+        """Collect what the header of the item says: run names, category, number of turns and
+        latency.
+        """
         item = detail.item
         texts = [sanitize(item.category)]
         if item.n_turns > 1:
@@ -870,6 +874,7 @@ def _decisive_step_note_lines(mark: DecisiveStepMark, confirm_key: str, cells: i
 
 
 def _describe_mark_source(mark: DecisiveStepMark, confirm_key: str, *, is_guess: bool) -> str:
+    """Say who marked the decisive step: people, or fcreview, whose guess people can confirm."""
     people = ", ".join(mark.people)
     if not is_guess:
         return f"marked by {people}"

@@ -92,6 +92,7 @@ def function_docs_lines(
     cells: int,
     available_names: Sequence[str] = (),
 ) -> list[Line]:
+    """Return the docs of a function below a heading, as lines. See `function_docs_sections`."""
     lines = [rule_line((("docs of ", ""), (sanitize(name), "strong")), cells)]
     for section in function_docs_sections(name, function, marked_parameter, cells, available_names):
         lines += section.lines
@@ -255,6 +256,7 @@ MIN_DESCRIPTION_CELLS = 20
 
 
 def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
+    """Return the first rows of a description, indented. Empty without a description."""
     if not text:
         return []
     room = max(cells - len(indent), MIN_DESCRIPTION_CELLS)
@@ -311,6 +313,11 @@ def functions_at_block(indexed: IndexedItem, block_key: str) -> RelevantFunction
 def _functions_of_pair(
     indexed: IndexedItem, pair: CallPair, argument_path: str | None
 ) -> RelevantFunctions:
+    """Return the functions of a pair of calls, which can differ, and the parameter to mark in their
+    docs.
+
+    The parameter is that of the argument at the cursor, else of the first different argument.
+    """
     distinct_names = dict.fromkeys(function_name_by_side(indexed, pair).values())
     path = argument_path or _find_first_differing_path(pair)
     return RelevantFunctions(tuple(distinct_names), _top_level_parameter(path))
@@ -416,6 +423,7 @@ class FunctionDocsSource:
 
 
 def _unknown_parameter_section(name: str, cells: int) -> DocsSection:
+    """Return a warning in place of the docs of a parameter that the function does not have."""
     line: Line = (
         (f"  {symbols().arrow} ", "strong"),
         (sanitize(name), "strong"),
@@ -483,6 +491,9 @@ def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[Doc
 
 
 def _find_pair(indexed: IndexedItem, call_address: str | None) -> CallPair | None:
+    """Return the pair of a golden and a predicted call at an address such as `turn:0/call:1`, or
+    None.
+    """
     part = parse_address(call_address) if call_address else None
     if part is None or part.call is None:
         return None
@@ -772,6 +783,9 @@ def _find_unavailable_names(indexed: IndexedItem) -> list[str]:
 
 
 def _unavailable_function_line(name: str, available_names: Sequence[str], cells: int) -> Line:
+    """Return a warning that the model called a function that it was not offered, with a similar
+    name.
+    """
     hint = _closest_name_hint(name, available_names)
     line: Line = (
         ("! ", STATE_STYLES["!"]),

@@ -46,6 +46,7 @@ def build_golden_reference(item: Item, run_name: str) -> list[Block]:
 
 
 def _question_lines(item: Item, cells: int) -> list[Line]:
+    """Return the messages of the user below a heading."""
     messages = [message.content for message in item.messages if message.role == "user"]
     lines = [rule_line(make_line("question", "strong"), cells)]
     for text in messages or [item.question]:
@@ -55,6 +56,7 @@ def _question_lines(item: Item, cells: int) -> list[Line]:
 
 
 def _answer_lines(item: Item, run_name: str, cells: int) -> list[Line]:
+    """Return the predicted calls of a run below a heading, or its reply if it made no call."""
     title: Line = (("this answer ", "strong"), (sanitize(run_name), "dim"))
     lines = [rule_line(title, cells)]
     for call in item.predicted:
@@ -66,6 +68,7 @@ def _answer_lines(item: Item, run_name: str, cells: int) -> list[Line]:
 
 
 def _reply_lines(item: Item, cells: int) -> list[Line]:
+    """Return the beginning of the model's last reply."""
     replies = [message.content for message in item.messages if message.role == "assistant"]
     if not replies:
         return [make_line("no call", "dim")]

@@ -494,6 +494,7 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
 
 
 def _single_turn_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
+    """Return the blocks of an item with one turn: question, calls, reasoning and reply."""
     return [
         *opening_message_blocks(indexed, 0, options),
         *single_turn_pair_blocks(indexed, options),

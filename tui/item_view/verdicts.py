@@ -304,6 +304,7 @@ def review_blocks(indexed: IndexedItem) -> list[Block]:
 
 
 def _recorded_review_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]:
+    """Return the human reviews that the files of the run contain, such as those of another tool."""
     hint = " not counted as reviews until you import them with import-labels"
     lines = [rule_line((("reviews in the run's files", "strong"), (hint, "dim")), cells)]
     for review in reviews:
@@ -460,6 +461,9 @@ def _golden_fix_lines(decision: GoldenFixDecision, row: QueueRow, cells: int) ->
 
 
 def _describe_rescored_verdict(row: QueueRow) -> str:
+    """Say what a corrected golden answer means for the verdict. `golden_verdict` is that with the
+    correction.
+    """
     comparison = "below, the prediction is compared with the golden answer of the dataset"
     if row.golden_verdict is None:
         return f"it does not change the verdict; {comparison}"
@@ -1143,6 +1147,7 @@ def _begins_with_name(text: str, name: str) -> bool:
 
 
 def _noted_lines(render: LineRenderer, reasons: Sequence[str], cells: int) -> list[Line]:
+    """Return the lines of a block, and below them the reasons why its golden answer looks wrong."""
     lines = list(render(cells))
     label = f"{NOTE_INDENT}{symbols().separator} "
     for reason in reasons:

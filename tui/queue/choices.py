@@ -134,6 +134,7 @@ def _format_place(issue: ImportIssue) -> str:
 
 
 def _make_issue_cells(issue: ImportIssue) -> list[StyledText]:
+    """Return the cells of an import issue: severity, problem, item, and place in the files."""
     return [
         (issue.severity, SEVERITY_STYLES[issue.severity]),
         (sanitize(issue.what), ""),

@@ -718,6 +718,7 @@ def _automatic_verdict_cell(value: Any, width: int) -> StyledText:
 
 
 def _own_verdict_cell(row: QueueRow, width: int) -> StyledText:
+    """Return the cell with the annotator's own verdict."""
     symbol = symbols().annotator_symbol(row.you, row.your_parts)
     if row.is_own_verdict_contradicted:
         # A verdict in parentheses does not count.

@@ -271,6 +271,9 @@ def fetch_rows(view: View, offset: int, limit: int, store: Store) -> Sequence[Qu
 
 
 def _build_suspect_row(row: QueueRow, view: View, store: Store, is_first_weak: bool) -> QueueRow:
+    """Return a row of the queue with the reasons why its golden answer looks wrong, if there are
+    any.
+    """
     suspicion = store.fetch_suspicion(view, row.item)
     if suspicion is None:
         return row

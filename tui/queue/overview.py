@@ -228,6 +228,9 @@ def _count_overall_passes(run: RunRow) -> PassCounts:
 
 
 def _format_overall_pass_rate(run: RunRow) -> str:
+    """Return the share of items that pass, such as `56.0 %`, and its source if that is not
+    official.
+    """
     rate = format_pass_rate(*_count_overall_passes(run), run.n_items)
     if run.has_only_judge_verdicts:
         return f"{rate} judge"
@@ -634,6 +637,7 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[
 def _score_column(
     title: str, format_score: Callable[[RunRow], str], style: str = ""
 ) -> FixedColumn[RunRow]:
+    """Return a column with a score of each run, right-aligned."""
     return FixedColumn(
         title,
         SCORE_CELLS,
@@ -671,6 +675,8 @@ def _estimate_column(overview: Overview) -> FixedColumn[RunRow]:
 
 
 def _estimate_bar_column(overview: Overview, cells: int) -> FixedColumn[RunRow]:
+    """Return a column that draws the interval of each run's estimated score."""
+
     def make_cell(run: RunRow) -> Line:
         estimate = overview.estimates.get(run.run)
         return BLANK_LINE if estimate is None else estimate_bar(estimate, run, cells)
@@ -718,6 +724,7 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
 
 
 def _suggest_own_queue_action(own: QueueProgress) -> NextAction:
+    """Suggest to review the rest of a queue that is assigned to the annotator."""
     items = format_count(own.n_reviews_left, "item")
     return NextAction(
         "overview.queue",

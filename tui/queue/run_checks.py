@@ -101,6 +101,7 @@ def _format_row(row: CheckRow) -> list[StyledText]:
 
 
 def _format_state(state: LineState) -> StyledText:
+    """Return the mark of a check's result: a problem, no problem, or not checked."""
     if state == "problem":
         return STATE_MARKS[state], "bad"
     if state == "ok":

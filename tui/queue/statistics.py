@@ -165,6 +165,9 @@ class _MatrixRow:
         return None
 
     def _format_cell(self, human: Any) -> StyledText:
+        """Return the cell of this row in the column of a human verdict: its items, and their share
+        of the column.
+        """
         column_total = sum(cell.n for cell in self.calibration.cells if cell.human == human)
         verdicts_agree = self.automatic == human
         return _format_matrix_cell(

@@ -284,6 +284,9 @@ def _card_row_lines(
 def _one_line_answers(
     case: AdjudicationCase, cells: int, max_rows: int, overflow_hint: str
 ) -> list[Line]:
+    """Return the answers of the annotators, one on each line. The last line says that there are
+    more.
+    """
     lines = []
     for index, answer in enumerate(case.disagreement.answers):
         lines.append(_one_line_answer(index, answer, cells, show_name=case.resolved))

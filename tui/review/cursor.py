@@ -163,6 +163,7 @@ def find_decisive_step_index(blocks: Sequence[Block]) -> int | None:
 
 
 def cursor_stop_indices(blocks: Sequence[Block], *, include_arguments: bool) -> list[int]:
+    """Return the indexes of the blocks at which the cursor stops when it moves."""
     stops = []
     for index, block in enumerate(blocks):
         if block.is_cursor_stop or (include_arguments and block.is_argument):

@@ -197,6 +197,9 @@ def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> lis
 
 
 def _golden_section(item_a: Item, item_b: Item, *, golden_differs: bool) -> _Section:
+    """Return the golden answer of two runs. It can differ if they were imported with other
+    datasets.
+    """
     lines = _golden_call_lines(item_a)
     if not golden_differs:
         return _Section("golden", lines)
@@ -206,6 +209,7 @@ def _golden_section(item_a: Item, item_b: Item, *, golden_differs: bool) -> _Sec
 
 
 def _lay_out_side_by_side(sections: Sequence[_Section], cells: int) -> list[Line]:
+    """Lay out the sections as columns of equal width."""
     gaps = (len(sections) - 1) * COLUMN_GAP
     column_cells = (cells - gaps) // len(sections)
     columns = [section.wrap(column_cells) for section in sections]

@@ -120,6 +120,9 @@ class ItemPrefetcher:
         return displayed
 
     async def _read_prefetched(self, item: int) -> DisplayedItem | None:
+        """Return an item that was read in advance, or None. An error then appears when it is read
+        again.
+        """
         prefetched = self._prefetched.pop(item, None)
         if prefetched is not None:
             with suppress(Exception):
@@ -206,6 +209,7 @@ class ItemPrefetcher:
         self._generation += 1
 
     async def find_next_unreviewed(self, displayed: DisplayedItem) -> int | None:
+        """Return the number of the next item that the annotator has not reviewed, or None."""
         if self._neighbours is not None and self._neighbours.item == displayed.navigator.item:
             return self._neighbours.next_unreviewed
         return await self._session.read(
@@ -267,6 +271,9 @@ class ItemPrefetcher:
 def _read_displayed_item(
     store: Store, view: View, item: int, previous: DisplayedItem | None
 ) -> DisplayedItem:
+    """Read an item with its position in the queue and the reasons why its golden answer looks
+    wrong.
+    """
     navigator = QueueNavigator.locate_item(
         store, view, item, previous.navigator if previous is not None else None
     )

@@ -149,6 +149,9 @@ def describe_automatic_answer(item: Item, target: str, criterion: str) -> str:
 
 
 def _format_answer(value: Any, criterion: str) -> str:
+    """Format an automatic verdict in the words of its scale, such as `not hallucinated` for
+    false.
+    """
     answers = DIGIT_ANSWERS.get(criterion)
     if answers is None or not isinstance(value, bool):
         return format_verdict_with_criterion(value, criterion)

@@ -268,6 +268,7 @@ def _message_without_target(text: str, style: str, question: PendingQuestion, ce
 
 
 def _key_hints_status_line(parts: _StatusParts, key_names: Mapping[str, str], cells: int) -> Line:
+    """Return a status line with key hints at the left, because there is no message to show."""
     right = parts.all_but_pace
     if line_width(right) >= cells:
         right = parts.questions
@@ -590,6 +591,9 @@ class OverrideReasons:
 
     @property
     def unavailable_message(self) -> str:
+        """Message for a digit that selects no reason: the reasons, or that there is nothing to
+        explain.
+        """
         if self.override is None:
             return "your last verdict contradicts no automatic verdict"
         numbered = [

@@ -476,6 +476,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.adjudicator.call_after_queued_actions(self.dismiss)
 
     def action_show_answers(self) -> None:
+        """Show the full answers of all annotators to the displayed case."""
         case, detail = self.adjudicator.cases.current, self.adjudicator.detail
         if case is not None and detail is not None:
             self._open_pager(
@@ -483,6 +484,7 @@ class AdjudicationScreen(GuardedScreen[None]):
             )
 
     def action_show_records(self) -> None:
+        """Show the records of the item as they are in the files of the run."""
         case, detail = self.adjudicator.cases.current, self.adjudicator.detail
         if case is not None and detail is not None:
             self._open_pager(

@@ -44,6 +44,7 @@ class CheckScreen(PanelPickerScreen[CheckedItems], inherit_bindings=False):
         yield LineBlock(id="means")
 
     async def _check_runs(self) -> ChoiceTable[CheckedItems]:
+        """Check the scores of the runs, and return the results as a table."""
         numbers = self._checked_runs
         runs = await self._session.read(lambda store: store.fetch_runs())
         selected = [run for run in runs if not numbers or run.run in numbers]

@@ -276,6 +276,8 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         self._draw()
 
     def action_ask_fault(self) -> None:
+        """Ask for the fault of all items in the cluster. If the user cancels, the fault stays."""
+
         def set_fault(fault: Fault | None) -> None:
             self._review.fault = fault or self._review.fault
             self._draw()

@@ -197,6 +197,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         self.query_one(LineBlock).show([fit_line(((" ", ""), *line), self.app.size.width)])
 
     def action_move(self, by: int) -> None:
+        """Move the focus to another field. After the last field comes the first one."""
         inputs = self._form.inputs
         if not inputs:
             return
@@ -212,6 +213,9 @@ class CommandFormScreen(BottomDialog[str | None]):
 
     @work()
     async def _run_command(self, arguments: Sequence[str]) -> None:
+        """Run the command and close the form. After an error, the form stays, so that it can be
+        corrected.
+        """
         result = await self._command_runner(arguments)
         self._is_running = False
         if result.is_successful or not self._fields:

@@ -337,6 +337,7 @@ def _benchmark_key(run: RunRow) -> tuple[str, str, str]:
 
 
 def list_theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Yield a command for each theme, if the terminal shows colours."""
     if is_colour_enabled(os.environ):
         for name in list_theme_names():
             help_text = "current theme" if name == context.app.theme else ""
@@ -628,6 +629,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         option = command_list.highlighted_option if self._has_moved else None
         selected_prompt = option.prompt if option is not None else None
 
+        # A score of 1 or more is a match of whole words, and a lower one a match letter by letter.
         shown_commands = commands
         if any(command.hit.score >= 1 for command in commands):
             shown_commands = [each for each in commands if not 0 < each.hit.score < 1]

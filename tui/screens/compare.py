@@ -369,6 +369,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self.handle_kept_keys()
 
     async def _estimate_difference(self, comparison: RunComparison) -> EstimatedDifference | None:
+        """Estimate how much the runs differ, from the items of their random samples.
+
+        Samples are of human verdicts, so that the comparison must be of them too.
+        """
         if self._sources != ("effective", "effective"):
             return None
         run_a, run_b = (row.run for row in self._runs)

@@ -299,6 +299,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         return f"{legend} {sign.separator} {goal}"
 
     def _on_cursor_moved(self) -> None:
+        """Show the run under the cursor. A message about another run disappears."""
         if self._selected_run is not None and self._selected_run.run != self._shown_run:
             self._message = ()
         self._draw_selected_run()
@@ -306,6 +307,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._read_samples()
 
     def _draw_selected_run(self) -> None:
+        """Draw all parts of the screen that are about the run under the cursor."""
         run = self._selected_run
         self._shown_run = run.run if run is not None else None
         self._draw_sample()

@@ -269,6 +269,9 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
         )
 
     def _effect_lines(self, cells: int) -> list[Line]:
+        """Return what the correction changes. Blind review hides it, because it contains
+        verdicts.
+        """
         if self._hides_verdicts:
             return [make_line("verdicts are hidden until you submit", "dim")]
         if self._effects is None:
@@ -454,6 +457,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self.keep_draft_after_pause()
 
     def keep_draft(self) -> None:
+        """Keep a changed text, so that it is there when the editor is opened again."""
         if self._draft is None:
             return
         if self._text_area.text != self._initial_text:

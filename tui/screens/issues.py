@@ -84,6 +84,7 @@ class IssuesScreen(PickerScreen[str], inherit_bindings=False):
             self.query_one("#means", LineBlock).show(explain_issue(issue, self.table_width))
 
     def action_choose_row(self) -> None:
+        """Explain the issue under the cursor, and offer to list its items."""
         if not self._issues:
             return
         issue = self._issues[self.list.cursor]

@@ -619,6 +619,7 @@ class ItemPane(Vertical):
         self.item_reviewer.undo()
 
     def action_switch_target(self) -> None:
+        """Switch between verdicts on the whole item and on the part of it at the cursor."""
         if not self._is_target_at_cursor and not self.cursor.has_own_verdict:
             self.show_message(NO_PART)
         else:

@@ -400,6 +400,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return max(height // 4, 3)
 
     def _format_run_facts(self, n_hidden_categories: int) -> str:
+        """Return what stands beside the title of the run table: the order and the number of
+        runs.
+        """
         facts = "reading"
         if self._overview.runs:
             facts = format_run_facts(self._overview, n_hidden_categories)
@@ -473,6 +476,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     # -- order and search of the runs
 
     def _rearrange_runs(self) -> None:
+        """Filter and sort the runs again, and move the cursor to the first one."""
         self._runs = self._arrangement.filter_and_sort_runs(self._overview.runs)
         self._drawn_runs = ()
         self._draw()
@@ -636,6 +640,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._show_message(self._format_no_queue_message())
 
     def _format_no_queue_message(self) -> str:
+        """Say that no queue is left to review, and which keys lead to other work."""
         message = "No queue has items left for you"
         if self._overview.blind:
             return message
@@ -665,6 +670,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         )
 
     def _show_checks(self) -> None:
+        """Show the check of the scores. If the user chooses a line there, list its items."""
         from fcreview.tui.screens.checks import CheckScreen
 
         def apply_choice(items: CheckedItems | None) -> None:

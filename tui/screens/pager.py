@@ -140,6 +140,9 @@ class PagerScreen(GuardedScreen[bool]):
 
     @property
     def _displayed_text(self) -> str:
+        """The text as it is in the file, or indented and folded to the depth that the user
+        chose.
+        """
         if self._raw:
             return self._text.raw
         return (
@@ -149,6 +152,7 @@ class PagerScreen(GuardedScreen[bool]):
         )
 
     def _show_text(self) -> None:
+        """Show the text from its beginning, or at the first match of the search."""
         self._view.show(TextSource(self._displayed_text))
         if self._find:
             self.call_after_refresh(self._search, self._find)

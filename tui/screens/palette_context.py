@@ -320,6 +320,7 @@ class PaletteContext:
     def _change_saved_filters(
         self, past_verb: str, name: str, change: Callable[[], object]
     ) -> None:
+        """Save or remove a filter, and show what was done. `past_verb`: `saved` or `removed`."""
         try:
             change()
         except FcreviewError as error:

@@ -123,6 +123,9 @@ class PickerScreen(GuardedModalScreen[T | None]):
 
     @work()
     async def _load_table(self) -> None:
+        """Load the choices, if the screen was opened without them. Keys typed meanwhile act on
+        them.
+        """
         if self._load_choices is not None:
             self.waiting.start()
             self._choices = await self._load_choices()

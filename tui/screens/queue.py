@@ -257,6 +257,7 @@ class QueueScreen(GuardedScreen[None]):
         self._reload_view(item_number)
 
     def action_adjudicate(self) -> None:
+        """Open the screen that resolves disagreements between annotators."""
         if self.state.blind:
             self.pane.show_message(
                 "Adjudication is not available in blind mode because it shows other reviews"

@@ -173,6 +173,9 @@ class QueueMenus:
         return "" if len(self.runs) > 1 else "Only one run is open"
 
     def _make_clusters_screen(self) -> ModalScreen[Any]:
+        """Make the screen with the groups of failures. It names the run if the list is of one
+        run.
+        """
         from fcreview.tui.screens.clusters import ClustersScreen
 
         session, lists = self._session, self._levels.lists
@@ -197,6 +200,10 @@ class QueueMenus:
         return CheckScreen(self._session, self._state.view.runs)
 
     def _make_statistics_menu(self, name: str) -> QueueMenu:
+        """Return the menu of a statistics screen, such as agreement or calibration, for all
+        items.
+        """
+
         def make_screen() -> ModalScreen[Any]:
             from fcreview.tui.screens.statistics import SCREENS
 

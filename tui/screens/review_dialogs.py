@@ -372,6 +372,7 @@ class TagsScreen(BottomDialog[list[str] | None]):
         self.app.push_screen(AskScreen(f"new tag {symbols().arrow}"), self._add_tag)
 
     def _add_tag(self, text: str | None) -> None:
+        """Select a tag that the user typed. A new tag is added to the list."""
         tag = (text or "").strip()
         if not tag:
             return

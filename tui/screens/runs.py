@@ -206,6 +206,9 @@ def build_run_list_table(
 def _format_list_note(
     runs: Sequence[RunRow], state: RunListState, common_title: str, *, blind: bool
 ) -> str:
+    """Return the note beside the title: order, common benchmark, missing dataset, meaning of the
+    rates.
+    """
     notes = [state.order_description]
     if common_title:
         notes.append(common_title)
@@ -288,6 +291,10 @@ def _make_score_column(column: RunColumn, figures: Mapping[int, RunFigures]) -> 
 
 
 def _name_column(state: RunListState, marked_run: int | None) -> ListColumn:
+    """Return the column with the names of runs. The run that is marked for a comparison has a
+    mark.
+    """
+
     def make_cell(row: RunListRow) -> Cell:
         cell = _make_name_cell(row, state)
         is_marked = row.run is not None and row.run.run == marked_run
@@ -567,6 +574,9 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
     # -- choosing and comparing runs
 
     def action_choose_row(self) -> None:
+        """Choose the run under the cursor. A row that stands for several runs is unfolded or
+        folded.
+        """
         here = self._choice_at_cursor
         if isinstance(here, str):
             self.action_unfold(here not in self._list_state.unfolded)

@@ -234,6 +234,7 @@ class SplitView(Horizontal):
         self._show_requested_item()
 
     def _show_requested_item(self) -> None:
+        """Show the item under the cursor of the list now, instead of after a delay."""
         if self._delayed_request is not None:
             self._delayed_request.cancel()
             self._delayed_request = None
@@ -297,6 +298,9 @@ class SplitView(Horizontal):
             rows.move_cursor(position)
 
     def on_item_pane_review_saved(self, saved: ItemPane.ReviewSaved) -> None:
+        """Update the list after a review: the row of its item, or all rows if other items changed
+        too.
+        """
         self._has_new_reviews = True
         if saved.item is None:
             self._queue.reload_rows()

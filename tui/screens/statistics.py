@@ -296,6 +296,9 @@ def _build_rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
 
 
 def _compute_agreement_statistics(group: RatingGroup) -> list[AgreementStatistic]:
+    """Compute how well annotators agree, for each pair and for all, with the items that they
+    share.
+    """
     from fcreview.stats.agreement import compute_coefficients
 
     statistics = []

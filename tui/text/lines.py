@@ -54,6 +54,7 @@ def format_json(value: Any, cells: int = JSON_WIDTH, indentation: int = 0) -> st
 def _join_json_members(
     members: Sequence[str], *, opening: str, closing: str, indentation: int
 ) -> str:
+    """Join the members of an object or array, each on a line of its own, indented."""
     outer_blank = " " * indentation
     inner_blank = " " * (indentation + JSON_INDENTATION)
     body = ",\n".join(inner_blank + member for member in members)
@@ -405,6 +406,7 @@ def truncate_difference(text: str, cells: int) -> str:
 
 
 def _cut_to_width(text: str, cells: int) -> str:
+    """Return the beginning of a text that fits into `cells`. A wide character takes two cells."""
     used = 0
     for index, char in enumerate(text):
         used += display_width(char)

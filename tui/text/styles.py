@@ -426,6 +426,10 @@ def _get_locale(env: Mapping[str, str]) -> str:
 
 
 def _is_utf8_locale(locale: str) -> bool:
+    """Whether a locale such as `de_DE.UTF-8@euro` has the encoding UTF-8.
+
+    A locale without an encoding counts as UTF-8, except `C` and `POSIX`.
+    """
     language, _, encoding_and_modifier = locale.partition(".")
     if not encoding_and_modifier:
         return language not in ("C", "POSIX")

@@ -291,6 +291,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         return [self._render_row(line) for line in lines]
 
     def _render_row(self, line: Line, *, has_cursor: bool = False, highlight: str = "") -> Strip:
+        """Render a line, with a cursor in the gutter before it, and with the matches of the search
+        marked.
+        """
         gutter = ""
         if self._gutter:
             gutter = symbols().cursor if has_cursor else " "

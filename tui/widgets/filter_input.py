@@ -77,6 +77,9 @@ def list_completions(text: str, cursor: int, context: CompletionContext) -> list
 
 
 def _list_saved_filter_completions(word: str, context: CompletionContext) -> list[Completion]:
+    """Return the saved filters whose names begin with the typed word, each with its filter as
+    help.
+    """
     completions = []
     for name, where in context.saved.items():
         completion = Completion(SAVED_FILTER_PREFIX + name, sanitize(where))

@@ -333,6 +333,7 @@ class ItemText(DocumentView):
         self.scroll_to_edge(side)
 
     def action_next_difference(self) -> None:
+        """Move the cursor to the decisive step or to the next difference between the calls."""
         cursor = self.required_cursor
         if cursor.move_to_decisive_or_difference():
             self._show_cursor()
@@ -354,6 +355,9 @@ class ItemText(DocumentView):
             self.action_toggle_arguments()
 
     def action_toggle_fold(self) -> None:
+        """Fold or unfold the block at the cursor. A block that cannot be unfolded here opens in the
+        pager.
+        """
         block, top = self.required_cursor.block, self._row_at_top()
         if self.required_cursor.toggle_fold():
             self._show_blocks(top, NO_MESSAGE)
@@ -361,6 +365,7 @@ class ItemText(DocumentView):
             self.post_message(self.Opened(block.title, block.full_text()))
 
     def action_toggle_dialogue(self) -> None:
+        """Show all messages of the dialogue, or only those that the verdict depends on."""
         top = self._row_at_top()
         self.required_cursor.toggle_dialogue()
         key = find_action_key_names(self.app).get("item.dialogue", "")

@@ -368,15 +368,19 @@ def list_available_actions(screen: Screen[Any]) -> list[AvailableAction]:
         (active.binding.id, active.binding.key): active.node
         for active in screen.active_bindings.values()
     }
-    actions: dict[str, AvailableAction] = {}
+    action_by_id: dict[str, AvailableAction] = {}
     for binding in _list_active_bindings(screen):
-        if binding.id in ACTIONS and binding.id not in actions:
-            node = nodes[binding.id, binding.key]
-            key = format_key(binding.key)
-            actions[binding.id] = AvailableAction(
-                binding.id, key=key, label=binding.description, action=binding.action, node=node
-            )
-    return [actions[name] for name in ACTIONS if name in actions]
+        # An action can have several keys. The first one is enough.
+        if binding.id not in ACTIONS or binding.id in action_by_id:
+            continue
+        action_by_id[binding.id] = AvailableAction(
+            binding.id,
+            key=format_key(binding.key),
+            label=binding.description,
+            action=binding.action,
+            node=nodes[binding.id, binding.key],
+        )
+    return [action_by_id[action_id] for action_id in ACTIONS if action_id in action_by_id]
 
 
 def find_action_key_names(app: App[Any]) -> Mapping[str, str]:

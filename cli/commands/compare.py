@@ -325,7 +325,11 @@ def _build_overall_json(
 
 
 def _build_estimate_json(estimate: EstimatedDifference) -> dict[str, Any]:
-    """Build the JSON object of the estimated difference. Differences are from -1 to 1."""
+    """Build the JSON object of the estimated difference between two runs.
+
+    Differences are from -1 to 1. `bounds` are the least and the greatest difference that the
+    undecided items allow.
+    """
     from fcreview.stats.estimated_difference import ESTIMATED_DIFFERENCE_METHOD
 
     bounds_low, bounds_high = estimate.bounds or (None, None)

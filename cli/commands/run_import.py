@@ -293,13 +293,18 @@ def _print_run_table(rows: list[dict[str, Any]]) -> None:
 def _count_issues_of_unchanged_runs(
     rows: list[dict[str, Any]], issues: list[dict[str, Any]]
 ) -> int:
-    """Count the issues of runs that were not read again, so that this import does not list them."""
-    n_issues_by_run: dict[int, int] = {}
+    """Count the issues of runs that were not read again, as far as they are not in `issues`.
+
+    An earlier import has found these issues.
+    """
+    n_issues_by_unchanged_run: dict[int, int] = {}
     for row in rows:
-        if row["status"] not in ("imported", "failed"):
-            n_issues_by_run[row["run"]] = row["issues"]
-    listed_issues = [issue for issue in issues if issue.get("run") in n_issues_by_run]
-    return sum(n_issues_by_run.values()) - len(listed_issues)
+        was_read = row["status"] in ("imported", "failed")
+        if not was_read:
+            n_issues_by_unchanged_run[row["run"]] = row["issues"]
+
+    n_listed = sum(issue.get("run") in n_issues_by_unchanged_run for issue in issues)
+    return sum(n_issues_by_unchanged_run.values()) - n_listed
 
 
 def _print_problems(rows: Sequence[dict[str, Any]], command: str) -> None:

@@ -641,8 +641,10 @@ def text_block(
     style: str = "",
     title: str = "",
 ) -> Block:
-    """Return the block of a labelled text. A long text is folded to `folded_rows` rows and shows
-    its size.
+    """Return the block of a labelled text, such as a message.
+
+    A long text is folded to `folded_rows` rows and shows its size. A very long one can only be read
+    in the pager, which is a screen of its own.
     """
     is_long = is_longer_than(text, folded_rows)
     needs_pager = len(text) > MAX_INLINE_CHARS

@@ -255,8 +255,8 @@ def _unfolded_pair_blocks(
     Arguments that are equal in both calls are folded to one line, until the reader unfolds them.
     """
     table = _pair_table(indexed, shown, options)
-    # The widths of the columns depend on all rows, of which there may be a million. So they are
-    # computed once for each width of the list.
+    # The widths of the columns depend on all rows, and there may be a million. The blocks share one
+    # computation of them.
     column_widths = cache(partial(compute_argument_columns, table.rows))
     blocks = [_unfolded_pair_heading_block(indexed, shown, table, column_widths, options)]
 
@@ -440,7 +440,7 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
         remarks.append("not counted")
     if golden is not None and predicted is not None and golden.name != predicted.name:
         remarks += _renamed_function_remarks(pair, predicted)
-    # Only in a pair that differs, the duplicate can explain the difference.
+    # An equal call needs no explanation. These states are: different, extra, not compared.
     if predicted is not None and pair.state in "!+ ":
         earlier_place = indexed.repeated_calls.describe_earlier_occurrence(predicted)
         if earlier_place:

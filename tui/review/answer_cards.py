@@ -502,10 +502,13 @@ def _labelled_line(label: str, label_cells: int, parts: Sequence[StyledText]) ->
     line.add_padded(label, label_cells, "dim")
     gap = "  "
     for text, style in parts:
-        if text:
-            line.add(gap)
-            line.add(text, style)
-            gap = "" if text.endswith("fault ") else "  "
+        if not text:
+            continue
+        line.add(gap)
+        line.add(text, style)
+        # The next part is the fault itself, such as `model`.
+        is_title_of_fault = text.endswith("fault ")
+        gap = "" if is_title_of_fault else "  "
     return line.build()
 
 

@@ -69,11 +69,9 @@ class PaletteContext:
         self.app = app
         self.session = session
         self.state = state
-        self.actions = []
+        available_actions = list_available_actions(app.screen)
+        self.actions = [action for action in available_actions if action.id != "app.palette"]
         """Actions of the screen below the palette."""
-        for action in list_available_actions(app.screen):
-            if action.id != "app.palette":
-                self.actions.append(action)
 
         self._queue = find_queue_screen(app)
         self._is_queue_on_top = app.screen is self._queue
@@ -82,10 +80,9 @@ class PaletteContext:
         self._item_pane = None if is_item_loading else pane
 
         # A command must not close a screen on which the user has typed something.
-        has_unsaved_input = False
-        for screen in app.screen_stack:
-            if getattr(screen, "has_unsaved_input", False):
-                has_unsaved_input = True
+        has_unsaved_input = any(
+            getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack
+        )
         self.has_queue = self._queue is not None and not has_unsaved_input and not is_item_loading
         """Whether the queue can be shown and changed, and items can be opened."""
 

@@ -510,9 +510,9 @@ class QueueScreen(GuardedScreen[None]):
             return True
         if action == "focus_item" and not self._split.is_split:
             return False
-        return not (
-            self.pane.filter_line.display or self._split.is_item_focused or self.is_item_loading
-        )
+        is_typing = self.pane.filter_line.display
+        is_in_item = self._split.is_item_focused or self.is_item_loading
+        return not is_typing and not is_in_item
 
     @property
     def is_item_loading(self) -> bool:

@@ -140,7 +140,10 @@ def build_golden_services() -> GoldenSupport:
 
 
 def build_report_services(session: WorkspaceSession) -> ReportServices:
-    """Create the functions with which the app builds reports and exports, and runs commands."""
+    """Create the functions with which the app builds reports and exports, and runs commands.
+
+    The app gets them as values, because it does not import the modules of the commands.
+    """
     from fcreview.tui.commands import ReportServices
 
     def build_report(store: Store, runs: Sequence[int], is_stopped: Callable[[], bool]) -> str:

@@ -433,7 +433,10 @@ def _make_subgroup_of_cluster(cluster: Cluster, grouping: int) -> Subgroup:
 
 
 def _make_subgroups_of_single_items(clusters: list[Cluster], grouping: int) -> Iterator[Subgroup]:
-    """Yield the subgroups of clusters with one item each that share a name, such as an argument."""
+    """Yield subgroups of clusters that have only one item each, but share a property.
+
+    Each of these failures is unique, but they can be about the same argument, for example.
+    """
     outer, inner = SUBDIVISIONS[grouping]
     for name, sharing_clusters in group_by_shared_name(clusters, inner).items():
         title = f"{format_count(len(sharing_clusters), GROUPINGS[outer])} · {sanitize(name)}"

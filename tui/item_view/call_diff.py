@@ -481,6 +481,7 @@ def _side_by_side_lines(
     golden_lines = golden.styled_rows(strip_row_ends=True)
     predicted_lines = predicted.styled_rows()
 
+    # The golden value is padded, so that the predicted one begins in its column.
     start = _state_and_name(row, widths)
     golden_end = line_width(start) + GAP_CELLS + widths.golden
     lines: list[Line] = []

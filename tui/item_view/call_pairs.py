@@ -345,8 +345,9 @@ class PairTable:
 
 
 def _pair_table(indexed: IndexedItem, shown: _ShownPair, options: DisplayOptions) -> PairTable:
-    """Return the rows of the arguments of a pair, or the raw text of a call that could not be
-    decoded.
+    """Return the table of a pair: a row for each argument, with the golden and the predicted value.
+
+    If one of the calls could not be decoded, its raw text stands above the rows.
     """
     pair = shown.pair
     golden = shown.golden

@@ -783,6 +783,7 @@ def _source_label(verdict: Verdict) -> str:
 
 
 def _target_review_lines(opinion: Opinion, annotator: str, cells: int) -> list[Line]:
+    """Return a review of a part of the item: annotator, verdict, and what else the review says."""
     parts = _review_texts(opinion)
     if opinion.note:
         parts.append(sanitize(opinion.note))

@@ -292,9 +292,12 @@ def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
     """
     if golden == predicted:
         return 0
+    # Begin with the whole word in which the values differ.
     n_common = measure_common_prefix((golden, predicted))
     word_starts = [match.end() for match in WORD_BOUNDARY.finditer(golden, 0, n_common)]
     start = max(word_starts, default=0)
+
+    # In a very long word, only a few characters before the difference are shown.
     if n_common - start + MIN_COMMON_CHARS >= width:
         start = n_common - CONTEXT_CHARS
     return start if start >= MIN_COMMON_CHARS else 0

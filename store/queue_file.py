@@ -7,6 +7,7 @@ it is valid in every copy of the workspace. fcreview never changes an existing q
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
 
+_JOINT_SAMPLE_PATTERN = re.compile(rb'"same_questions"\s*:\s*true')
 FORMAT = 1  # format version, the value of `fcreview_queue` in the file
 # fcreview rejects files with fields of later versions, because a merge would lose these fields.
 _FORBID_UNKNOWN_FIELDS: ConfigDict = {"extra": "forbid"}
@@ -210,12 +212,17 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 
 def has_joint_queue(workspace: Workspace) -> bool:
-    """Whether a queue draws the same questions of several runs."""
-    return any(
-        queue.design.same_questions
-        for queue in read_queues(workspace)
-        if isinstance(queue, QueueFile)
-    )
+    """Whether a queue file may be a joint sample. The text of the files is searched, because
+    parsing them takes longer.
+    """
+    for name in list_queue_names(workspace):
+        try:
+            content = workspace.files.read(queue_path(workspace, name))
+        except OSError:  # reported where the queue is read
+            continue
+        if _JOINT_SAMPLE_PATTERN.search(content):
+            return True
+    return False
 
 
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:

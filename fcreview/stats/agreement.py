@@ -35,8 +35,10 @@ from fcreview.stats.agreement_coefficients import (
 from fcreview.stats.agreement_intervals import (
     MIN_ITEMS,
     NO_LABEL,
+    ItemAgreement,
     ItemGroup,
     compute_bayesian_bootstrap_interval,
+    compute_clustered_share_interval,
     draw_plausible_counts,
     make_prior_units,
 )
@@ -288,6 +290,9 @@ def _estimate_coefficient(
         return CoefficientEstimate(value, note=NO_DISAGREEMENT)
     if _count_items(table.item_groups, request.patterns) < MIN_ITEMS:
         return CoefficientEstimate(value, note=FEW_ITEMS)
+    if is_percent:
+        share = compute_clustered_share_interval(_list_item_agreements(request, table))
+        return CoefficientEstimate(value, low=share.low, high=share.high, method="wilson")
 
     interval = compute_bayesian_bootstrap_interval(value, request.statistic, plausible_counts)
     if interval is None:
@@ -295,6 +300,20 @@ def _estimate_coefficient(
     return CoefficientEstimate(
         value, low=interval.low, high=interval.high, method="bayesian bootstrap"
     )
+
+
+def _list_item_agreements(request: _CoefficientRequest, table: RatingTable) -> list[ItemAgreement]:
+    """Return the agreement on each item with a unit that has one of the request's patterns."""
+    agreement_by_pattern = dict(
+        zip(request.patterns.tolist(), request.agreement.tolist(), strict=True)
+    )
+    items: list[ItemAgreement] = []
+    for group in table.item_groups:
+        counted = [pattern for pattern in group.patterns if pattern in agreement_by_pattern]
+        if counted:
+            agreement = sum(agreement_by_pattern[pattern] for pattern in counted)
+            items += [ItemAgreement(len(counted), agreement)] * group.n_items
+    return items
 
 
 def _count_items(item_groups: Iterable[ItemGroup], patterns: IntArray) -> int:

@@ -1,6 +1,10 @@
 """Compute 95 % intervals of agreement coefficients, also for few items.
 
 * Percent agreement of two annotators on independent units has the mid-p interval of a share.
+* Any other percent agreement has Wilson's interval (1927) with the effective number of units, which
+  is the number of units divided by the design effect. The design effect follows from the
+  differences between items. It is below 1 if each unit has several pairs of labels, and above 1 if
+  the targets of an item are alike.
 * All other coefficients have an interval by the Bayesian bootstrap (Rubin 1981, Annals of
   Statistics 9:130). The items get random weights, which are as plausible as the equal weights of
   the sample, and the interval contains the middle 95 % of the coefficients. The targets of an item
@@ -20,7 +24,10 @@ import numpy as np
 
 from fcreview.stats.agreement_coefficients import FloatArray, IntArray, Statistic
 from fcreview.stats.intervals import NORMAL_QUANTILE
-from fcreview.stats.paired_difference import compute_t_quantile
+from fcreview.stats.paired_difference import (
+    compute_t_quantile,
+    compute_wilson_interval_of_share,
+)
 
 NO_LABEL = -1
 """Value in `RatingTable.cells` and in the cells of prior units of a missing label."""
@@ -31,6 +38,11 @@ MAX_PRIOR_CATEGORIES = 20
 MIN_ITEMS = 10
 """Number of items below which the Bayesian bootstrap does not contain the true value often
 enough.
+"""
+PRIOR_SHARE_UNITS = 0.25
+PRIOR_SHARE_DESIGN_EFFECT = 0.6
+"""Number of units with this design effect that are added for intervals of percent agreement, so
+that items without a difference do not make the design effect 0.
 """
 SEED = 0
 DRAWS = 4000
@@ -85,6 +97,36 @@ def make_prior_units(n_annotators: int, n_labels: int, n_categories: int) -> Pri
     share_of_disagreement = PRIOR_DISAGREEMENTS / (n_categories * (n_categories - 1))
     is_equal = first_labels == other_labels
     return PriorUnits(cells, units=np.where(is_equal, share_of_agreement, share_of_disagreement))
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAgreement:
+    """Agreement on the units of one item."""
+
+    n_units: int
+    agreement: float
+    """Sum of the shares of equal pairs of labels of these units."""
+
+
+def compute_clustered_share_interval(items: Sequence[ItemAgreement]) -> Interval:
+    """Return Wilson's interval of percent agreement. The items are independent, but the units of an
+    item are not. There must be at least two items.
+    """
+    n_items = len(items)
+    n_units = sum(item.n_units for item in items)
+    share = sum(item.agreement for item in items) / n_units
+    squares = sum((item.agreement - share * item.n_units) ** 2 for item in items)
+    clustered_variance = squares * n_items / (n_items - 1)
+    independent_variance = n_units * share * (1 - share)
+
+    prior_variance = PRIOR_SHARE_UNITS * PRIOR_SHARE_DESIGN_EFFECT
+    design_effect = (clustered_variance + prior_variance) / (
+        independent_variance + PRIOR_SHARE_UNITS
+    )
+    # Student's t, because the variance is estimated from few items.
+    quantile_ratio = compute_t_quantile(n_items - 1) / NORMAL_QUANTILE
+    effective_n = n_units / (design_effect * quantile_ratio**2)
+    return Interval(*compute_wilson_interval_of_share(share, effective_n))
 
 
 def draw_plausible_counts(item_groups: Sequence[ItemGroup], prior_units: FloatArray) -> FloatArray:

@@ -157,7 +157,7 @@ class RatingGroup:
 CoefficientName = Literal["percent", "fleiss", "alpha", "ac1", "ac2", "cohen", "weighted"]
 """`ac2` and `weighted` (weighted kappa) exist only for scores."""
 PAIR_COEFFICIENTS: tuple[CoefficientName, ...] = ("cohen", "weighted")
-IntervalMethod = Literal["mid-p", "bayesian bootstrap"]
+IntervalMethod = Literal["mid-p", "wilson", "bayesian bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)

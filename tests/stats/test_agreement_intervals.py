@@ -23,7 +23,8 @@ from benchmarks.coverage.agreement import (
 from fcreview.stats import agreement_intervals
 from fcreview.stats.agreement import compute_agreement
 from fcreview.stats.agreement_coefficients import FloatArray
-from fcreview.stats.agreement_ratings import Rating
+from fcreview.stats.agreement_intervals import ItemAgreement, compute_clustered_share_interval
+from fcreview.stats.agreement_ratings import AgreementCoefficient, Rating
 from tests.examples import only_long
 from tests.oracles import binom_pmf, binom_tail, multinomial_pmf, student_quantile
 from tests.stats.agreement_tables import KEY, compute_coefficients, make_label_table, make_ratings
@@ -44,9 +45,13 @@ def test_intervals_do_not_depend_on_order_of_ratings() -> None:
             and coefficient.high is not None
         )
         assert coefficient.low < coefficient.value < coefficient.high
-        is_share_of_pairs = coefficient.metric == "percent" and len(coefficient.annotators) == 2
-        expected = "mid-p" if is_share_of_pairs else "bayesian bootstrap"
-        assert coefficient.interval == expected
+        assert coefficient.interval == name_expected_method(coefficient)
+
+
+def name_expected_method(coefficient: AgreementCoefficient) -> str:
+    if coefficient.metric != "percent":
+        return "bayesian bootstrap"
+    return "mid-p" if len(coefficient.annotators) == 2 else "wilson"
 
 
 def test_many_patterns_get_fewer_draws_and_about_the_same_interval(
@@ -71,6 +76,35 @@ def test_percent_agreement_of_single_targets_has_the_mid_p_interval() -> None:
     at_low = binom_tail(18, 20, found.low) + binom_pmf(18, 20, found.low) / 2
     at_high = 1 - binom_tail(18, 20, found.high) - binom_pmf(18, 20, found.high) / 2
     assert (at_low, at_high) == pytest.approx((0.025, 0.025))
+
+
+def test_percent_agreement_of_three_annotators_has_wilsons_interval_with_a_design_effect() -> None:
+    """In 30 of 40 units, all three pairs of labels are equal, in the others, one of the three."""
+    units = [[True, True, True]] * 30 + [[True, True, False]] * 10
+    found = compute_coefficients(units, "correct")["percent"]
+    share = (30 + 10 / 3) / 40
+    assert found.value == pytest.approx(share)
+
+    squares = 30 * (1 - share) ** 2 + 10 * (1 / 3 - share) ** 2
+    design_effect = (squares * 40 / 39 + 0.25 * 0.6) / (40 * share * (1 - share) + 0.25)
+    quantile = student_quantile(0.975, 39)
+    n = 40 / design_effect
+    center = (share + quantile**2 / (2 * n)) / (1 + quantile**2 / n)
+    deviation = np.sqrt(share * (1 - share) / n + quantile**2 / (4 * n**2))
+    half_width = quantile / (1 + quantile**2 / n) * deviation
+    assert (found.low, found.high) == pytest.approx(
+        (center - half_width, center + half_width), abs=1e-3
+    )
+
+
+def test_targets_of_an_item_that_agree_alike_widen_percent_agreement() -> None:
+    """Ten items with four targets each. All targets of an item are equal, or all differ."""
+    alike = [[ItemAgreement(4, 4.0)] * 7, [ItemAgreement(4, 0.0)] * 3]
+    mixed = [ItemAgreement(4, 3.0)] * 6 + [ItemAgreement(4, 2.5)] * 4
+    wide = compute_clustered_share_interval([*alike[0], *alike[1]])
+    narrow = compute_clustered_share_interval(mixed)
+    assert wide.high - wide.low > 3 * (narrow.high - narrow.low)
+    assert wide.low < 0.7 < wide.high and narrow.low < 0.7 < narrow.high
 
 
 # Fleiss' kappa needs complete tables: without one unit, it can have another number of labels per

@@ -10,6 +10,8 @@ import pytest
 
 WANTED = os.environ.get("FCREVIEW_FAULTS", "")
 LONG = WANTED == "long"
+FIRST_SEED = int(os.environ.get("FCREVIEW_SEED", "0"))
+"""Seed of the first random run. Another one gives other runs."""
 
 
 def times(short: int, long: int) -> int:

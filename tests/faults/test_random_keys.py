@@ -1,18 +1,19 @@
-"""Random keys, in bursts, on every screen and at several sizes never end the app."""
+"""Random keys, in bursts, on every screen and at several sizes never end the app, and each review
+is of the item that the screen named.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import traceback
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from fcreview.cli.wiring import (
     build_form_fields,
@@ -25,24 +26,16 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
-from fcreview.tui.actions import ACTIONS
+from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.commands import CommandResult, CommandService
-from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.session import Session
+from tests.faults.key_walker import KeyWalker, list_keys
 from tests.faults.processes import LONG, times
-from tests.tui.conftest import make_app, wait_for_screen
-from tests.tui.key_input import send_keys
+from tests.sharing import Imports
+from tests.store.factory import Imported
 from tests.tui.screens.test_closing_while_opening import KEYS
 
-__all__ = ["make_app", "wait_for_screen"]
-
-QUITTING_ACTIONS = {"app.quit", "queue.quit", "overview.quit"}
-SIZES = ((80, 24), (100, 30), (130, 32), (160, 50), (60, 15), (40, 10))
-LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-MAX_BURST = 8
-KEYS_PER_VISIT = 40
-"""Number of random keys after the keys that open a screen."""
-N_SHOWN_KEYS = 80
 FAILING = {
     "official": False,
     "error_type": "value_error:string",
@@ -56,66 +49,12 @@ RUNS = {
     "maple-8b": [FAILING, {"official": True}, FAILING, {"official": True}, FAILING],
     "birch-8b": [{"official": True}, {"official": True}, FAILING],
 }
+SAMPLES = ("bfcl", "generic", "inspect", "tau")
+"""Sample runs with conversations, golden answers, judges, scores, trials and import issues."""
+GUIDELINES = "A call passes if it answers the question.\n"
 
 
-def list_keys() -> list[str]:
-    """Return all keys that start an action on some screen, except those that quit the app."""
-    keys = set(LETTERS)
-    for action in ACTIONS.values():
-        if action.id not in QUITTING_ACTIONS:
-            keys.update(action.keys.split(","))
-    return sorted(keys - {"ctrl+q", "ctrl+c"})
-
-
-class KeyWalker:
-    """Sends random keys to one app after the other, and remembers them."""
-
-    def __init__(self, keys: Sequence[str]) -> None:
-        self.n_keys = 0
-        self.screens: Counter[str] = Counter()
-        """Number of bursts that ended on each screen, by class name."""
-        self.sent: list[str] = []
-        self._keys = keys
-
-    async def walk(self, app: FcreviewApp, pilot: Pilot[Any], max_keys: int) -> None:
-        """Visit screens until the app has ended or `max_keys` keys were sent in all."""
-        while self.n_keys < max_keys and app.return_value is None:
-            await self._go_to_random_screen(app, pilot)
-            n_keys_at_end = min(self.n_keys + KEYS_PER_VISIT, max_keys)
-            while self.n_keys < n_keys_at_end and app.return_value is None:
-                await self._send_burst(app, pilot)
-                self.screens[type(app.screen).__name__] += 1
-        await pilot.pause()
-
-    async def _go_to_random_screen(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
-        columns, rows = random.choice(SIZES)
-        await pilot.resize_terminal(columns, rows)
-        for _ in range(12):
-            if isinstance(app.screen, QueueScreen):
-                break
-            self._send(app, ["escape"])
-            await pilot.pause()
-        keys = random.choice(list(KEYS.values())).split()
-        for key in keys:
-            self._send(app, [key])
-            await pilot.pause()
-
-    async def _send_burst(self, app: FcreviewApp, pilot: Pilot[Any]) -> None:
-        for _ in range(random.randint(1, MAX_BURST)):
-            self._send(app, [random.choice(self._keys)])
-            for _ in range(random.choice((0, 0, 1, 2, 5))):
-                await asyncio.sleep(0)
-        if random.random() < 0.5:
-            await pilot.pause()
-
-    def _send(self, app: FcreviewApp, keys: list[str]) -> None:
-        self.n_keys += len(keys)
-        self.sent += keys
-        del self.sent[:-N_SHOWN_KEYS]
-        send_keys(app, *keys)
-
-
-def add_reviews(workspace: Any) -> None:
+def add_reviews(workspace: Workspace) -> None:
     """Let two other annotators disagree, so that there is something to adjudicate."""
 
     for annotator, verdict in (("bob", True), ("carol", False)):
@@ -125,43 +64,64 @@ def add_reviews(workspace: Any) -> None:
                 reviewer.review(item, Annotation(verdict=verdict))
 
 
-@pytest.mark.parametrize("blind", [False, True], ids=["open", "blind"])
+async def run_command(command: str, _: Sequence[str]) -> CommandResult:
+    await asyncio.sleep(random.choice((0, 0.02)))
+    return CommandResult(f"{command} done\n", random.random() < 0.7)
+
+
+@contextmanager
+def open_app(workspace: Workspace, *, blind: bool) -> Iterator[FcreviewApp]:
+    """Open a workspace in an app with all services. Commands do not run."""
+    with Store.open(workspace, "alice", blind=blind) as store:
+        reviewer = Reviewer(store, Journal(workspace, "alice"))
+        session = Session(None, "alice", store, reviewer, blind=blind)
+        services = build_report_services(WorkspaceSession(workspace, "alice"))
+        commands = CommandService(build_form_fields, run_command)
+        session.report_services = replace(services, commands=commands)
+        session.golden_support = build_golden_services()
+        yield FcreviewApp(session, View(queue="dataset"))
+
+
+@pytest.mark.parametrize(
+    ("runs", "blind"),
+    [("handmade", False), ("handmade", True), ("samples", False), ("samples", True)],
+    ids=["open", "blind", "samples", "samples-blind"],
+)
 async def test_random_keys_never_end_the_app(
-    make_app: Any,
     screens: None,
+    imported: Imported,
+    imports: Imports,
+    samples: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    runs: str,
     *,
     blind: bool,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EDITOR", "true")
-    seed = random.randrange(1 << 30)
+    seed = int(os.environ.get("FCREVIEW_SEED", random.randrange(1 << 30)))
     random.seed(seed)
+    if runs == "handmade":
+        workspace = imported(tmp_path / "work", RUNS)
+    else:
+        workspace = imports.copy([samples / name for name in SAMPLES], tmp_path / "work")
+    (workspace.reviews.parent / "guidelines.md").write_text(GUIDELINES)
+    add_reviews(workspace)
     walker = KeyWalker(list_keys())
-    max_keys = times(300, 50_000)
-
-    async def run_command(command: str, _: Sequence[str]) -> CommandResult:
-        await asyncio.sleep(random.choice((0, 0.02)))
-        return CommandResult(f"{command} done\n", random.random() < 0.7)
+    max_keys = times(150, 25_000)
 
     n_apps = 0
     while walker.n_keys < max_keys:
-        app = make_app(runs=RUNS, view=View(queue="dataset"), blind=blind)
-        if n_apps == 0:
-            add_reviews(make_app.stores[-1].workspace)
         n_apps += 1
-        session = WorkspaceSession(make_app.stores[-1].workspace, "alice")
-        app.session.report_services = replace(
-            build_report_services(session), commands=CommandService(build_form_fields, run_command)
-        )
-        app.session.golden_support = build_golden_services()
-        try:
-            async with app.run_test(size=(100, 30)) as pilot:
-                await walker.walk(app, pilot, max_keys)
-        except Exception:
-            pytest.fail(f"seed {seed}, keys {walker.sent}\n{traceback.format_exc()}")
-        assert app.return_code in (None, 0), walker.sent
+        with open_app(workspace, blind=blind) as app:
+            try:
+                async with app.run_test(size=(100, 30)) as pilot:
+                    await walker.walk(app, pilot, workspace, max_keys)
+            except Exception:
+                pytest.fail(f"seed {seed}, keys {walker.sent}\n{traceback.format_exc()}")
+            assert app.return_code in (None, 0), (seed, walker.sent)
     print(f"\n{walker.n_keys} keys, {n_apps} apps, {dict(walker.screens.most_common())}")
+    print(f"{walker.n_compared_reviews} reviews of the item that the screen named")
     if LONG and not blind:
         assert {each.__name__ for each in KEYS} <= set(walker.screens)

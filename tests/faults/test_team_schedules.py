@@ -13,7 +13,7 @@ from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from tests.faults.processes import times
+from tests.faults.processes import FIRST_SEED, times
 from tests.faults.team_simulation import (
     ANNOTATORS,
     ITEMS,
@@ -127,7 +127,7 @@ def test_team_agrees_after_random_schedules(
     monkeypatch.setattr(*replace_clock(clock))
     n_schedules = times(3, 1_000)
     faulty: dict[int, list[str]] = {}
-    for seed in range(n_schedules):
+    for seed in range(FIRST_SEED, FIRST_SEED + n_schedules):
         folder = tmp_path / str(seed)
         simulation = Simulation(make_team, template, folder, seed, clock)
         try:

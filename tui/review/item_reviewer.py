@@ -443,7 +443,8 @@ class ItemReviewer:
             self._show_message("scores are 0, 1 and 2", "warn")
             return
         # On an item without scores, the digits from 1 select an override reason.
-        if not has_scores and value > 0 and self.override_reasons.override is not None:
+        can_record_reason = self.override_reasons.can_digits_record_reason(subject.item)
+        if not has_scores and value > 0 and can_record_reason:
             await self._save_override_reason(value)
             return
         latest = await self._read_latest(subject)

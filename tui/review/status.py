@@ -576,6 +576,14 @@ class OverrideReasons:
         # A wrong golden answer is the reason.
         self.is_answered = event.fault == "golden"
 
+    def can_digits_record_reason(self, item: int) -> bool:
+        """Whether a digit on this item selects a reason for the last override: while the screen
+        asks for it, and later, to change it, only on the item itself.
+        """
+        if self.override is None:
+            return False
+        return not self.is_answered or self.override.subject.item == item
+
     def find_reason(self, number: int) -> str:
         """Return the override reason with this number, from 1. Empty if there is no such reason."""
         reasons = self._list_reasons()

@@ -238,3 +238,13 @@ async def test_no_reason_is_asked_for_after_golden_wrong(workspace: Workspace) -
         assert not app.screen.query_one("#item-why").display and "too strict" not in bar_text(
             app, "keys"
         )
+        await pilot.press("2")
+        assert "no scores" in bar_text(app, "status")
+        assert recorded_reviews(workspace) == [("simple_0", "item", True, None)]
+
+
+async def test_digit_on_another_item_does_not_change_a_given_reason(workspace: Workspace) -> None:
+    async with open_item_host(workspace) as (app, pilot):
+        await pilot.press("p", "2", "3")
+        assert shown_item_id(app) == "simple_1"
+        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "misread")

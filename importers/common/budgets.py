@@ -84,13 +84,17 @@ class ArchiveBudget:
                 raise self._make_error()
             data = read(size)
             n_read += len(data)
-            self.n_bytes += len(data)
             check_member_size(n_read)
-            if self.is_spent:
-                raise self._make_error()
+            self.spend(len(data))
             return data
 
         return read_within_budget
+
+    def spend(self, n_bytes: int) -> None:
+        """Count decompressed bytes. Raises ArchiveBudgetError where the budget ends."""
+        self.n_bytes += n_bytes
+        if self.is_spent:
+            raise self._make_error()
 
     def _make_error(self) -> ArchiveBudgetError:
         limit = format_megabytes(self.limit)

@@ -7,10 +7,12 @@ A mapping file is named by --map, is opened itself, was named by an earlier comm
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fcreview.importers.common.discovery import measure_file
 from fcreview.importers.common.faulty_files import make_failed_plan
 from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.common.records import as_object
@@ -24,6 +26,7 @@ from fcreview.importers.mapping.mapping_file import (
 )
 from fcreview.importers.mapping.read import MappedRun
 from fcreview.importers.mapping.runs import RunKey, SourceFile, group_files_by_run
+from fcreview.importers.mapping.shared_files import MAX_KEPT_BYTES
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
@@ -34,6 +37,8 @@ SHIPPED_FOLDER = Path(__file__).parent / "shipped"
 LIVEMCPBENCH = SHIPPED_FOLDER / "livemcpbench.toml"
 LIVEMCPBENCH_FIELDS = {"task_id", "Question", "Annotator Metadata", "messages"}
 LIVEMCPBENCH_FOLDERS = ("baseline", "output")
+MAX_RUNS = 1_000
+MAX_RUNS_OF_LARGE_FILE = 200
 MAX_LEVELS_UP = 4
 """Number of folders above the opened files in which the files of a mapping of fcreview's own are
 looked for."""
@@ -187,18 +192,30 @@ def _add_runs(found: DiscoveredRuns, chosen: _ChosenMapping) -> None:
     found.issues += _report_unread_files(mapping, chosen, named_files, source_files)
 
     files_by_run = group_files_by_run(mapping, source_files, chosen.base)
-    for mapped_run in _list_mapped_runs(files_by_run, chosen):
+    chosen_files = _limit_runs(files_by_run)
+    found.issues += _report_skipped_runs(len(files_by_run) - len(chosen_files), chosen)
+    is_only_run = len(files_by_run) == 1
+    for mapped_run in _list_mapped_runs(chosen_files, chosen, is_only_run=is_only_run):
         paths = files_by_run[mapped_run.key]
         found.plans.append(_make_plan(mapping, mapped_run, paths, join_files, chosen.reason))
         found.claimed.update(paths)
     found.claimed.update(join_files)
 
 
+def _report_skipped_runs(n_skipped: int, chosen: _ChosenMapping) -> Iterator[ImportIssue]:
+    if n_skipped:
+        what = (
+            f"the files have too many models: {n_skipped:,} runs were skipped. Are the values of"
+            " item.model and item.run the right ones?"
+        )
+        yield ImportIssue(str(chosen.path), None, what=what, severity="error")
+
+
 def _list_mapped_runs(
-    files_by_run: Mapping[RunKey, Sequence[Path]], chosen: _ChosenMapping
+    files_by_run: Mapping[RunKey, Sequence[Path]], chosen: _ChosenMapping, *, is_only_run: bool
 ) -> Iterator[MappedRun]:
-    """Yield the runs of a mapping file. A file of several runs is read for each of them, but only
-    the first one reports its issues.
+    """Yield the runs of a mapping file. Only the first run of a file of several runs reports its
+    issues.
     """
     reported: set[Path] = set()
     for key, paths in files_by_run.items():
@@ -209,8 +226,27 @@ def _list_mapped_runs(
             chosen.base,
             key=key,
             reported_files=unreported,
-            is_only_run=len(files_by_run) == 1,
+            is_only_run=is_only_run,
         )
+
+
+def _limit_runs(files_by_run: Mapping[RunKey, list[Path]]) -> dict[RunKey, list[Path]]:
+    """Return the runs that can be imported in time linear in the size of the files.
+
+    Each run needs a fixed time, and a file that is too large to be kept is read for each of them.
+    """
+    n_runs_by_large_file: Counter[Path] = Counter()
+    chosen: dict[RunKey, list[Path]] = {}
+    for run, paths in files_by_run.items():
+        large_files = [path for path in paths if measure_file(path) > MAX_KEPT_BYTES]
+        is_too_often = any(
+            n_runs_by_large_file[path] >= MAX_RUNS_OF_LARGE_FILE for path in large_files
+        )
+        if is_too_often or len(chosen) >= MAX_RUNS:
+            continue
+        n_runs_by_large_file.update(large_files)
+        chosen[run] = paths
+    return chosen
 
 
 def _list_source_files(mapping: ItemMapping, base: Path) -> list[SourceFile]:

@@ -81,6 +81,10 @@ def find_groups(path: Path, base: Path, pattern: FilePattern) -> dict[str, str]:
     return groups
 
 
+def find_format(path: Path, pattern: FilePattern) -> FileFormat:
+    return pattern.format or FORMAT_BY_SUFFIX.get(path.suffix.lower(), "json")
+
+
 def read_mapped_records(
     path: Path, base: Path, pattern: FilePattern
 ) -> Iterator[MappedRecord | ImportIssue]:
@@ -89,7 +93,7 @@ def read_mapped_records(
     JSON Lines, CSV and Parquet are read in pieces. A JSON document is read as a whole.
     """
     groups = find_groups(path, base, pattern)
-    format_name = pattern.format or FORMAT_BY_SUFFIX.get(path.suffix.lower(), "json")
+    format_name = find_format(path, pattern)
     match format_name:
         case "json":
             readings = _read_json(path, pattern)

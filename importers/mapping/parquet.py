@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from fcreview.importers.common.budgets import ArchiveBudget, ArchiveBudgetError
 from fcreview.safe_files import open_file
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-ROWS_IN_A_PIECE = 256
+ROWS_IN_A_PIECE = 16
+"""Number of rows that are in memory at once. Each of them can have texts of many megabytes."""
 MAX_DEPTH = 100
 MEMORY_LIMIT = "1GB"
 
@@ -35,10 +37,15 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         with open_file(path), tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
             link = Path(folder) / "rows.parquet"
             link.symlink_to(os.path.realpath(path))
+            budget = ArchiveBudget.for_archive(path.stat().st_size)
             with duckdb.connect(":memory:", config={"memory_limit": MEMORY_LIMIT}) as connection:
-                yield from _fetch_rows(connection, link)
+                for row in _fetch_rows(connection, link):
+                    budget.spend(count_characters(row))
+                    yield row
     except OSError as error:
         raise UnreadableParquet(f"the file cannot be read: {error.strerror or error}") from error
+    except ArchiveBudgetError as error:
+        raise UnreadableParquet(f"{error}. The other rows were skipped") from error
     except duckdb.Error as error:
         first_line, _, _ = str(error).partition("\n")
         raise UnreadableParquet(f"the file is not Parquet: {first_line}") from error
@@ -71,3 +78,14 @@ def _to_json(value: Any, *, depth: int) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def count_characters(value: Any) -> int:
+    """Return the length of all texts in a JSON value, and one for each other value."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(name) + count_characters(part) for name, part in value.items())
+    if isinstance(value, list):
+        return sum(count_characters(part) for part in value)
+    return 1

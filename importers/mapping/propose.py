@@ -21,6 +21,7 @@ from fcreview.importers.mapping.files import (
     list_files,
     read_mapped_records,
 )
+from fcreview.importers.mapping.joins import load_joins
 from fcreview.importers.mapping.mapping_file import (
     DEFAULT_FAIL,
     DEFAULT_PASS,
@@ -176,7 +177,7 @@ def _read_shown_items(
     mapping: ItemMapping, records: Sequence[MappedRecord], base: Path, text: str
 ) -> Proposal:
     proposal = Proposal(text, [])
-    reader = MappingReader(mapping, base)
+    reader = MappingReader(mapping, load_joins(mapping, base))
     for record in records[:N_SHOWN_ITEMS]:
         for reading in reader.read_record(record):
             if isinstance(reading, Item):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from fcreview.importers.mapping.counts import (
 )
 from fcreview.importers.mapping.files import MappedRecord, list_files, read_mapped_records
 from fcreview.importers.mapping.item_parts import fill_answer, fill_golden_answer
-from fcreview.importers.mapping.joins import load_joins
+from fcreview.importers.mapping.joins import JoinRow, LoadedJoin, load_joins
 from fcreview.importers.mapping.mapping_file import (
     FilePattern,
     InvalidMapping,
@@ -26,11 +27,18 @@ from fcreview.importers.mapping.mapping_file import (
     load_mapping,
 )
 from fcreview.importers.mapping.runs import RunKey, find_run_key
+from fcreview.importers.mapping.shared_files import get_shared_reader
 from fcreview.importers.mapping.value_reader import ValueReader
 from fcreview.importers.mapping.verdicts import add_judges, add_official_verdict, add_people
 from fcreview.model.item import ImportIssue, Item, ReadRecord
+from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 
+MIN_ATTACHED_ROWS = 100_000
+MAX_ROWS_OF_AN_ITEM = 10
+"""The items of a run may have together `MIN_ATTACHED_ROWS` rows of a join, and for each item and
+each row this number. Usually each row belongs to one item, or each item has one row.
+"""
 ALL = "all"
 """Category of items without one."""
 TOOL_ERROR = "tool_error"
@@ -60,10 +68,11 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
             yield ImportIssue(file, None, what=problem, severity="error")
         return
 
-    reader = MappingReader(mapping, mapped_run.base)
+    reader = MappingReader(mapping, _load_joins(mapping, mapped_run))
+    results = frozenset(plan.results)
     for source in mapping.sources:
         for path in list_files(mapped_run.base, source):
-            if path in plan.results:
+            if path in results:
                 yield from _read_file(reader, path, source, mapped_run)
     scope = "all items" if mapped_run.is_only_run else "all items of this run"
     yield from reader.report_keys_without_value(scope)
@@ -71,12 +80,19 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         yield from reader.report_joins()
 
 
+def _load_joins(mapping: ItemMapping, mapped_run: MappedRun) -> Mapping[str, LoadedJoin]:
+    """Return the rows of all joins. Only an only run marks them as used, to report the others."""
+    if mapped_run.is_only_run:
+        return load_joins(mapping, mapped_run.base)
+    return get_shared_reader(mapping, mapped_run.base).load_joins()
+
+
 def _read_file(
     reader: MappingReader, path: Path, source: FilePattern, mapped_run: MappedRun
 ) -> Iterator[Item | ImportIssue]:
     """Yield the items of a file that belong to the run."""
     is_reported = path in mapped_run.reported_files
-    for reading in read_mapped_records(path, mapped_run.base, source):
+    for reading in _read_records(reader.mapping, path, source, mapped_run):
         if isinstance(reading, ImportIssue):
             if is_reported:
                 yield reading
@@ -84,9 +100,19 @@ def _read_file(
             yield from reader.read_record(reading)
 
 
+def _read_records(
+    mapping: ItemMapping, path: Path, source: FilePattern, mapped_run: MappedRun
+) -> Iterable[MappedRecord | ImportIssue]:
+    """Return the records of a file. Those of other runs may be among them."""
+    if mapped_run.is_only_run:
+        return read_mapped_records(path, mapped_run.base, source)
+    reader = get_shared_reader(mapping, mapped_run.base)
+    return reader.read_records(path, source, mapped_run.key)
+
+
 def check_items(mapping: ItemMapping, base: Path) -> Iterator[Item | ImportIssue | MappingCounts]:
     """Yield the items and issues of all runs of a mapping, and then the counts of its keys."""
-    reader = MappingReader(mapping, base)
+    reader = MappingReader(mapping, load_joins(mapping, base))
     for source in mapping.sources:
         for path in list_files(base, source):
             for reading in read_mapped_records(path, base, source):
@@ -102,15 +128,18 @@ def check_items(mapping: ItemMapping, base: Path) -> Iterator[Item | ImportIssue
 class MappingReader:
     """Reads records one by one, gives their items ids, and counts what was found."""
 
-    def __init__(self, mapping: ItemMapping, base: Path) -> None:
+    def __init__(self, mapping: ItemMapping, joins: Mapping[str, LoadedJoin]) -> None:
         self.counts = MappingCounts()
-        self._mapping = mapping
-        self._joins = load_joins(mapping, base)
+        self.mapping = mapping
+        self._joins = joins
+        self._n_attached_rows = 0
         self._places_by_id: dict[tuple[RunKey, str], str] = {}
+        self._numbers_by_id: Counter[tuple[RunKey, str]] = Counter()
+        """Number of the last item that got an id of its own, by the id that it wanted."""
         self._items_without_row: dict[str, list[str]] = {name: [] for name in self._joins}
 
     def find_run(self, record: MappedRecord) -> RunKey:
-        return find_run_key(self._mapping, record)
+        return find_run_key(self.mapping, record)
 
     def read_record(self, record: MappedRecord) -> Iterator[Item | ImportIssue]:
         """Yield the item of a record, or an issue for a record without an id."""
@@ -118,7 +147,7 @@ class MappingReader:
             self.counts.known_fields = collect_field_names(record.value)
         self.counts.n_items += 1
         reader = ValueReader(record, self.counts)
-        values = self._mapping.item.values
+        values = self.mapping.item.values
         item_id = reader.read_name(values.get("id"))
         if item_id is None:
             reader.add_issue("the record has no id, so it was skipped", severity="error")
@@ -129,7 +158,7 @@ class MappingReader:
         item = self._make_item(item_id, trial, reader)
         self._attach_rows(item_id, reader)
         fill_safely(item, partial(self._fill_item, item, reader))
-        _add_error(item, self._mapping.item, reader)
+        _add_error(item, self.mapping.item, reader)
         for issue in reader.issues:
             issue.item = item.id
         item.issues.extend(reader.issues)
@@ -168,27 +197,46 @@ class MappingReader:
 
     def _find_free_id(self, run: RunKey, wanted_id: str) -> str:
         free_id = wanted_id
-        number = 2
         while (run, free_id) in self._places_by_id:
-            free_id = f"{wanted_id}#{number}"
-            number += 1
+            self._numbers_by_id[run, wanted_id] += 1
+            free_id = f"{wanted_id}#{self._numbers_by_id[run, wanted_id] + 1}"
         return free_id
 
     def _attach_rows(self, item_id: str, reader: ValueReader) -> None:
         """Give the reader the join rows that belong to the item."""
         key: str | None = item_id
-        join_key = self._mapping.item.join_key
+        join_key = self.mapping.item.join_key
         if join_key is not None:
             key = reader.read_name(join_key)
         rows = {}
         for name, join in self._joins.items():
-            rows[name] = [] if key is None else join.find_rows(key, reader.record.groups)
-            if not rows[name]:
+            found_rows = [] if key is None else join.find_rows(key, reader.record.groups)
+            if not found_rows:
                 self._items_without_row[name].append(item_id)
+            rows[name] = self._limit_rows(join, found_rows, reader)
         reader.rows = rows
 
+    def _limit_rows(
+        self, join: LoadedJoin, rows: Sequence[JoinRow], reader: ValueReader
+    ) -> Sequence[JoinRow]:
+        """Return the rows that the item may get.
+
+        If all items and all rows have the same key, their number is the product of both.
+        """
+        n_allowed = MIN_ATTACHED_ROWS + MAX_ROWS_OF_AN_ITEM * (join.n_rows + self.counts.n_items)
+        n_left = max(n_allowed - self._n_attached_rows, 0)
+        if len(rows) > n_left:
+            n_omitted = format_count(len(rows) - n_left, "row")
+            reader.add_issue(
+                f"join {join.join.name}: {n_omitted} omitted, because too many items of the run"
+                " have the same rows",
+                severity="error",
+            )
+        self._n_attached_rows += min(len(rows), n_left)
+        return rows[:n_left]
+
     def _fill_item(self, item: Item, reader: ValueReader) -> None:
-        form = self._mapping.item
+        form = self.mapping.item
         item.category = reader.read_name(form.values.get("category")) or ALL
         item.group = reader.read_name(form.values.get("group")) or item.group
         for name in ("model", "run"):  # counted; they decide to which run the item belongs
@@ -197,8 +245,8 @@ class MappingReader:
         _add_metadata(item, form, reader)
         fill_golden_answer(item, form, reader)
         add_official_verdict(item, form, reader)
-        add_judges(item, self._mapping.judges, reader)
-        add_people(item, self._mapping.humans, reader)
+        add_judges(item, self.mapping.judges, reader)
+        add_people(item, self.mapping.humans, reader)
 
     # -- what concerns no single item
 
@@ -209,10 +257,10 @@ class MappingReader:
         # One item does not show that a key is wrong, because any value may be missing.
         if self.counts.n_items <= 1:
             return
-        for value in self._mapping.item.values.values():
+        for value in self.mapping.item.values.values():
             if self._is_missing_in_all_items(value):
                 what = f"{value.key} is missing in {scope}{self._suggest(value)}"
-                yield ImportIssue(str(self._mapping.path), None, what=what)
+                yield ImportIssue(str(self.mapping.path), None, what=what)
 
     def _is_missing_in_all_items(self, value: Value) -> bool:
         """Whether a key was read and never had a value, also none of a wrong kind."""
@@ -239,7 +287,7 @@ class MappingReader:
 
     def _make_join_issue(self, name: str, keys: Sequence[str], what: str) -> ImportIssue:
         text = f"join {name}: {len(keys):,} {what}, such as {keys[0]}"
-        return ImportIssue(str(self._mapping.path), None, what=text, severity="notice")
+        return ImportIssue(str(self.mapping.path), None, what=text, severity="notice")
 
 
 def _add_metadata(item: Item, form: ItemForm, reader: ValueReader) -> None:

@@ -166,6 +166,28 @@ def many_tests(folder: Path, size: int) -> None:
     write_trial(folder / "job", "task", {"reward": 0.0}, tests)
 
 
+def write_rubric(folder: Path, rubric: Any) -> None:
+    write_trial(folder / "job", "task", {"reward": 0.0}, [])
+    write_json(folder / "job" / "task__abcdefg" / "verifier" / "rubric_breakdown.json", rubric)
+
+
+def many_criteria(folder: Path, size: int) -> None:
+    criterion = {"title": "The answer is right", "score": 1.0, "justification": "It is right. " * 5}
+    write_rubric(folder, {"results": [criterion] * size})
+
+
+def long_criteria(folder: Path, size: int) -> None:
+    """Criteria, within their maximum number, with texts of more than an item may have."""
+    criterion = {"title": "x" * MEGABYTE, "score": 1.0, "justification": "y" * MEGABYTE}
+    write_rubric(folder, {"results": [criterion] * size})
+
+
+def deep_rubric(folder: Path, size: int) -> None:
+    write_rubric(folder, {"results": [{"title": "t", "score": 1.0, "more": "NESTED"}]})
+    path = folder / "job" / "task__abcdefg" / "verifier" / "rubric_breakdown.json"
+    path.write_text(path.read_text().replace('"NESTED"', nest(size)))
+
+
 def many_trials(folder: Path, size: int) -> None:
     for number in range(size):
         write_trial(folder / "job", f"task{number}", {"reward": 1.0}, [])
@@ -185,5 +207,8 @@ BOMBS = {
     "many continuations": Bomb(many_continuations, "item", size=300, small_size=0),
     "many scores": Bomb(many_rewards, "task__abcdefg", size=5_000, small_size=0),
     "many tests": Bomb(many_tests, "task__abcdefg", size=10_000, small_size=0),
+    "many criteria": Bomb(many_criteria, "task__abcdefg", size=5_000, small_size=0, is_cut=True),
+    "long criteria": Bomb(long_criteria, "task__abcdefg", size=20, small_size=0, is_cut=True),
+    "deep rubric": Bomb(deep_rubric, "task__abcdefg", size=20_000, small_size=0),
     "many trials": Bomb(many_trials, "task0__abcdefg", size=200, small_size=0),
 }

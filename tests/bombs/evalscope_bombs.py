@@ -119,6 +119,21 @@ def orphan_reviews(folder: Path, size: int) -> None:
     write_lines(folder / "reviews" / "model" / "general_fc_default.jsonl", reviews)
 
 
+def many_scores(folder: Path, size: int) -> None:
+    message = {"role": "user", "content": "go"}
+    write_predictions(folder, [make_prediction(0, [message])])
+    review = make_review(0, [message])
+    review["sample_score"]["score"]["value"] = {f"s{n}": n / size for n in range(size)}
+    write_lines(folder / "reviews" / "model" / "general_fc_default.jsonl", [review])
+
+
+def many_tools(folder: Path, size: int) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    metadata = {"should_call_tool": True, "tools": [tool] * size}
+    prediction = make_prediction(0, [{"role": "user", "content": "go"}], metadata=metadata)
+    write_predictions(folder, [prediction])
+
+
 def reference_trajectory(folder: Path, size: int) -> None:
     """Golden calls of MCP-Atlas, and as many calls of the model in reverse order."""
     golden = []
@@ -147,5 +162,7 @@ BOMBS = {
     "long": Bomb(long_text, ITEM, size=14, small_size=14, is_cut=True),
     "repeated": Bomb(repeated_lines, ITEM, size=4_000, small_size=0),
     "orphans": Bomb(orphan_reviews, ITEM, size=4_000, small_size=0),
+    "many scores": Bomb(many_scores, ITEM, size=5_000, small_size=0),
+    "many tools": Bomb(many_tools, ITEM, size=5_000, small_size=0),
     "trajectory": Bomb(reference_trajectory, ITEM, size=1_000, small_size=200),
 }

@@ -61,6 +61,16 @@ def deep_conversation(folder: Path, size: int) -> None:
     write_tasks(folder, {"raw_conversation_history": nest(size)})
 
 
+def repeated_call_ids(folder: Path, size: int) -> None:
+    """Calls with one id in as many messages, each with a result of that id."""
+    call = {"id": "c", "function": {"name": "f", "arguments": "{}"}}
+    messages: list[Json] = []
+    for _ in range(size):
+        messages.append({"role": "assistant", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": "c", "content": "ok"})
+    write_tasks(folder, make_conversation(messages))
+
+
 def long_response(folder: Path, size: int) -> None:
     write_tasks(folder, {"response": "x" * (size * MEGABYTE)})
 
@@ -95,6 +105,7 @@ BOMBS = {
     "many claims": Bomb(many_claims, "item", size=5_000, small_size=300),
     "deep claims": Bomb(deep_claims, "item", size=20_000, small_size=2_000),
     "deep conversation": Bomb(deep_conversation, "item", size=50_000, small_size=0),
+    "repeated call ids": Bomb(repeated_call_ids, "item", size=4_000, small_size=0),
     "long": Bomb(long_response, "item", size=20, small_size=20, is_cut=True),
     "open quote": Bomb(open_quote, "item", size=200_000, small_size=20_000),
     "many columns": Bomb(many_columns, "item", size=1_500, small_size=500),

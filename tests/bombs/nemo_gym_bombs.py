@@ -64,6 +64,15 @@ def many_judges(folder: Path, size: int) -> None:
     write_rollouts(folder, [make_rollout([message], judge_evaluations=[evaluation] * size)])
 
 
+def repeated_call_ids(folder: Path, size: int) -> None:
+    """Calls with one id, and as many results of that id."""
+    output: list[Json] = []
+    for number in range(size):
+        output.append(make_call(0, f'{{"a": {number}}}'))
+        output.append({"type": "function_call_output", "call_id": "c0", "output": "ok"})
+    write_rollouts(folder, [make_rollout(output)])
+
+
 def many_rollouts(folder: Path, size: int) -> None:
     """Rollouts of one task, of which every other one is repeated, and inputs for all of them."""
     message = {"type": "message", "role": "assistant", "content": "answer"}
@@ -97,6 +106,7 @@ BOMBS = {
     "wide": Bomb(wide_metadata, TASK, size=40_000, small_size=0),
     "long": Bomb(long_text, TASK, size=14, small_size=14, is_cut=True),
     "many judges": Bomb(many_judges, TASK, size=5_000, small_size=200),
+    "repeated call ids": Bomb(repeated_call_ids, TASK, size=4_000, small_size=0),
     "many rollouts": Bomb(many_rollouts, TASK, size=2_000, small_size=0),
     "many attempts": Bomb(many_attempts, TASK, size=5_000, small_size=0),
 }

@@ -45,6 +45,26 @@ def many_roots(folder: Path, size: int) -> None:
     write_episodes(folder, make_episode(nodes))
 
 
+def parents_in_a_circle(folder: Path, size: int) -> None:
+    """Messages each of which names itself or a later one as its parent."""
+    nodes = [make_node("assistant", "next", parent=number + number % 2) for number in range(size)]
+    write_episodes(folder, make_episode(nodes))
+
+
+def wide_info(folder: Path, size: int) -> None:
+    answer = make_node("assistant", "answer")
+    write_episodes(folder, make_episode([answer], info=name_values(size)))
+
+
+def many_messages(folder: Path, size: int) -> None:
+    kinds = ("user", "assistant")
+    nodes = [
+        make_node(kinds[number % 2], "text", parent=number - 1 if number else None)
+        for number in range(size)
+    ]
+    write_episodes(folder, make_episode(nodes))
+
+
 def calls_in_a_message(folder: Path, size: int) -> None:
     calls = [
         {"id": f"c{number}", "name": "f", "arguments": f'{{"a": {number}}}'}
@@ -92,6 +112,9 @@ def nested_call_texts(folder: Path, size: int) -> None:
 BOMBS = {
     "leaves": Bomb(long_chain_with_leaves, ITEM, size=3_000, small_size=400),
     "roots": Bomb(many_roots, ITEM, size=3_000, small_size=0),
+    "circle": Bomb(parents_in_a_circle, ITEM, size=3_000, small_size=0),
+    "wide": Bomb(wide_info, ITEM, size=40_000, small_size=0),
+    "many messages": Bomb(many_messages, ITEM, size=10_000, small_size=0),
     "calls": Bomb(calls_in_a_message, ITEM, size=4_000, small_size=500),
     "deep": Bomb(deep_arguments, ITEM, size=10_000, small_size=1_000),
     "long": Bomb(long_text, ITEM, size=14, small_size=14, is_cut=True),

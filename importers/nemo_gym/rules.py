@@ -22,6 +22,15 @@ THRESHOLD_NOTE = (
     "the calls have other arguments, and the environment's configuration decides how similar they"
     " must be"
 )
+TOO_MANY_CALLS_NOTE = "too many calls in another order than the expected ones"
+MAX_COMPARISONS = 250_000
+"""Maximum number of calls that are compared with expected calls. In the same order, each expected
+call is compared once.
+"""
+
+
+class TooManyCalls(Exception):
+    """Raised if the calls cannot be compared with the expected ones in a short time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +48,20 @@ def recompute_verdict(item: Item, golden: Golden, calls: Sequence[Call]) -> None
     if golden.problems:
         item.rule_note = "the golden answer cannot be read"
     elif golden.field_name == EXPECTED_ANSWERS:
-        _set_verdict(item, _compare_with_expected_answers(golden.calls or [], calls), XLAM)
+        _recompute_expected_answers(item, golden.calls or [], calls)
     elif golden.field_name == EXPECTED_ACTION:
         _recompute_expected_action(item, golden.calls or [], calls)
     else:
         item.rule_note = FINAL_STATE_NOTE
+
+
+def _recompute_expected_answers(item: Item, golden: Sequence[Call], calls: Sequence[Call]) -> None:
+    try:
+        result = _compare_with_expected_answers(golden, calls)
+    except TooManyCalls:
+        item.rule_note = TOO_MANY_CALLS_NOTE
+    else:
+        _set_verdict(item, result, XLAM)
 
 
 def _set_verdict(item: Item, result: RuleResult, rules: str) -> None:
@@ -59,6 +77,8 @@ def _compare_with_expected_answers(golden: Sequence[Call], calls: Sequence[Call]
     a call of its own with the expected arguments, and no call may be left over.
 
     A call may have more arguments than the expected ones.
+
+    Raises TooManyCalls.
     """
     if len(calls) != len(golden):
         error_type = "missing_call" if len(calls) < len(golden) else "extra_call"
@@ -66,19 +86,24 @@ def _compare_with_expected_answers(golden: Sequence[Call], calls: Sequence[Call]
         return RuleResult(passed=False, error_type=error_type, reason=reason)
 
     unmatched = list(calls)
+    n_comparisons = 0
     for expected in golden:
-        match = _find_match(expected, unmatched)
-        if match is None:
+        index = _find_match(expected, unmatched)
+        if index is None:
             reason = f"no call matches the expected call of {expected.name}"
             return RuleResult(passed=False, error_type="wrong_call", reason=reason)
-        unmatched.remove(match)
+        del unmatched[index]
+        n_comparisons += index + 1
+        if n_comparisons > MAX_COMPARISONS:
+            raise TooManyCalls
     return RuleResult(passed=True)
 
 
-def _find_match(expected: Call, calls: Sequence[Call]) -> Call | None:
-    for call in calls:
+def _find_match(expected: Call, calls: Sequence[Call]) -> int | None:
+    """Return the index of the first call that matches the expected call, or None."""
+    for index, call in enumerate(calls):
         if call.name == expected.name and _has_arguments(call, expected.arguments or {}):
-            return call
+            return index
     return None
 
 

@@ -12,9 +12,15 @@ from typing import Any
 
 import pytest
 
+from fcreview.importers.nemo_gym.inputs import Golden
 from fcreview.importers.nemo_gym.leaderboard import compute_metrics
+from fcreview.importers.nemo_gym.rules import (
+    EXPECTED_ANSWERS,
+    TOO_MANY_CALLS_NOTE,
+    recompute_verdict,
+)
 from fcreview.importers.registry import discover, read_items, rewrite_scores
-from fcreview.model.item import AcceptedValues, ImportIssue, Item, MissingItem, RunFact
+from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, MissingItem, RunFact
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
@@ -608,3 +614,18 @@ def test_no_mutation_of_a_field_loses_anything_in_silence(environment: Path, cou
     # The first record shows what the file is.
     mutations = [mutation for mutation in mutations if mutation.record > 0]
     assert find_silent_losses(rows, mutations, lambda new: read_mutated(environment, new)) == []
+
+
+@pytest.mark.parametrize(("is_reversed", "verdict"), [(False, True), (True, None)])
+def test_thousands_of_calls_are_compared_in_their_order_only(
+    is_reversed: bool, verdict: bool | None
+) -> None:
+    calls = [Call("predicted", "f", arguments={"a": number}) for number in range(1_000)]
+    golden = [
+        Call("golden", "f", arguments={"a": AcceptedValues([number])}) for number in range(1_000)
+    ]
+    item = Item("task", category="")
+    expected = Golden(EXPECTED_ANSWERS, written=None, calls=golden)
+    recompute_verdict(item, expected, calls[::-1] if is_reversed else calls)
+    assert item.rule is verdict
+    assert (item.rule_note == TOO_MANY_CALLS_NOTE) is is_reversed

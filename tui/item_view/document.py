@@ -454,8 +454,10 @@ def header_line(
 
 def mark_focused_header(header: Line) -> Line:
     """Return the header with the mark of the focused pane beside a list, in place of the first
-    blank.
+    blank. A pane that has no width yet has an empty header.
     """
+    if not header:
+        return header
     (text, style), *rest = header
     return ((symbols().cursor + text.removeprefix(" "), style), *rest)
 

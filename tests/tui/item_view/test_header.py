@@ -8,7 +8,11 @@ import pytest
 
 from fcreview.model.address import describe_address
 from fcreview.model.sanitize import display_width
-from fcreview.tui.item_view.document import header_line, item_facts_lines
+from fcreview.tui.item_view.document import (
+    header_line,
+    item_facts_lines,
+    mark_focused_header,
+)
 from fcreview.tui.queue.columns import QueueColumn, QueueColumns, queue_row_line
 from fcreview.tui.review.recorder import PendingQuestion
 from fcreview.tui.review.status import status_line
@@ -150,3 +154,9 @@ def test_long_group_id_is_cut_in_its_middle(cells: int, shown: str) -> None:
     (line,) = map(plain_text, item_facts_lines(detail, cells))
     assert f"group {shown}" in line and f"{UUID[-5:]} " in line and display_width(line) <= cells
     assert line.endswith("gpt-4o · BFCL V4") and (UUID in line) == (cells == 160)
+
+
+def test_pane_that_has_no_width_yet_has_no_mark() -> None:
+    """The item screen hands its item over to such a pane when the terminal becomes wide."""
+    header = header_line(make_detail(WEATHER), 0, 1, 0)
+    assert plain_text(mark_focused_header(header)) == ""

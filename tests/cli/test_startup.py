@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.process
 HEAVY = {
     "aiohttp",
@@ -55,3 +56,27 @@ def test_command_without_screen_imports_no_textual(one_run: Path, environ: dict[
         f" {str(one_run)!r}]) == 0"
     )
     assert {"textual", "rich", "numpy", "pydantic"} & heavy_imports(items, environ) == set()
+
+
+def test_ctrl_c_has_its_default_effect_before_anything_is_imported() -> None:
+    """Each import of another module would be a moment at which Ctrl-C prints a traceback."""
+    code = f"""
+import sys, _signal
+sys.path.insert(0, {str(ROOT)!r})
+
+class Imports:
+    def find_spec(self, name, path=None, target=None):
+        is_default = _signal.getsignal(_signal.SIGINT) == _signal.SIG_DFL
+        print(name, is_default, file=sys.stderr)
+
+sys.meta_path.insert(0, Imports())
+from fcreview.cli import app
+app()
+"""
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code, "--version"], capture_output=True, text=True, timeout=60
+    )
+    imports = done.stderr.splitlines()
+    assert imports[:2] == ["fcreview False", "fcreview.cli False"]
+    assert "fcreview.cli.main True" in imports
+    assert [line for line in imports[2:] if line.endswith(" False")] == []

@@ -235,7 +235,9 @@ class StoreBuilder:
         """
         try:
             work()
-        except duckdb.OutOfMemoryException:
+        except duckdb.Error as error:
+            if not is_memory_limit_error(error):
+                raise
             self._execute(f"SET memory_limit = '{MAX_LOADING_MEMORY_LIMIT}'")
             work()
 
@@ -452,6 +454,13 @@ class StoreBuilder:
             lambda: self._connection.execute(statement, values),
             submit=self._thread.submit,
         )
+
+
+def is_memory_limit_error(error: duckdb.Error) -> bool:
+    """Whether a statement reached the memory limit. `COMMIT` then raises an error of its own."""
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return True
+    return isinstance(error, duckdb.TransactionException) and "memory_limit" in str(error)
 
 
 def read_schema_sql() -> str:

@@ -19,6 +19,9 @@ from fcreview.safe_files import open_file
 
 MAX_CELL_CHARACTERS = 64 << 20
 MAX_LINE_BYTES = 64 << 20
+LINE_TOO_LONG = (
+    f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the file was skipped"
+)
 MAX_COLUMNS = 2_000
 MAX_HEADER_BYTES = 256 << 10
 csv.field_size_limit(MAX_CELL_CHARACTERS)
@@ -90,6 +93,8 @@ class _CsvFile:
         self._offset = 0
         self._problems: list[str] = []
         self._is_terminated = True
+        self._is_cut = False
+        """Whether the rest of the file was skipped."""
 
     def read_records(self) -> Iterator[CsvRecord | ImportIssue]:
         """Yield the records of the CSV file. The first row has the names of the columns.
@@ -108,7 +113,7 @@ class _CsvFile:
                     yield self._make_issue(row.line, what, is_error=True)
                 yield row.make_record(columns)
 
-        if not self._is_terminated:
+        if not self._is_terminated and not self._is_cut:
             what = "the last line is not terminated, so the last record may be cut off"
             yield self._make_issue(self._n_lines, what)
 
@@ -120,6 +125,8 @@ class _CsvFile:
             try:
                 cells = next(reader)
             except StopIteration:
+                if self._is_cut:
+                    yield self._make_issue(line, LINE_TOO_LONG, is_error=True)
                 return
             except csv.Error as error:
                 what = f"the record is not CSV: {error}"
@@ -135,10 +142,7 @@ class _CsvFile:
             self._offset += len(raw)
             self._n_lines += 1
             if len(raw) == MAX_LINE_BYTES and not self._is_terminated:
-                self._problems.append(
-                    f"a line is longer than {MAX_LINE_BYTES / 1e6:.0f} MB, so the rest of the"
-                    " file was skipped"
-                )
+                self._is_cut = True
                 return
             if self._n_lines == 1:
                 raw = raw.removeprefix(BOM)

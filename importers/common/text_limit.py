@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import orjson
+
 from fcreview.importers.common.budgets import MAX_ITEM_TEXT, MAX_ITEM_TEXT_SHOWN, TextBudget
 from fcreview.model.item import (
     AcceptedValues,
@@ -100,26 +102,37 @@ def _measure_difference(difference: StateDifference) -> int:
     return measure_value(difference.golden) + measure_value(difference.predicted)
 
 
-def measure_value(value: Any, depth: int = 0) -> int:
+def measure_value(value: Any) -> int:
     """Return about how many characters a value has as JSON.
 
     This need not be exact, so that it is fast: it only limits how much text an item may have.
     """
     if isinstance(value, str):
         return len(value) + QUOTES
+    # Writing the JSON takes a tenth of the time of a walk through the value.
+    try:
+        return len(orjson.dumps(value))
+    except (TypeError, ValueError, RecursionError):
+        return _measure_parts(value, depth=0)
+
+
+def _measure_parts(value: Any, depth: int) -> int:
+    """Measure a value that orjson cannot write, such as one with long integers."""
+    if isinstance(value, str):
+        return len(value) + QUOTES
     if depth > MAX_MEASURED_DEPTH:
         return 1
     if isinstance(value, AcceptedValues):
-        return measure_value(value.any_of, depth + 1)
+        return _measure_parts(value.any_of, depth + 1)
     if isinstance(value, GoldenObject):
-        return measure_value(value.fields, depth + 1)
+        return _measure_parts(value.fields, depth + 1)
     if isinstance(value, dict):
         n_characters = 0
         for key, part in value.items():
-            n_characters += len(str(key)) + measure_value(part, depth + 1) + QUOTES + SEPARATORS
+            n_characters += len(str(key)) + _measure_parts(part, depth + 1) + QUOTES + SEPARATORS
         return n_characters
     if isinstance(value, (list, tuple)):
-        return sum(measure_value(part, depth + 1) + SEPARATORS for part in value)
+        return sum(_measure_parts(part, depth + 1) + SEPARATORS for part in value)
     return SCALAR_CHARACTERS
 
 

@@ -35,6 +35,14 @@ def detect_dialects(messages: Sequence[Any]) -> list[str]:
     return found or [OPENAI_CHAT]
 
 
+def detect_dialect(message: Mapping[str, Any]) -> str:
+    """Return the dialect of which a single message has a sign, or else OpenAI's chat format."""
+    for dialect, has_sign in SIGNS.items():
+        if has_sign(message):
+            return dialect
+    return OPENAI_CHAT
+
+
 def is_mixture(dialects: Sequence[str]) -> bool:
     """Whether messages have signs of dialects that cannot be read alike."""
     return sum(dialect not in READ_LIKE_OPENAI_CHAT for dialect in dialects) > 1

@@ -15,12 +15,16 @@ from typing import Any
 
 from fcreview.importers.common.records import list_objects
 from fcreview.importers.dialects.conversation import MessageIssue, ParsedMessage
-from fcreview.importers.dialects.detection import READ_LIKE_OPENAI_CHAT, detect_dialects
+from fcreview.importers.dialects.detection import (
+    READ_LIKE_OPENAI_CHAT,
+    SIGNS,
+    detect_dialect,
+    detect_dialects,
+)
 from fcreview.importers.dialects.openai_chat import REASONING_FIELDS
 from fcreview.importers.dialects.readers import get_reader
 from fcreview.importers.dialects.values import get_type
 
-RESPONSES = "openai_responses"
 CHAT_RESULT_ROLES = ("tool", "function")
 _PATH_START = re.compile(r"^(\w+)\[(\d+)\]")
 """Beginning of the path of an issue: the list of messages, and the position in it."""
@@ -28,7 +32,7 @@ _PATH_START = re.compile(r"^(\w+)\[(\d+)\]")
 
 def has_foreign_form(message: Mapping[str, Any]) -> bool:
     """Whether a message has a sign of a dialect that is not written like OpenAI's chat format."""
-    return detect_dialects([message])[0] not in READ_LIKE_OPENAI_CHAT
+    return detect_dialect(message) not in READ_LIKE_OPENAI_CHAT
 
 
 def has_only_text(content: Any) -> bool:
@@ -109,11 +113,15 @@ def read_with_foreign_messages(
 
 
 def _is_foreign_to(dialect: str, message: dict[str, Any]) -> bool:
-    """Whether a message has a sign of another dialect. OpenAI's two forms share plain messages."""
-    if dialect == RESPONSES:
-        is_result = message.get("role") in CHAT_RESULT_ROLES
-        has_reasoning = any(message.get(field) for field in REASONING_FIELDS)
-        if is_result or has_reasoning or has_openai_calls(message):
-            return True
-    detected = detect_dialects([message])[0]
-    return detected != dialect and detected not in READ_LIKE_OPENAI_CHAT
+    """Whether a message has a sign of another dialect. All dialects share plain messages."""
+    if dialect in READ_LIKE_OPENAI_CHAT:
+        return has_foreign_form(message)
+    if has_openai_calls(message):
+        return True
+    # Most messages have the form of their file, so that it is looked for first.
+    if SIGNS[dialect](message):
+        return False
+    if has_foreign_form(message):
+        return True
+    has_reasoning = any(message.get(field) for field in REASONING_FIELDS)
+    return has_reasoning or message.get("role") in CHAT_RESULT_ROLES

@@ -17,8 +17,8 @@ from fcreview.importers.dialects.conversation import (
     ParsedConversation,
     ParsedMessage,
 )
+from fcreview.importers.dialects.embedded import read_with_foreign_messages
 from fcreview.importers.dialects.pairing import pair_results
-from fcreview.importers.dialects.readers import READERS
 from fcreview.importers.dialects.to_item import MAX_ISSUES_WITH_ONE_TEXT, fill_conversation
 from fcreview.importers.sessions import claude_code, codex, gemini_cli
 from fcreview.importers.sessions.session import (
@@ -172,7 +172,8 @@ def _read_conversation(session: Session, written: Sequence[WrittenMessage]) -> P
     conversation = ParsedConversation(dialect)
     messages: list[ParsedMessage] = []
     problems: list[MessageIssue] = []
-    for reading in READERS[dialect]([message.value for message in written]):
+    values = [message.value for message in written]
+    for reading in read_with_foreign_messages(values, dialect):
         if isinstance(reading, MessageIssue):
             problems.append(reading)
         else:
@@ -189,7 +190,7 @@ def _read_conversation(session: Session, written: Sequence[WrittenMessage]) -> P
 def _report_older_messages(session: Session, dialect: str) -> None:
     """Add the issues of messages that no longer count."""
     older = session.older_messages
-    readings = READERS[dialect]([message.value for message in older])
+    readings = read_with_foreign_messages([message.value for message in older], dialect)
     problems = [reading for reading in readings if isinstance(reading, MessageIssue)]
     _add_issues(session, problems, older)
 

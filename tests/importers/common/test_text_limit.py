@@ -115,7 +115,7 @@ def test_predicted_calls_are_kept_before_other_texts() -> None:
     item.functions = [{"name": "g", "description": "y" * 1_000}]
     TextLimiter().limit(item)
     assert item.predicted[0].arguments == {"a": long_but_fits}
-    assert item.functions == [{"name": "g", "description": "(omitted: 1,028 characters)"}]
+    assert item.functions == [{"name": "g", "description": "(omitted: 1,029 characters)"}]
 
 
 def test_shared_function_docs_are_limited_for_each_item() -> None:

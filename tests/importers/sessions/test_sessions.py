@@ -490,6 +490,18 @@ def test_fork_of_codex_is_a_notice(tmp_path: Path) -> None:
     assert "is a fork" in issues[0].what
 
 
+def test_calls_of_other_dialects_in_sessions_are_read(tmp_path: Path) -> None:
+    function = {"name": "shell", "arguments": '{"x": 1}'}
+    call = {"role": "assistant", "tool_calls": [{"id": "1", "function": function}]}
+    result = {"role": "tool", "tool_call_id": "1", "content": "done"}
+    rows = codex("first")
+    rows += [{"type": "response_item", "payload": payload} for payload in (call, result)]
+    item, issues = read_one(write_lines(tmp_path / "rollout.jsonl", rows))
+    assert [each.arguments for each in item.predicted] == [{}, {"x": 1}]
+    assert [text for text, _ in list_results(item)] == ["shell", "shell"]
+    assert [issue.severity for issue in issues if issue.severity != "notice"] == []
+
+
 @pytest.mark.parametrize(
     "mark",
     [

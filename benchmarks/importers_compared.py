@@ -26,7 +26,19 @@ DEFAULT_CONVERSATIONS = 1_000
 N_ROUNDS = 3
 N_CALLS = 6
 MAX_RATIO = 1.5
-WORDS = ["rain", "garden", "harbour", "Tuesday", "lamp", "invoice", "blue", "forty", "report", "window", "river"]
+WORDS = [
+    "rain",
+    "garden",
+    "harbour",
+    "Tuesday",
+    "lamp",
+    "invoice",
+    "blue",
+    "forty",
+    "report",
+    "window",
+    "river",
+]
 TOOLS = [
     {
         "name": f"tool_{number}",

@@ -21,11 +21,13 @@ from fcreview.importers.common.file_form import BOM, CONVERT, PROBE_BYTES, UTF16
 from fcreview.importers.common.json_text import (
     MAX_FILE_BYTES,
     JsonRecord,
+    count_colons,
     describe_repeated_keys,
     escape_and_cut_strings,
     find_repeated_keys,
     has_long_integer,
     make_excerpt,
+    may_have_surrogates,
     parse_integer,
     parse_json_text,
 )
@@ -154,6 +156,13 @@ def parse_json_values(raw: bytes, file_name: str) -> JsonDocument:
     return _DocumentReader(file_name, raw).read_values()
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadValue:
+    value: Any
+    n_colons: int | None
+    """Number of colons in the JSON text of the value; None if orjson cannot write it."""
+
+
 class _DocumentReader:
     """Parses the text of a file from beginning to end, and collects its content."""
 
@@ -163,6 +172,7 @@ class _DocumentReader:
         n_bom_bytes = len(BOM) if raw.startswith(BOM) else 0
         self._text = self._decode_text(raw[n_bom_bytes:])
         self._is_ascii = self._text.isascii()
+        self._may_have_surrogates = may_have_surrogates(self._text)
         self._position = 0  # index of the next character
         self._long_numbers: list[str] = []
         decoder = JSONDecoder(parse_int=lambda digits: parse_integer(digits, self._long_numbers))
@@ -294,13 +304,14 @@ class _DocumentReader:
                 what = f"the field {name} occurs more than once. Its last value is used"
                 self._add_issue(what, None)
             start = self._position
-            self._document.fields[name] = self._read_value()
+            read = self._read_value()
+            self._document.fields[name] = read.value
             line, _ = self._count_line_and_bytes(start)
-            self._report_repeated_keys(start, self._document.fields[name], line)
+            self._report_repeated_keys(start, read, line)
 
     def _read_member_name(self) -> str:
         """Read the name of a member, the colon, and the spaces before the value."""
-        name = self._read_value()
+        name = self._read_value().value
         if not isinstance(name, str):
             raise _Damage("the file is not JSON: a member has no name")
         self._skip_spaces()
@@ -319,29 +330,36 @@ class _DocumentReader:
     def _read_record(self) -> None:
         """Read a value, and add it to the records with its position."""
         start = self._position
-        value = self._read_value()
+        read = self._read_value()
         line, offset = self._count_line_and_bytes(start)
         length = self._count_bytes(start, self._position)
-        self._report_repeated_keys(start, value, line)
-        self._document.records.append(JsonRecord(line, offset=offset, length=length, value=value))
+        self._report_repeated_keys(start, read, line)
+        self._document.records.append(
+            JsonRecord(line, offset=offset, length=length, value=read.value)
+        )
 
-    def _report_repeated_keys(self, start: int, value: Any, line: int) -> None:
+    def _report_repeated_keys(self, start: int, read: _ReadValue, line: int) -> None:
+        if read.n_colons == self._text.count(":", start, self._position):
+            return
         raw = self._text[start : self._position].encode("utf-8", "surrogateescape")
-        repeated_keys = find_repeated_keys(raw, value)
+        repeated_keys = find_repeated_keys(raw, read.value)
         if repeated_keys:
             self._add_issue(describe_repeated_keys(repeated_keys), line)
 
-    def _read_value(self) -> Any:
+    def _read_value(self) -> _ReadValue:
         self._skip_spaces()
         try:
             value, end = self._decode_value_at(self._text, self._position)
-            escaped_value = escape_and_cut_strings(value)
+            n_colons = count_colons(value)
+            # The walk through the value takes as long as parsing, and is hardly ever needed.
+            if self._may_have_surrogates or n_colons is None:
+                value = escape_and_cut_strings(value)
         except JSONDecodeError as error:
             raise _Damage(self._describe_decode_error(error)) from None
         except RecursionError:
             raise _Damage("the file is nested too deeply to be read") from None
         self._position = end
-        return escaped_value
+        return _ReadValue(value, n_colons)
 
     def _describe_decode_error(self, error: JSONDecodeError) -> str:
         is_at_end = not self._text[error.pos :].strip()

@@ -21,7 +21,9 @@ MAX_KEY_LENGTH = 60
 MAX_DIGITS = 4_300
 """Maximum number of digits of an integer that Python converts with its default settings."""
 MAX_DEPTH = 200
-"""Maximum nesting depth of lists and objects. orjson can write 254 levels."""
+"""Maximum nesting depth of lists and objects."""
+MAX_WRITTEN_DEPTH = 254
+"""Number of levels that orjson can write."""
 
 
 @dataclass(slots=True)
@@ -69,7 +71,7 @@ def parse_json_text(text: str, long_numbers: list[str]) -> Any:
     Lone surrogates become the text `\\udXXX`, because no file, terminal or database can hold them.
     """
     value = json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
-    if _SURROGATE.search(text) is None:
+    if not may_have_surrogates(text):
         return value
     return escape_and_cut_strings(value)
 
@@ -80,7 +82,7 @@ def find_repeated_keys(raw: bytes, value: Any) -> list[str]:
     Each key has a colon. Only if the parsed value has fewer colons than the text, the text is
     parsed again, because this is slow.
     """
-    if _count_colons(value) == raw.count(b":"):
+    if count_colons(value) == raw.count(b":"):
         return []
     repeated: list[str] = []
 
@@ -93,14 +95,23 @@ def find_repeated_keys(raw: bytes, value: Any) -> list[str]:
     return list(dict.fromkeys(repeated))
 
 
-def _count_colons(value: Any) -> int | None:
-    """Return the number of colons in the JSON text of a value, or None if orjson cannot write
-    it.
+def count_colons(value: Any) -> int | None:
+    """Return the number of colons in the JSON text of a value.
+
+    None if orjson cannot write it, or if it has more than MAX_DEPTH levels.
     """
+    nested = value
+    for _ in range(MAX_WRITTEN_DEPTH - MAX_DEPTH):
+        nested = [nested]
     try:
-        return orjson.dumps(value).count(b":")
+        return orjson.dumps(nested).count(b":")
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def may_have_surrogates(text: str) -> bool:
+    """Whether a JSON text has surrogates, or escaped ones that may be half of a pair."""
+    return _SURROGATE.search(text) is not None
 
 
 def describe_repeated_keys(keys: Sequence[str]) -> str:

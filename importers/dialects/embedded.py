@@ -25,6 +25,19 @@ from fcreview.importers.dialects.openai_chat import REASONING_FIELDS
 from fcreview.importers.dialects.readers import get_reader
 from fcreview.importers.dialects.values import get_type
 
+SIGN_FIELDS = frozenset(
+    {
+        "additional_kwargs",
+        "data",
+        "finishReason",
+        "lc",
+        "message",
+        "parts",
+        "tool_results",
+        "type",
+    }
+)
+"""Fields of a message with a role and a text in which the other dialects have their signs."""
 CHAT_RESULT_ROLES = ("tool", "function")
 _PATH_START = re.compile(r"^(\w+)\[(\d+)\]")
 """Beginning of the path of an issue: the list of messages, and the position in it."""
@@ -32,6 +45,10 @@ _PATH_START = re.compile(r"^(\w+)\[(\d+)\]")
 
 def has_foreign_form(message: Mapping[str, Any]) -> bool:
     """Whether a message has a sign of a dialect that is not written like OpenAI's chat format."""
+    content = message.get("content")
+    has_text_only = content is None or isinstance(content, str)
+    if has_text_only and "role" in message and not message.keys() & SIGN_FIELDS:
+        return False
     return detect_dialect(message) not in READ_LIKE_OPENAI_CHAT
 
 

@@ -24,13 +24,15 @@ from fcreview.importers.tau.conversation import ToolCall as AgentCall
 from fcreview.model.item import UNKNOWN_PARTS
 from fcreview.model.json_value import to_json_text
 
-FOREIGN_FIELDS = (
-    "reasoning_content",
-    "reasoning",
-    "thinking",
-    "refusal",
-    "tool_plan",
-    "function_call",
+FOREIGN_FIELDS = frozenset(
+    {
+        "reasoning_content",
+        "reasoning",
+        "thinking",
+        "refusal",
+        "tool_plan",
+        "function_call",
+    }
 )
 """Fields of chat messages with a text or a call, which tau-bench does not write."""
 OWN_FIELDS = (
@@ -50,7 +52,7 @@ LEGACY_RESULT_ROLE = "function"
 
 def is_foreign_message(message: dict[str, Any]) -> bool:
     """Whether a message has a text, a call or a result in the form of another dialect."""
-    if any(message.get(field) for field in FOREIGN_FIELDS):
+    if any(message[field] for field in message.keys() & FOREIGN_FIELDS):
         return True
     content = message.get("content")
     if isinstance(content, list) and not has_only_text(content):

@@ -218,9 +218,10 @@ _OMITTED = ""
 def is_equivalent(
     rules: Sequence[EquivalenceRule], golden: Any, predicted: Any, depth: int = 0
 ) -> bool:
-    """Whether a predicted value equals the golden value, or one of the rules accepts it. Nested
-    values are compared in the same way. A field of a golden object contains a value or a list of
-    accepted values.
+    """Whether a predicted value equals the golden value, or one of the equivalence rules accepts
+    it. The values inside lists and objects are compared in the same way.
+
+    A field of a golden object contains a value or a list of accepted values.
     """
     if is_same_value(golden, predicted):
         return True
@@ -295,6 +296,10 @@ _NUMBER_EQUAL = (EquivalenceRule("number-equal"),)
 
 
 def _rule_accepts(rule: EquivalenceRule, golden: Any, predicted: Any) -> bool:
+    """Whether a rule makes two different values equivalent, by the kind of the rule: equal numbers
+    of different types, texts that differ only in case or in the notation of powers, or the two
+    values that the rule names.
+    """
     are_strings = isinstance(golden, str) and isinstance(predicted, str)
     match rule.kind:
         case "number-equal":

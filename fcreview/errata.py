@@ -486,8 +486,10 @@ class CategoryCorrections:
     def find_correction(
         self, item_id: str, golden: Any, messages: Iterable[Message]
     ) -> GoldenCorrection:
-        """Find the entry for an item, and check that its question and its old golden answer
-        match the dataset.
+        """Return the corrected golden answer of an item, if the errata have an entry for it.
+
+        The entry counts only if the item's question and golden answer are still those for which it
+        was written. Otherwise, an import issue is added.
         """
         entry = self.entries.get(item_id)
         if entry is None:

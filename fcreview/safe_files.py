@@ -173,6 +173,11 @@ class WorkspaceFiles:
 
     @contextlib.contextmanager
     def _open_folder(self, path: Path, *, create: bool = False) -> Iterator[int]:
+        """Open a folder of the workspace, and yield its descriptor.
+
+        The folders on the way are opened one by one, each inside the one before, so that no
+        symbolic link can lead out of the workspace. With `create`, missing folders are created.
+        """
         folder = os.open(self.root, _FOLDER_FLAGS)
         try:
             for name in path.relative_to(self.root).parts:

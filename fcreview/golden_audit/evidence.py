@@ -139,6 +139,9 @@ def parse_number(value: Any) -> float | None:
 
 
 def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
+    """Describe why two different texts may mean the same, such as `same text except for case,
+    spaces or punctuation`, or return None.
+    """
     if len(golden) > _MAX_TEXT_LENGTH or len(predicted) > _MAX_TEXT_LENGTH:
         return CASE_DIFFERS if normalize_text(golden) == normalize_text(predicted) else None
 
@@ -341,12 +344,18 @@ FailingAnswer = tuple[DistinctAnswer, list[AnswerDifference]]
 def _merge_equal_differences(
     answers: Sequence[FailingAnswer], counted_runs: Container[int]
 ) -> list[SharedDifference]:
-    """Return each difference once, with all counted runs that have it."""
+    """Return each difference from the golden answer once, with all runs that have it. Several runs
+    with the same difference suggest that the golden answer is wrong.
+
+    Args:
+        answers: The failing answers with their differences.
+        counted_runs: The runs that count.
+    """
     difference_by_key: dict[tuple[Any, ...], AnswerDifference] = {}
     runs_by_key: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
     for answer, differences in answers:
         for difference in differences:
-            key = difference.match_key
+            key = difference.match_key  # equal for equal differences
             difference_by_key.setdefault(key, difference)
             runs_by_key[key].update(answer.runs)
 
@@ -395,9 +404,11 @@ class RunWeigher:
         """Category -> number of a run -> information content, in bits, of a failure of the run."""
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
-        """Compute the weights of the runs that pass the question, or fail it with a decoded
-        answer. The runs of one model family share the weight of a run, because they are not
-        independent.
+        """Compute how much each run says about the golden answer of a question. A run that seldom
+        fails has a large weight.
+
+        Only runs count that pass the question, or fail it with an answer that could be decoded. The
+        runs of one model family share the weight of a run, because they are not independent.
         """
         profiles = self._run_profiles
         runs: list[int] = []

@@ -461,7 +461,9 @@ class GoldenAnswerIndex:
             self._index_content(question)
 
     def _count_usage(self, question: AuditedQuestion) -> None:
-        """Count how the question uses each argument, each use once."""
+        """Count how the golden answer of a question uses each argument: whether it may be omitted,
+        and the type of its value. Several equal uses in one question count once.
+        """
         options: set[tuple[str, str, bool]] = set()
         types: set[tuple[str, str, str]] = set()
         for call in question.golden:
@@ -544,8 +546,12 @@ def _list_accepted_values(call: Call) -> list[tuple[str, AcceptedValues]]:
 def find_deviations_from_other_items(
     evidence: QuestionEvidence, index: GoldenAnswerIndex
 ) -> list[Reason]:
-    """Find arguments that other golden answers use differently, and other golden answers to the
-    same question.
+    """Find arguments that other golden answers of the dataset use differently, and other golden
+    answers to the same question.
+
+    Args:
+        evidence: The question with its golden answer.
+        index: The golden answers of all questions of the dataset.
     """
     reasons: list[Reason] = []
     for call in evidence.question.golden:
@@ -804,8 +810,8 @@ def find_numbers(text: str) -> set[float]:
 
 
 def _is_argument_grounded(argument: GoldenArgument, question_text: TextContent) -> bool:
-    """Whether the question or the function docs mention one of the accepted values, or the
-    argument needs no mention.
+    """Whether the golden value of an argument has a ground: the question or the function docs
+    mention one of the accepted values, or the argument needs no mention.
     """
     accept = argument.accept
     parameter = argument.parameter
@@ -827,8 +833,11 @@ def _is_argument_grounded(argument: GoldenArgument, question_text: TextContent) 
 def _describe_ungrounded_value(
     argument: GoldenArgument, question_text: TextContent, evidence: QuestionEvidence
 ) -> Reason:
-    """Return a reason that is strongest if the question has a number that the golden answer does
-    not use, because this number may be the right value.
+    """Return the reason for suspicion that neither the question nor the function docs mention the
+    golden value of an argument.
+
+    It is strongest if the question has a number that the golden answer does not use, because this
+    number may be the right value.
     """
     value = argument.accept.any_of[0]
     function = argument.call.name

@@ -80,7 +80,9 @@ def find_reasons_from_runs(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
-    """Find out whether good runs fail. The strength is their share of the weight of all runs."""
+    """Return a reason for suspicion if good runs fail the question: the more weight the failing
+    runs have among all runs, the stronger the reason.
+    """
     weights = evidence.run_weights
     failing: list[int] = []
     for answer, _ in evidence.differences:
@@ -105,7 +107,11 @@ def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
-    """Find the answer that the runs with most weight agree on, if it is not the golden answer."""
+    """Return a reason for suspicion if runs of several model families give the same answer, and it
+    is not the golden answer.
+
+    If there are several such answers, it is about the one of the runs with most weight.
+    """
     weights = evidence.run_weights
     candidates = []
     for shared in evidence.shared_differences:
@@ -128,7 +134,9 @@ def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Find questions that better runs fail and weaker runs pass."""
+    """Return a reason for suspicion if better runs fail the question and weaker runs pass it. With
+    a right golden answer, it is usually the other way round.
+    """
     weights = evidence.run_weights
     profiles = weights.run_profiles
     failed: set[int] = set()
@@ -560,7 +568,9 @@ def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
 def _compute_convention_factors(
     question_reasons: QuestionReasons,
 ) -> dict[tuple[tuple[str, str, str], str], float]:
-    """Return the factor, from 0 to 1, of each dataset and kind of reason that is a convention."""
+    """Return (dataset, kind of reason) -> a factor from 0 to 1 that makes reasons of this kind
+    weaker, because they apply to so many questions of the dataset that they must be a convention.
+    """
     n_questions: Counter[tuple[str, str, str]] = Counter()
     counts: Counter[tuple[tuple[str, str, str], str]] = Counter()
     for question, reasons in question_reasons:
@@ -580,9 +590,16 @@ def _compute_convention_factors(
 def score_suspect(
     question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]
 ) -> Suspect:
-    """Compute the score of a question: 1 minus the probability that the strongest reasons of all
-    kinds are wrong. If annotators decided on a fault, move the score halfway to 1 (benchmark) or to
-    0 (model).
+    """Compute the score of a question, the probability that its golden answer is wrong: 1 minus the
+    probability that the strongest reasons of all kinds are wrong.
+
+    If annotators decided whose fault failures are, the score moves halfway to 1 (benchmark) or to 0
+    (model).
+
+    Args:
+        question: The question.
+        reasons: Reasons why the golden answer may be wrong, each with a strength from 0 to 1.
+        chances: Kind of reason -> the probability that a reason of full strength is right.
     """
 
     def compute_chance(reason: Reason) -> float:
@@ -591,6 +608,7 @@ def score_suspect(
     ordered = sorted(reasons, key=compute_chance, reverse=True)
     shown = [reason for reason in ordered if reason.strength >= MIN_SHOWN_STRENGTH]
     strongest_chances: dict[str, float] = {}
+    """Kind -> the chance of its strongest reason, which comes first."""
     for reason in ordered:
         strongest_chances.setdefault(reason.kind, compute_chance(reason))
     score = 1 - prod(1 - chance for chance in strongest_chances.values())

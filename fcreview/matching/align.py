@@ -160,10 +160,12 @@ class _Replacements:
         self._predicted_names = {call.name for call in predicted}
 
     def is_possible(self, wanted: Call, made: Call) -> bool:
-        """Whether a golden and a predicted call may be paired.
+        """Whether a golden and a predicted call may be paired. Those of the same function always
+        may.
 
         Calls of functions with different names may, if the numbers of calls are equal and neither
-        function is called on the other side.
+        function is called on the other side. The model then probably chose the wrong function for
+        this call.
         """
         if is_same_function(wanted, made, self._rules):
             return True
@@ -282,9 +284,13 @@ def _compute_costs(
 def _pair_unique_functions(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules
 ) -> list[IndexPair]:
-    """Pair calls whose function occurs once on each side."""
+    """Pair golden and predicted calls whose function occurs once on each side. Returns pairs of a
+    golden and a predicted index.
+    """
     only_matches: dict[int, int] = {}
+    """Index of a golden call -> index of the only predicted call with its function."""
     n_matches = [0] * len(predicted)
+    """Number of golden calls with the function of each predicted call."""
     for golden_index, wanted in enumerate(golden):
         matches = [
             index for index, made in enumerate(predicted) if is_same_function(wanted, made, rules)
@@ -293,7 +299,11 @@ def _pair_unique_functions(
             n_matches[index] += 1
         if len(matches) == 1:
             only_matches[golden_index] = matches[0]
-    return [pair for pair in only_matches.items() if n_matches[pair[1]] == 1]
+    return [
+        (golden_index, predicted_index)
+        for golden_index, predicted_index in only_matches.items()
+        if n_matches[predicted_index] == 1
+    ]
 
 
 def _compute_pair_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
@@ -457,7 +467,12 @@ def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
 
 
 def _follow_lowest_cost(costs: list[list[float]], rest: list[list[float]]) -> list[IndexPair]:
-    """Return the pairs on the path of the lowest cost through the table of `_assign_in_order`."""
+    """Return the pairs (row, column) on the path of the lowest cost through the table `rest` of
+    `_assign_in_order`.
+
+    `rest[row][column]` is the lowest cost from there on. A step pairs the row with the column, or
+    leaves out one of the two.
+    """
     pairs: list[IndexPair] = []
     row = 0
     column = 0

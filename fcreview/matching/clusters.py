@@ -171,8 +171,11 @@ class ClusterGroup:
 
 
 def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[ClusterGroup]:
-    """Group clusters by name, largest group first. Incidents come before failures of the model. In
-    the grouping by value, the group without a name comes last.
+    """Group clusters of failing items by their name in a grouping, such as the function, largest
+    group first.
+
+    Incidents come before failures of the model. In the grouping by value, the group without a name
+    comes last.
     """
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
@@ -180,7 +183,8 @@ def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[Clus
         groups.setdefault(key, ClusterGroup(*key)).clusters.append(cluster)
 
     def get_sort_key(group: ClusterGroup) -> tuple[bool, bool, int]:
-        return not group.is_incident, grouping == BY_VALUE and group.name is None, -group.count
+        comes_last = grouping == BY_VALUE and group.name is None
+        return not group.is_incident, comes_last, -group.count
 
     return sorted(groups.values(), key=get_sort_key)
 

@@ -169,8 +169,10 @@ class ChatMessage:
 
 
 def build_chat_messages(item: Item) -> list[ChatMessage]:
-    """Convert the messages and calls of an item to a conversation, without the instruction to a
-    simulated user.
+    """Convert the messages and calls of an item to a conversation as a chat shows it: the calls
+    stand in the reply that makes them, followed by their results.
+
+    The instruction to a simulated user is left out, because nobody in the conversation sees it.
     """
     messages_by_step: defaultdict[_Step, list[Message]] = defaultdict(list)
     for message in item.messages:

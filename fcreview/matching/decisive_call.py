@@ -122,8 +122,8 @@ class _PairedItem:
                 )
 
     def _find_addressed_pairs(self) -> dict[tuple[int, int], tuple[CallPair, str]]:
-        """Return the pair and its address by (turn, index) of the predicted call, and collect the
-        golden calls that were not made.
+        """Return (turn, index) of a predicted call -> its call pair, and the pair's address, such
+        as `turn:1/call:2`. Also collect the pairs of golden calls that were not made in `missing`.
         """
         n_pairs_in_turn: dict[int, int] = {}
         addressed_pairs = {}
@@ -222,6 +222,11 @@ def _changes_state(call: Call) -> bool:
 
 
 def _find_wrong_calls(paired: _PairedItem, *, only_effect_counts: bool) -> Iterator[DecisiveStep]:
+    """Yield a step for each call that differs from its golden call and was not accepted by a
+    verdict, and for each refused call whose golden call is missing.
+
+    With `only_effect_counts`, different calls count only if they change data.
+    """
     accepted_addresses = {
         verdict.target for verdict in paired.item.verdicts if verdict.value is True
     }
@@ -254,6 +259,9 @@ def _find_unexpected_write(paired: _PairedItem) -> DecisiveStep | None:
 
 
 def _explain_wrong_call(paired: _PairedItem, wrong: _PairedCall) -> str:
+    """Explain in one sentence what is wrong with a call: it comes too early, calls another
+    function, or has a different argument.
+    """
     name = wrong.call.name
     skipped = _find_skipped_call(paired, wrong.pair)
     if skipped is not None:
@@ -282,6 +290,9 @@ def _find_skipped_call(paired: _PairedItem, pair: CallPair) -> CallPair | None:
 
 
 def _explain_wrong_argument(name: str, difference: FirstDifference) -> str:
+    """Explain in one sentence how the first different argument of a call differs from that of the
+    golden call.
+    """
     predicted = _shorten(difference.predicted or "")
     golden = _shorten(difference.golden or "")
     argument = difference.argument
@@ -299,7 +310,11 @@ def _shorten(text: str) -> str:
 
 
 def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> DecisiveStep | None:
-    """Return the step at which a golden call should have been made, or None if none is missing."""
+    """Return the step at which a golden call should have been made, or None if none is missing: the
+    last reply, or the first one if it names the call as text.
+
+    With `only_effect_counts`, only calls that change data count.
+    """
     missing_calls = []
     for pair in paired.missing:
         call = paired.find_golden_call(pair)

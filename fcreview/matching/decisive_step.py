@@ -266,6 +266,10 @@ class _Facts:
         self.wrong = accepted or not_repaired
 
     def _match_write(self, write: _Write) -> None:
+        """Decide what a call that changes data is, and note it in `done`, `refused`, `handovers` or
+        `wrong`: a golden action that it performs, one that was refused, a handover to a human
+        agent, or a wrong call.
+        """
         equal_indexes = [
             index
             for index, action in enumerate(self.golden)
@@ -278,7 +282,7 @@ class _Facts:
         elif open_indexes:
             self.done[open_indexes[0]] = write
         elif write.by_user:
-            return
+            return  # not the model's fault
         elif _is_handover(write.call):
             self.handovers.append(write)
         else:
@@ -328,6 +332,9 @@ class _Facts:
         return None
 
     def _explain_wrong_write(self, write: _Write) -> str:
+        """Explain in one sentence why a call that changes data is wrong: no golden action calls its
+        function, or the first different argument of the most similar one.
+        """
         function = write.call.name
         similar_action = self._find_most_similar_action(write.call)
         if similar_action is None:
@@ -366,7 +373,12 @@ class _Facts:
         return best
 
     def _find_user_fault(self, write: _Write) -> DecisiveStep | None:
-        """Return the step at which the user asked for a wrong call, or None."""
+        """Return the step at which the user asked for a wrong call, or None if the call is the
+        model's fault.
+
+        The values of the call are compared with those of the most similar golden action: values
+        that are wrong, or that the call omits, may come from the user's messages.
+        """
         similar_action = self._find_most_similar_action(write.call)
         if similar_action is None:
             return None
@@ -413,6 +425,9 @@ class _Facts:
             yield self._explain_missing_answer(text)
 
     def _explain_missing_answer(self, text: str) -> DecisiveStep:
+        """Return the step at which the model failed to say an expected text: a message with a call,
+        which the user does not see; a reply with another number; or else the last reply.
+        """
         expected = text.lower().replace(",", "")
         replies = self._list_replies()
         for number, reply in replies:
@@ -624,8 +639,10 @@ class _UserMessages:
     def find_incomplete_choice(
         self, given_values: Sequence[str], omitted_values: Sequence[str]
     ) -> DecisiveStep | None:
-        """Return a step at the last message that names all described objects of the call, if no
-        message names an omitted object.
+        """Return a step at the user's last message that names all described objects of the call, if
+        no message names an object that the call omits. The user then did not ask for all objects.
+
+        An object, such as a flight, is described if the result of a tool contains its description.
         """
         described = [value for value in given_values if self.descriptions.has_description(value)]
         names_omitted = any(self.find_messages_with(value) for value in omitted_values)

@@ -231,6 +231,9 @@ def diff_call(
 def _diff_arguments(
     golden: dict[str, AcceptedValues], predicted: dict[str, Any], rules: ComparisonRules
 ) -> Iterator[ArgumentDiff]:
+    """Yield the differences in the arguments of a call: first in golden order those that differ or
+    are missing, then the additional ones.
+    """
     budget = ComparisonBudget(rules)
     for name, accepted in golden.items():
         path = append_to_path("", name)
@@ -374,6 +377,12 @@ def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
 def _diff_scalars(
     expected: Any, value: Any, path: str, depth: int, rules: ComparisonRules
 ) -> list[ArgumentDiff]:
+    """Compare a value that is no list or object with the golden value, or two values of different
+    types.
+
+    Returns no difference, or one. Its state is `~` if the rules of the benchmark accept the value:
+    it is equal after normalisation, or is an integer instead of a float.
+    """
     if is_same_value(expected, value):
         return []
     if isinstance(expected, str) and isinstance(value, str):

@@ -130,8 +130,9 @@ def build_argument_rows(
     golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff]
 ) -> list[ArgumentRow]:
     """Build the rows of the argument table of a call pair from `CallPair.diff`, in golden order.
-    Each argument is followed by its nested values that differ. Unexpected arguments come last. If
-    one of the calls is missing, all rows have the state `-` or `+`. An omitted optional argument
+    Each argument is followed by its nested values that differ. Unexpected arguments come last.
+
+    If one of the calls is missing, all rows have the state `-` or `+`. An omitted optional argument
     has the state `=` and no predicted value.
     """
     rows = []
@@ -264,6 +265,9 @@ def _summarize_nested_differences(n_nested: int, is_different: bool) -> tuple[Di
 
 
 def _build_nested_row(difference: ArgumentDiff, argument: _Argument) -> ArgumentRow:
+    """Build the row of a nested value that differs, such as `filter.cities[0]`, below the row of
+    its argument.
+    """
     keys = split_path(difference.path)[1:]
     golden, predicted = find_values_at(argument.accepted, argument.value, keys)
     golden_text = None
@@ -438,6 +442,9 @@ def _describe_call_difference(golden: Call | None, predicted: Call | None) -> st
 
 
 def _format_difference(difference: ArgumentDiff, golden: Any, predicted: Any) -> str:
+    """Format a difference in one line: `"Rom" (golden "Rome")`, `3 (not in golden)`, `missing
+    (golden 5)`, or the reason if the values are too long to show.
+    """
     golden_text = ""
     if golden is not NO_VALUE:
         golden_text = f"(golden {abbreviate_golden(golden, MAX_VALUE_IN_LINE)})"

@@ -363,7 +363,7 @@ def decide(
     agree, or which wins by the policy or by adjudication.
 
     The first decision is on `item`/`correct`. One decision for each other reviewed target and
-    criterion follows, such as `turn:0`/`correct` or `item`/`fluency`.
+    criterion follows, such as `turn:1`/`correct` or `item`/`fluency`.
 
     Args:
         opinions: The opinions on the item and its parts.
@@ -419,9 +419,9 @@ def apply_golden_fix(decision: Decision, fix: GoldenFixDecision, verdict: bool |
 
 
 def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpContext) -> list[str]:
-    """Return the annotators who gave another verdict on the item than the one that their own
-    verdicts on parts and criteria imply by the rules of the benchmark. For example, `db` fails and
-    `correct` passes in tau-bench.
+    """Return the annotators who contradict themselves: their verdict on the item is another one
+    than their own verdicts on parts and criteria imply by the rules of the benchmark. For example,
+    `db` fails and `correct` passes in tau-bench.
     """
     if not derives_verdicts(context.benchmark):
         return []
@@ -434,6 +434,7 @@ def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpCo
 
     contradicting = []
     for annotator, own_verdicts in verdicts_by_annotator.items():
+        # The verdict on the item must not take part in deriving the implied one.
         on_item = own_verdicts.pop(ITEM_CORRECT, None)
         implied = derive_item_verdict_from_reviews_alone(
             context.benchmark, own_verdicts, context.metadata
@@ -601,6 +602,18 @@ def _decide_item(
     annotator: str | None,
     policy: Policy,
 ) -> Decision:
+    """Combine the opinions on an item into the decision on `item`/`correct`.
+
+    It also covers the opinions on parts of the item: they count for the annotators, for the marks
+    of stale opinions and for the numbers of verdicts.
+
+    Args:
+        item_opinions: The opinions on the item itself.
+        all_opinions: Those on the item and its parts.
+        collected: The verdicts on the item, including those that follow from verdicts on parts.
+        annotator: Whose verdict `Decision.mine` is.
+        policy: Whether a majority decides, or only a unanimous verdict.
+    """
     decision = _decide_target(ITEM_CORRECT, item_opinions, collected, annotator, policy)
     decision.annotators = sorted(
         {*decision.annotators, *_list_annotators_of_parts(all_opinions, collected)}

@@ -152,8 +152,8 @@ def select_overridden_verdict(
 
 
 def find_overridden_verdict(item: Item, annotation: Annotation) -> OverriddenVerdict | None:
-    """Return the first automatic verdict in `SCORING_ORDER` if an annotation of the item
-    overrides it, else None.
+    """Return the automatic verdict that an annotation of the item overrides, else None: the first
+    different one in `SCORING_ORDER`, such as that of the benchmark before that of a judge.
     """
     target_criterion = (annotation.target, annotation.criterion)
     automatic: dict[str, dict[str, Any]] = {}
@@ -352,7 +352,9 @@ class _TurnVerdicts:
 
 
 def _group_by_turn(verdicts: PartVerdicts, turns: Iterable[int]) -> dict[int, _TurnVerdicts]:
-    """Group verdicts on parts by turn. The result has each of the turns, even without verdicts."""
+    """Group a person's verdicts on parts by turn: those on the turn itself, and those on its calls
+    and their arguments. The result has each of `turns`, even without verdicts.
+    """
     groups = {turn: _TurnVerdicts() for turn in turns}
     for address, verdict in verdicts.items():
         part = parse_address(address)

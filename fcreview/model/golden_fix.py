@@ -146,7 +146,11 @@ def _decide_by_adjudication(adjudication: Event, reviews: Iterable[Event]) -> Go
 
 
 def _make_decision(status: GoldenStatus, events: list[Event]) -> GoldenFixDecision:
-    """Combine events with the same fix, the earliest first."""
+    """Combine events with the same golden fix, the earliest first, into one decision.
+
+    The events can contain verdicts: how answers (by model and hash) fare with the corrected golden
+    answer. Later events override them.
+    """
     verdicts: dict[str, dict[str, bool | None]] = {}
     for event in events:
         for model, verdict_by_hash in _select_valid_verdicts(event.golden_verdicts).items():

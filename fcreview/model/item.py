@@ -677,8 +677,9 @@ TurnStep = tuple[int, int]
 
 
 def assign_step_numbers(item: Item) -> dict[TurnStep, int]:
-    """Map turns and steps, without openings (step -1), to the step numbers on the screens: 1, 2,
-    3 in each turn.
+    """Return (turn, step) -> the number of the step on the screens: 1, 2, 3 in each turn.
+
+    Openings (step -1), the messages before the first step of a turn, have no number.
     """
     steps = {(call.turn, call.step) for call in item.predicted}
     for message in item.messages:

@@ -275,6 +275,9 @@ def _check_items(run: CheckedRun) -> CheckLine:
 
 
 def _check_incidents(counts: RunCounts, limits: CheckLimits) -> CheckLine:
+    """Check whether the run has more incidents, such as failed requests, than the limit allows.
+    Used-up limits and empty replies are listed, but do not count.
+    """
     kinds = [f"{count:,} {kind}" for kind, count in counts.incidents_by_kind.items()]
     detail = ", ".join(kinds) or "none"
     uncounted = []
@@ -493,6 +496,7 @@ def _check_import_errors(counts: RunCounts) -> CheckLine:
 
 
 def _summarize_line(line: CheckLine) -> str:
+    """Summarise the problem of a line in a few words, for a list of problems."""
     count = line.count or 0
     match line.name:
         case "items":

@@ -605,11 +605,14 @@ def _derive_snapshot_verdict(
     metadata: Metadata,
     automatic: Mapping[TargetCriterion, Any],
 ) -> bool | None:
-    """A snapshot of HammerBench passes if the function and the arguments are right (`evaluate.py`).
+    """Derive the verdict on a snapshot of HammerBench, a single turn of a conversation: it passes
+    if the function and the arguments are right (`evaluate.py`). Returns None if people override
+    neither, or if one is unknown.
 
     In the script for conversations, the function of the first snapshot counts for all snapshots.
     """
     function_key, arguments_key = _SNAPSHOT_CRITERIA
+    # Only in conversations, the metadata says whether the first function was right.
     is_function_ok = metadata.get(FIRST_FUNCTION_KEY)
     is_own_function_counted = not isinstance(is_function_ok, bool)
     if is_own_function_counted:
@@ -682,8 +685,8 @@ def derive_item_verdict_from_reviews_alone(
     """Return the item verdict that an annotator's verdicts on parts and criteria imply, whatever
     the other parts are.
 
-    Parts without a verdict of the annotator are unknown, because the annotator's verdict on the
-    item can include an opinion about them.
+    Recorded values of other parts are made unknown first, because the annotator's verdict on the
+    item can include another opinion about them.
     """
     known: dict[str, Any] = dict(metadata)
     known.pop(FIRST_FUNCTION_KEY, None)

@@ -206,6 +206,7 @@ def build_self_agreement_table(figures: Sequence[SelfAgreement]) -> Table:
 
 
 def _build_self_agreement_row(figures: SelfAgreement) -> Row:
+    """Return the row about an annotator's agreement with themselves on items seen twice."""
     annotator = "all"
     if figures.annotator is not None:
         annotator = sanitize(figures.annotator)

@@ -164,6 +164,9 @@ def _build_cell_rows(calibration: Calibration, max_cells: int | None) -> Iterato
 
 
 def _build_cell_row(calibration: Calibration, cell: ConfusionCell) -> Row:
+    """Return the row of one combination of an automatic and a human verdict, with the number of
+    items that have it.
+    """
     source, _ = format_source_and_criterion(calibration)
     automatic = format_verdict(cell.automatic, calibration.criterion)
     human = format_verdict(cell.human, calibration.criterion)
@@ -431,6 +434,9 @@ def _list_kind_items(kinds: Sequence[ErrorGroup]) -> tuple[int, ...]:
 
 
 def _build_error_row(kind: ErrorGroup) -> Row:
+    """Return the row of a group of verdicts, such as those on a category: how many of them human
+    verdicts contradict in the same way, as a share with its 95 % interval.
+    """
     share = kind.wrong / kind.of
     low, high = compute_wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
     word = format_verdict(kind.automatic, kind.criterion)

@@ -97,6 +97,11 @@ def _measure_differences(rows: Sequence[_GroupRow]) -> int:
 
 
 def _build_group_row(row: _GroupRow, *, has_holm: bool) -> Row:
+    """Return the row of a category, or of all items: the pass rates of both runs, their difference,
+    and the numbers of items by the verdicts of both.
+
+    `has_holm` adds the p value that is corrected for the number of categories.
+    """
     group = row.group
     counts = group.counts
     name = Cell("all items", "strong")
@@ -268,6 +273,9 @@ def build_ranking_table(runs: Sequence[RankedName], *, shows_reviews: bool) -> T
 
 
 def _build_ranking_row(run: RankedName, *, shows_reviews: bool) -> Row:
+    """Return the row of a run in the ranking: its rank, name, pass rate and distance to the best
+    run.
+    """
     ranked = run.ranked
     rate = ranked.clustered_rate
     interval = NO_VALUE

@@ -297,7 +297,9 @@ def build_run_list(groups: Sequence[RunFiguresGroup]) -> Table:
 
 
 def list_score_columns(runs: Sequence[RunFigures]) -> list[RunColumn]:
-    """Return the own metric, and the pass rates by source with the figures that explain them."""
+    """Return the columns with scores: the benchmark's own metric, the pass rates by source of the
+    verdicts, and the figures that explain them. Columns without any value are left out.
+    """
     columns = []
     own = make_own_column(runs)
     if own is not None:

@@ -36,6 +36,7 @@ class SuspectTexts:
 
 
 def describe_suspect(suspect: Suspect) -> SuspectTexts:
+    """Return the texts about a suspect: a question whose golden answer may be wrong."""
     question = suspect.question
     n_runs = format_count(len(question.runs), "run")
     alternative = ""

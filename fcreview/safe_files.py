@@ -196,6 +196,9 @@ class WorkspaceFiles:
             os.close(folder)
 
     def _explain_error(self, error: OSError, path: Path) -> OSError:
+        """Return the error to raise for a failed access to a file: one that names a symbolic link
+        on its path, if that is the reason.
+        """
         if error.errno == errno.ENXIO:  # The file is a socket, or a pipe without a reader.
             return _make_not_regular_error(path)
         if error.errno not in _LINK_ERRORS:

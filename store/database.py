@@ -300,6 +300,9 @@ def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
 
 
 def _retry_with_max_memory(connection: Connection, work: Callable[[], T]) -> T:
+    """Run a query again with the largest memory limit, because it needed more than the usual one.
+    Raises StoreError if that is not enough.
+    """
     with contextlib.suppress(duckdb.InvalidInputException):  # locked settings already have this
         connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
     try:

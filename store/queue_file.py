@@ -279,6 +279,9 @@ def _queue_to_json(queue: QueueFile) -> dict[str, Any]:
 
 
 def _validate_queue(content: Any) -> QueueFile:
+    """Return the queue of a parsed file. Raises ValueError if its fields, or the positions in its
+    shares, are invalid.
+    """
     if isinstance(content, dict) and content.get("fcreview_queue") != FORMAT:
         raise ValueError("another version of fcreview wrote the file")
     queue = _queue_validator().validate_python(content)

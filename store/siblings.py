@@ -87,6 +87,9 @@ def fetch_selected_questions(store: Store, view: View) -> frozenset[QuestionKey]
 
 
 def _iter_questions(connection: Connection, examples: Sequence[int]) -> Iterator[SiblingQuestion]:
+    """Yield the question of each example item with its golden calls, in groups that are fetched at
+    once. Items without a golden answer are left out.
+    """
     datasets = fetch_datasets(connection)
     function_names = dict(connection.execute("SELECT hash, name FROM functions").fetchall())
     for start in range(0, len(examples), _ITEMS_PER_FETCH):

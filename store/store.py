@@ -646,6 +646,9 @@ class Store:
         )
 
     def _read_details(self, item_numbers: Sequence[int]) -> list[ItemDetail]:
+        """Return all data about items, in the given order. The number of a hidden duplicate gives
+        its item.
+        """
         items = item_detail.read_items(
             self.connection, list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
         )

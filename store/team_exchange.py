@@ -620,6 +620,9 @@ class TeamSync:
         return self.status
 
     def _run_sync_loop(self) -> None:
+        """Send and receive lines until the app ends. After each failure, the pause before the next
+        attempt doubles, up to a maximum.
+        """
         self._stopping.wait(START_SECONDS)
         pause = POLL_SECONDS
         is_last = False

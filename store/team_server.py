@@ -134,6 +134,9 @@ def _is_complete_address(address: ServerAddress) -> bool:
 
 
 def _split_host_and_port(host_and_port: str) -> tuple[str, int]:
+    """Split `HOST:PORT`, in which the port may be missing, and an IPv6 address stands in brackets:
+    `[::1]:5432`. Raises AddressError for an invalid port.
+    """
     if host_and_port.startswith("["):
         host, _, port = host_and_port[1:].partition("]")
         port = port.removeprefix(":")

@@ -682,6 +682,9 @@ def _is_documented_value(string: str, parameter: Parameter) -> bool:
 
 @lru_cache(1 << 12)
 def _parse_documented_format(description: str) -> DocumentedFormat | None:
+    """Find the format that a parameter's description asks for: `City, State`, or a date such as
+    `YYYY-MM-DD`. Returns None if it asks for none, or allows several.
+    """
     if _CITY_STATE.search(description):
         return DocumentedFormat("City, State", pattern=re.compile(r"\w.*, *\w"), strength=0.5)
     found = _DATE_FORMAT.search(description)

@@ -540,6 +540,9 @@ def _group_by_dataset(questions: Iterable[AuditedQuestion]) -> list[list[Audited
 
 
 def _find_reasons(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
+    """Return all reasons why the golden answer of a question may be wrong: from the function docs,
+    other items of the dataset, the question, and the answers of runs.
+    """
     reasons = find_function_doc_conflicts(evidence)
     reasons += find_format_conflicts(evidence)
     reasons += find_deviations_from_other_items(evidence, index)

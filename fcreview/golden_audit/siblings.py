@@ -211,8 +211,8 @@ def _list_similar_pairs(questions: Sequence[SiblingQuestion]) -> list[_SimilarPa
 def _find_best_similarities(
     pairs: Iterable[_SimilarPair],
 ) -> dict[tuple[int, _DatasetPart], float]:
-    """Return the highest similarity of each question, by its item and the other question's part of
-    the dataset.
+    """Return (item, part of the dataset) -> the highest similarity of the item's question to a
+    question in that part.
     """
     best: defaultdict[tuple[int, _DatasetPart], float] = defaultdict(float)
     for pair in pairs:

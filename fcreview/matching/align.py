@@ -338,6 +338,9 @@ def _compute_argument_cost(accepted: AcceptedValues, value: Any, rules: Comparis
 
 
 def _assign_in_any_order(costs: list[list[float]]) -> list[IndexPair]:
+    """Pair each row with a column, or the other way round if there are more rows, so that the total
+    cost is lowest. `costs` has the cost of each pair by row and column.
+    """
     n_rows = len(costs)
     n_columns = len(costs[0])
     if n_rows > n_columns:

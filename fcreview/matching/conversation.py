@@ -57,6 +57,9 @@ def parse_quoted_calls(text: str) -> list[Call]:
 
 
 def _parse_quoted_object(value: Any) -> list[Call]:
+    """Parse the calls in an object: `{"name": "f", "arguments": {...}}`, or `{"f": {...}, "g":
+    {...}}`. Returns no calls for any other object.
+    """
     if not isinstance(value, dict) or not value:
         return []
     if isinstance(value.get("name"), str) and isinstance(value.get("arguments"), dict):
@@ -214,6 +217,9 @@ class _StepMessages:
         self._n_results = 0
 
     def build(self, messages: Sequence[Message]) -> Iterator[ChatMessage]:
+        """Yield the messages of the step in order. The caller's texts are collected in one reply,
+        which comes when it is finished.
+        """
         for message in messages:
             if message.name == GOLDEN_CALL:
                 yield _make_given_message(message)

@@ -79,6 +79,9 @@ def _format_with_type(value: Any) -> str:
 
 
 def _describe_small_difference(expected: Any, value: Any) -> str | None:
+    """Describe a difference between two texts in case, white space or quotation marks only, or
+    return None.
+    """
     if not isinstance(expected, str) or not isinstance(value, str):
         return None
     if expected.casefold() == value.casefold():

@@ -85,6 +85,9 @@ def _describe_character_change(expected: str, given: str) -> str:
 
 
 def _format_character_names(text: str) -> str:
+    """Name the characters of a text by their code and Unicode name, such as `U+0061 LATIN SMALL
+    LETTER A`, because they look like others.
+    """
     is_blank = text.strip(" ") == ""
     if is_blank:
         return "1 blank" if len(text) == 1 else f"{len(text)} blanks"

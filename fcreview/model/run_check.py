@@ -300,6 +300,9 @@ def _check_incidents(counts: RunCounts, limits: CheckLimits) -> CheckLine:
 
 
 def _check_differences(counts: RunCounts, limits: CheckLimits) -> CheckLine:
+    """Check how many recomputed verdicts differ from the official ones, against the share that the
+    limits allow.
+    """
     if not counts.n_compared:
         return CheckLine("differences", state="unknown", detail=_explain_no_comparison(counts))
 
@@ -394,6 +397,9 @@ def _check_other_replies(run: CheckedRun) -> CheckLine:
 
 
 def _check_scored_twice(counts: RunCounts) -> CheckLine:
+    """Check whether items have several score entries. Without official verdicts, there is nothing
+    to check.
+    """
     if counts.n_scored_twice:
         return CheckLine(
             "scored_twice",
@@ -428,6 +434,7 @@ def _check_contradictions(counts: RunCounts) -> CheckLine:
 
 
 def _describe_dataset(run: CheckedRun) -> CheckLine:
+    """Return the line that names the dataset and its version, if the run has a dataset."""
     if run.dataset is None:
         detail = "the results contain the questions"
         if run.needs_dataset:

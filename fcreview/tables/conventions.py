@@ -69,6 +69,9 @@ def _describe_figure(run: RunConventions, figure: str, *, names_run: bool) -> st
 
 
 def _build_row(run: RunConventions, row: ConventionRow, *, has_incidents: bool) -> Row:
+    """Return the row of a convention: a way to compute the figure, such as leaving out incidents,
+    with the value that it gives.
+    """
     mark = OWN_MARK if row.is_own else " "
     cells = [
         Cell(f"{mark} {row.convention}"),

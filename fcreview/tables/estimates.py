@@ -70,6 +70,9 @@ def build_metric_estimate_table(
 
 
 def _build_metric_row(estimate: MetricEstimate, *, has_ranges: bool) -> Row:
+    """Return the row of a metric: its automatic, corrected and estimated value, and the numbers of
+    labels behind the estimate.
+    """
     texts = [
         sanitize(estimate.name),
         format_metric_value(estimate.automatic, estimate.unit, estimate.digits),

@@ -274,6 +274,11 @@ class TrialOrigin(NamedTuple):
 
 
 def _identify_trial(folder: Path, trial: TrialFiles) -> TrialOrigin:
+    """Find out the agent, the model and the dataset of a trial, by which trials are divided into
+    runs.
+
+    They stand in the trial's result or, without one, in its configuration and first document.
+    """
     ends = read_file_ends(trial.result) if trial.result else _FileEnds()
     source = ends.read_field("source")
     if not isinstance(source, str):
@@ -358,6 +363,9 @@ def _is_attachment(path: Path, trajectories: Container[Path]) -> bool:
 
 
 def _plan_single_run(single_run: _SingleRun, trials: Sequence[TrialFiles]) -> RunPlan:
+    """Make the import plan of trials that belong to no job. A single trial gives the run its name
+    and path.
+    """
     path = single_run.place
     name = single_run.place.name
     if len(trials) == 1:
@@ -422,6 +430,9 @@ class _TrajectoryIndex:
 
     @classmethod
     def of_files(cls, files: Iterable[Path]) -> _TrajectoryIndex:
+        """Index trajectory files by name: which files continue another one, such as
+        `trajectory.2.json`, and which have a longer name with the same beginning.
+        """
         numbered: defaultdict[Path, dict[int, Path]] = defaultdict(dict)
         longer_names: defaultdict[Path, list[Path]] = defaultdict(list)
         for path in files:

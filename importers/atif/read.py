@@ -392,6 +392,9 @@ def _add_exception(item: Item, exception: JsonObject) -> None:
 
 
 def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
+    """Add facts about the trial to the metadata of its item: from its result, the verifier and the
+    documents.
+    """
     metadata = item.extra.metadata
     for name in ("task_name", "task_id", "task_checksum", "step_results"):
         if record.result.get(name):

@@ -367,6 +367,9 @@ def _list_data_files(
 
 
 def _report_categories_without_dataset(plan: RunPlan) -> None:
+    """Add an issue if no dataset was found for some categories of the run, which says what is
+    missing without it.
+    """
     categories: FilesByCategory = plan.importer_data
     missing = [name for name, files in categories.items() if not files.dataset_files]
     if not missing:
@@ -574,6 +577,9 @@ class _DatasetSearch:
         return _Ranking(best + others, reason=_describe_fits(best, fits), is_certain=False)
 
     def _report_ranking(self, ranking: _Ranking) -> None:
+        """Add an issue that says which of several matching datasets is used, and why. It is a
+        warning if the choice is uncertain, else a notice.
+        """
         chosen, *others = ranking.folders
         start = f"{len(ranking.folders)} different datasets match. Using {chosen}"
         severity: Literal["warning", "notice"] = "notice"

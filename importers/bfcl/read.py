@@ -177,12 +177,12 @@ def _make_item_from_entry(
     those of `item`, the item of the dataset.
     """
     context = category.context
-    name = context.category
-    # Items of format sensitivity come from other categories.
-    if name == "format_sensitivity":
-        name = filenames.get_id_category(dataset_id)
+    item_category = context.category
+    # Format sensitivity repeats items of other categories, which their ids name.
+    if item_category == "format_sensitivity":
+        item_category = filenames.get_id_category(dataset_id)
     if entry is None:
-        return DatasetItem(dataset_id, name)
+        return DatasetItem(dataset_id, item_category)
 
     question = _read_quoted_record(entry)
     answer = None
@@ -190,7 +190,7 @@ def _make_item_from_entry(
         answer = {"ground_truth": entry.record["possible_answer"]}
     functions = _choose_functions(question, item)
     try:
-        return make_dataset_item(dataset_id, name, question, answer, functions)
+        return make_dataset_item(dataset_id, item_category, question, answer, functions)
     except MALFORMED_DATA:
         return DatasetItem(dataset_id, context.category)
 

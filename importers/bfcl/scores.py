@@ -177,6 +177,9 @@ class _ScoreFileReader:
         )
 
     def read(self) -> ScoreFile:
+        """Read the score file: the header with the accuracy, which only the first record can be,
+        and the entries.
+        """
         is_first = True
         for record in read_records(self._path):
             if isinstance(record, ImportIssue):

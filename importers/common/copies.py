@@ -44,7 +44,12 @@ _OUTPUT_FOLDER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.
 
 
 def find_copies(files: Iterable[Path], opened_paths: Iterable[Path]) -> dict[Path, Path]:
-    """Return the copies among files, each with its original."""
+    """Return copy -> original for each file that is a copy of another one, such as a file in a
+    folder `results (copy)` beside `results`.
+
+    Only folders below the opened path that contains the file count, and files that the user opened
+    themselves are no copies.
+    """
     roots = {Path(os.path.abspath(path)) for path in opened_paths}  # noqa: PTH100 - keep symbolic links
     found = {}
     for path in files:
@@ -143,6 +148,9 @@ def _list_original_stems(stem: str) -> list[str]:
 
 
 def _list_original_folder_names(name: str) -> list[str]:
+    """Return the names that a folder's original can have, if its own name is that of a copy, such
+    as `results_backup`.
+    """
     originals = []
     for pattern in (_PREFIX, _SUFFIX):
         mark = pattern.fullmatch(name)

@@ -118,6 +118,7 @@ class _CsvFile:
             yield self._make_issue(self._n_lines, what)
 
     def _read_rows(self) -> Iterator[_Row | ImportIssue]:
+        """Yield the rows with their places in the file, and an issue for each that is not CSV."""
         reader = csv.reader(self._read_lines(), strict=True)
         while True:
             line = self._n_lines + 1
@@ -137,6 +138,12 @@ class _CsvFile:
             yield _Row(line, offset=offset, length=self._offset - offset, cells=cells)
 
     def _read_lines(self) -> Iterator[str]:
+        """Yield the lines of the file as text, and keep count of bytes and lines, from which the
+        places of records are computed.
+
+        Reading ends at a line that is too long, because its rest cannot be told from the next
+        record.
+        """
         while raw := self._file.readline(MAX_LINE_BYTES):
             self._is_terminated = raw.endswith(b"\n")
             self._offset += len(raw)

@@ -100,6 +100,9 @@ def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | Messag
 
 
 def _read_spoken_message(message: dict[str, Any], role: Role, *, path: str) -> Iterator[Reading]:
+    """Read a message of the system, the user or the assistant: reasoning, texts, a refusal, the
+    transcript of a spoken answer, and calls.
+    """
     yield from _read_reasoning_fields(message, path=path)
     yield from values.read_text(
         message.get("tool_plan"), path=f"{path}.tool_plan", is_optional=True
@@ -203,6 +206,9 @@ def _read_thinking(thinking: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_file(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Read an image, a sound or another file in the content of a message. Only its kind, format and
+    size are kept.
+    """
     kind = str(part["type"])
     if kind == "image_url":
         url = as_object(part.get("image_url")).get("url")

@@ -67,6 +67,9 @@ class _OpenCalls:
         self._reply_by_name: dict[str, deque[_OpenCall]] = defaultdict(deque)
 
     def add_reply(self, calls: Sequence[ToolCall]) -> None:
+        """Add the calls of a reply. Their results come in later messages, unless the provider
+        answered a call itself.
+        """
         self.start_user_turn()
         for call in calls:
             open_call = _OpenCall(self._n_calls, call)

@@ -108,6 +108,11 @@ def _detect(parts: _WrittenConversation) -> list[str]:
 def _read_parts(
     parts: _WrittenConversation, dialect: str, *, reads_foreign: bool
 ) -> Iterator[ParsedMessage | MessageIssue]:
+    """Read the parts of a conversation in a dialect, in their order: the system prompt, the
+    messages, and the reply.
+
+    With `reads_foreign`, messages that have the form of another dialect are read in that one.
+    """
     yield from _read_system(parts.system)
     if reads_foreign:
         yield from read_with_foreign_messages(parts.messages, dialect)
@@ -148,6 +153,9 @@ def _read_system(system: Any) -> Iterator[ParsedMessage | MessageIssue]:
 
 
 def _find_parts(written: Any) -> _WrittenConversation:
+    """Find the parts of a conversation in a list of messages, or in an object such as a request, a
+    response or a record of a log.
+    """
     if isinstance(written, list):
         return _WrittenConversation(list(written))
     fields = as_object(written)

@@ -146,6 +146,9 @@ def read_content(content: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
+    """Read one part of a message's content: a text, reasoning or a file. Unknown fields and parts
+    become issues.
+    """
     fields = as_object(part)
     kind = fields.get("type")
     if isinstance(kind, str) and kind in PART_FIELDS:

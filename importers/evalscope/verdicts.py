@@ -220,6 +220,7 @@ def _is_official(verdict: Verdict) -> bool:
 
 
 def _report_malformed_values(item: Item, sample: Sample, benchmark: str) -> None:
+    """Add an issue for each reason why values of a sample's score cannot be verdicts."""
     values = as_object(sample.score.get("value"))
     main_name = sample.score.get("main_score_name")
     if main_name is not None and main_name not in values:
@@ -259,6 +260,9 @@ def _report_unexpected_names(item: Item, sample: Sample, benchmark: str) -> None
 
 
 def _report_unexpected_details(item: Item, sample: Sample, benchmark: str) -> None:
+    """Add an issue for each detail of the score that the benchmark's verdicts need and that is
+    missing or has another type.
+    """
     details = as_object(sample.score.get("metadata"))
     if benchmark.startswith("tau") and not details.keys() & {"task_result", "error"}:
         add_issue(item, "the metadata of the score have neither task_result nor error")

@@ -95,6 +95,9 @@ class _PlacedMessages:
         self._item.messages.append(message)
 
     def _add_call(self, written: ToolCall, *, is_of_user: bool) -> None:
+        """Add a call to the item, at the current turn and step. Calls that a simulated user makes
+        are also listed in `user_calls`.
+        """
         index = self._n_calls[self._turn]
         self._n_calls[self._turn] += 1
         call = Call("predicted", written.function.name, arguments=None)

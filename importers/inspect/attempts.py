@@ -243,6 +243,7 @@ def _is_copy(candidate: _Candidate, best: _Candidate) -> bool:
 
 
 def _explain_skipped_attempt(candidate: _Candidate, best: _Candidate) -> str:
+    """Explain why an attempt at a task is not imported, compared with the best one, which is."""
     if candidate.log.is_in_parts and not best.log.is_in_parts:
         return "parts of the merged log"
     if best.is_finished and not candidate.is_finished:

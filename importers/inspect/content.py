@@ -114,6 +114,9 @@ def _format_part(part: dict[str, Any]) -> str:
 
 
 def _format_medium(kind: str, part: dict[str, Any]) -> str:
+    """Describe an image, a sound or a video in place of its data, such as `[image photo.png,
+    image/png, 12 kB]`.
+    """
     facts: list[str] = []
     if isinstance(part.get("filename"), str) and part["filename"]:
         facts.append(_shorten(part["filename"]))
@@ -141,6 +144,7 @@ def _shorten(text: str) -> str:
 
 
 def _read_server_call(part: dict[str, Any]) -> ServerCall:
+    """Read a call that the provider's server made and answered itself, such as a web search."""
     name = str(part.get("name") or part.get("tool_type") or "")
     error, result = part.get("error"), part.get("result")
     texts = [f"error: {error}"] if error else []
@@ -234,6 +238,9 @@ def list_answers_to_hash(messages: Any) -> list[Any]:
 
 
 def _get_plain_text(part: dict[str, Any]) -> str:
+    """Return the text of a part of the content. That of other kinds than `text` stands in brackets
+    after the kind, and long data are cut.
+    """
     kind = str(part.get("type"))
     if kind == "text":
         return str(part.get("text") or "")

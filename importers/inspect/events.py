@@ -110,6 +110,9 @@ class _EventCollector:
             self._agents[span_id] = name
 
     def _add_model_event(self, event: dict[str, Any]) -> None:
+        """Add the reply of a model event, or note its model as a grader if a scorer made the
+        request.
+        """
         scorer = self._find_enclosing(event.get("span_id"), self._scorers)
         if scorer is not None:
             self.data.graders[scorer.rpartition("/")[2]] = str(event.get("model"))

@@ -142,6 +142,15 @@ def _to_inspect_messages(
     own_parts: list[Any],
     own_calls: list[dict[str, Any]],
 ) -> Iterator[dict[str, Any]]:
+    """Write a message that was read in another dialect as messages in the form of Inspect: one for
+    the message itself, and one for each result of a call.
+
+    Args:
+        message: The message as read.
+        written: The original message, whose id and source are kept.
+        own_parts: Parts of its content that already have the form of Inspect.
+        own_calls: Calls that already have it.
+    """
     for result in message.results:
         yield _to_tool_message(result)
     text = get_shown_text(message)

@@ -531,6 +531,9 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
 
 
 def _iterate_json_scores(file: BinaryIO, path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the scores of each sample in a JSON log, without reading other parts of the log. A
+    damaged log ends the iteration.
+    """
     file.seek(0)
     stream = _make_json_stream(file)
     with contextlib.suppress(JsonStreamError):

@@ -251,6 +251,9 @@ class _ConversationBuilder:
         self._unknown_call_ids: list[str] = []
 
     def add(self, entry: _Entry) -> None:
+        """Add one message or reply to the conversation. A reply begins a new step, to which the
+        results of its calls belong. Any other message but a result ends the step before it.
+        """
         if entry.role == "tool":
             self._add_result(entry.message)
             return
@@ -266,6 +269,7 @@ class _ConversationBuilder:
             self._add_texts(entry.message, entry.role, step)
 
     def finish(self) -> Conversation:
+        """Finish the last step, and return the conversation with its numbers of turns and steps."""
         self._close_step()
         if self._unknown_call_ids:
             listed = ", ".join(self._unknown_call_ids[:MAX_LISTED_CALLS])

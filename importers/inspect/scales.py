@@ -106,6 +106,9 @@ class ValueStatistics:
         return self.n_grades > 0 or (self.lowest >= 0 and self.highest <= 1)
 
     def add(self, value: Any) -> None:
+        """Count a value by its form, and widen the range of numbers. Values that are no numbers do
+        not count.
+        """
         if isinstance(value, float) and math.isnan(value):
             self.n_nan += 1
             return
@@ -133,6 +136,9 @@ class LogStatistics:
                 self._add_value(name, value)
 
     def _add_value(self, name: str, value: Any) -> None:
+        """Add the value of a scorer to the statistics of its name. Each field of an object counts
+        on its own, as `scorer.field`.
+        """
         if not isinstance(value, dict):
             self.by_name.setdefault(name, ValueStatistics()).add(value)
             return

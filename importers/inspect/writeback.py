@@ -115,6 +115,9 @@ class LogEditor:
             raise LogEditError(f"{path.name}: {error}") from error
 
     def _edit_json_log(self, content: bytes) -> bytes:
+        """Return the content of a JSON log with the reviewed values, and with metrics that are
+        recomputed from them. Without any change, return the same content.
+        """
         _check_number_of_values(content, "the log")
         log = json.loads(content.decode("utf-8", "replace").removeprefix("\ufeff"))
         edited = EditedSamples()

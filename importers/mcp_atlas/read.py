@@ -444,6 +444,9 @@ def _add_golden_trajectory(item: Item, cells: dict[str, str]) -> None:
 
 
 def _make_golden_calls(trajectory: ParsedConversation) -> list[Call]:
+    """Make golden calls of the calls in the golden trajectory. Each argument accepts only the value
+    there.
+    """
     calls: list[Call] = []
     for message in trajectory.messages:
         for written in message.calls:
@@ -472,6 +475,7 @@ def _describe_trajectory(trajectory: ParsedConversation) -> str:
 
 
 def _add_task(item: Item, cells: dict[str, str], claims: Sequence[str]) -> None:
+    """Add the golden answer of a task to its item, and the claims that a right answer fulfils."""
     answer = cells.get(columns.ANSWER)
     if answer:
         item.extra.accepted_answers = [answer]

@@ -295,6 +295,7 @@ class _InputReader:
             self.inputs.golden_by_task[task] = golden
 
     def _join_by_question(self, row: JsonObject, path: Path) -> None:
+        """Use an input row as the golden answer of all rollouts with the same messages."""
         key = compute_question_key(row)
         if key not in self._survey.question_keys:
             return

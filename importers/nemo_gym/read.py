@@ -269,6 +269,7 @@ def _find_golden(rollout: JsonObject, inputs: Inputs) -> Golden | None:
 
 
 def _fill_conversation(item: Item, rollout: JsonObject) -> None:
+    """Set the conversation of an item: the messages of the request, and then the model's answer."""
     request = as_object(rollout.get(REQUEST))
     response = as_object(rollout.get(RESPONSE))
     question = _read_request(item, request)

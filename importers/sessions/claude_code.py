@@ -631,6 +631,7 @@ class _Callers:
 
     @classmethod
     def find(cls, lines: Sequence[_Line]) -> _Callers:
+        """Find the calls that started other agents: by the id of the agent, and by its prompt."""
         callers = cls({}, {})
         for line in lines:
             if line.called_agent is not None and line.answered_ids:

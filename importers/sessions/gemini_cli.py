@@ -224,6 +224,9 @@ class _SessionLog:
 
 
 def _format_message(message: _Message | SessionNote) -> str:
+    """Format a message that cannot be part of the conversation as the text of a note: its content
+    and its calls.
+    """
     if isinstance(message, SessionNote):
         return message.text
     fields = message.value

@@ -118,6 +118,9 @@ def _make_item(session: Session, files: SessionFiles, known_ids: set[str]) -> It
 
 
 def _fill_item(item: Item, session: Session) -> None:
+    """Set the content of an item from a recorded session with a coding agent, which has no golden
+    answer.
+    """
     written = [entry for entry in session.entries if isinstance(entry, WrittenMessage)]
     conversation = _read_conversation(session, written)
     fill_conversation(item, conversation)

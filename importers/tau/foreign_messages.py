@@ -122,6 +122,11 @@ def _to_openai_call(call: Any) -> Any:
 def _convert_message(
     message: ParsedMessage, functions: dict[str, str]
 ) -> Iterator[ConversationMessage]:
+    """Convert a message that was read in another dialect to messages of tau-bench: one for the
+    message itself, and one for each result of a call.
+
+    `functions`: id of a call -> its function, for results, which name only the id.
+    """
     for result in message.results:
         yield _convert_result(result, functions)
     has_content = message.text or message.calls or message.reasoning or message.notes

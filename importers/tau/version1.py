@@ -353,6 +353,11 @@ def _read_golden_actions(actions: Any) -> Iterator[GoldenAction]:
 
 
 def _read_messages(trajectory: Any) -> list[ConversationMessage]:
+    """Read the messages of a trajectory. Other programs write some of them in the form of another
+    API, and these are read in that form.
+
+    A malformed message is kept as a text. Raises TypeError if the trajectory is no list.
+    """
     if trajectory is None:
         return []
     if not isinstance(trajectory, list):

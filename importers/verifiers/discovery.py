@@ -61,6 +61,9 @@ def _find_other_configs(path: Path, known_files: set[Path]) -> list[Path]:
 
 
 def _plan_traces(path: Path, first: JsonObject, known_files: set[Path]) -> RunPlan:
+    """Make the import plan of a file with traces, whose settings stand in a configuration file or
+    in its first record.
+    """
     config_path = _find_config(path, known_files)
     config = _read_config(config_path)
     environment = as_object(first.get("env"))
@@ -92,6 +95,9 @@ def _find_model(config: JsonObject, episode: JsonObject) -> str | None:
 
 
 def _plan_legacy(path: Path, first: JsonObject, known_files: set[Path]) -> RunPlan:  # noqa: ARG001
+    """Make the import plan of a file in the older format, whose settings stand in a metadata file
+    beside it.
+    """
     metadata_path = path.with_name(METADATA)
     config_path = metadata_path if metadata_path in known_files else None
     config = _read_config(config_path)

@@ -79,6 +79,7 @@ def _compute_mean_rewards(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _compute_mean_of_reward_functions(items: Sequence[ScoredItem]) -> Iterator[Metric]:
+    """Yield the mean of each reward function over the items."""
     scores_by_name: dict[str, list[float]] = {}
     for item in items:
         for name, value in item.values.items():
@@ -105,6 +106,7 @@ def _make_mean(table: str, name: str, values: Sequence[float], n_items: int) -> 
 
 
 def _compute_mean_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Return the mean of each metric that the environment recorded for the items."""
     values_by_name: defaultdict[str, list[float]] = defaultdict(list)
     for item in items:
         for name, value in as_object(item.metadata.get(METRICS_KEY)).items():

@@ -470,6 +470,9 @@ def _add_episode_metadata(item: Item, episode: JsonObject, trace: JsonObject) ->
 
 
 def _list_episode_facts(episode: JsonObject, trace: JsonObject) -> JsonObject:
+    """Return the metadata of an item from its episode (the whole record) and its trace (the
+    conversation in it).
+    """
     facts: JsonObject = {"episode id": episode.get("id")}
     for name in TRACE_METADATA:
         if trace.get(name) not in (None, [], ""):
@@ -496,6 +499,9 @@ def _report_unread_fields(item: Item, trace: JsonObject) -> None:
 
 
 def _report_errors_without_text(item: Item, episode: JsonObject, trace: JsonObject) -> None:
+    """Add an issue for each recorded error without a type or a message, which therefore explains
+    nothing.
+    """
     for owner, place in ((episode, "errors"), (trace, "traces.errors")):
         if not isinstance(owner.get("errors"), (list, type(None))):
             add_issue(item, f"{place} is not a list")
@@ -578,6 +584,9 @@ def _fill_legacy(item: Item, rollout: JsonObject, rule: PassRule) -> Item:
 
 
 def _add_legacy_conversation(item: Item, rollout: JsonObject) -> None:
+    """Set the conversation of an item from a record in the older format: the prompt, and the
+    model's completion.
+    """
     prompt = _list_messages(item, rollout, "prompt", role="user")
     completion = _list_messages(item, rollout, "completion", role="assistant")
     context = read_messages(prompt, [f"prompt[{index}]" for index in range(len(prompt))])

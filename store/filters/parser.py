@@ -416,6 +416,9 @@ class _Parser:
         return condition
 
     def _build_key_condition(self, term: FilterTerm, name: str) -> sql.SqlCondition:
+        """Build the SQL condition of a term `KEY:VALUE`. In blind mode, keys that would show
+        verdicts of others raise an error.
+        """
         key = FILTER_KEYS.get(name)
         if key is None:
             raise self._make_error(_unknown_key_message(name), term.position)

@@ -291,6 +291,10 @@ def match_choice(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder
 
 
 def match_number(column: str) -> ConditionBuilder:
+    """Return a function that builds the SQL condition of a term on a number column, such as
+    `tokens>100` or `step:none`.
+    """
+
     def build_condition(term: FilterTerm) -> SqlCondition:
         op = "=" if term.op == ":" else term.op
         parts = []

@@ -235,6 +235,9 @@ class ExactTermBuilder:
         return self._terms[value]
 
     def _build_uncached_term(self, value: str | None) -> str:
+        """Return the filter term that matches exactly this value, such as `function:get_weather`.
+        The value is quoted if it would match other values too, or means something else in a filter.
+        """
         if value is None:
             return f"{self._key}:none"
         is_plain = (

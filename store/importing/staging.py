@@ -98,6 +98,9 @@ class SharedRowWriter:
         return hashes
 
     def _write_and_hash_function(self, function: dict[str, Any]) -> str:
+        """Write the docs of a function, unless a staging file already has them, and return their
+        hash.
+        """
         text = redact_api_keys(dump_json(function))
         digest = blake2b(text, digest_size=8).hexdigest()
         if digest not in self._cache.written_hashes:

@@ -372,6 +372,9 @@ def parse_lake_run(content: bytes) -> LakeRun:
 
 
 def _parse_parquet_files(value: dict[str, Any]) -> dict[str, SizeAndHash]:
+    """Return file name -> size and hash of the Parquet files that a JSON file of the lake lists.
+    Raises ValueError for an unknown format.
+    """
     files = {name: (size, hash_) for name, (size, hash_) in value["files"].items()}
     valid = all(type(size) is int and type(hash_) is str for size, hash_ in files.values())
     if (

@@ -235,6 +235,7 @@ class LakeConnection:
             self._contents.indexes[names.index(current.name)] = current
 
     def _omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
+        """Leave out a damaged run or index, and note the problem with advice how to repair it."""
         if isinstance(part, LakeIndex):
             self._contents.indexes.remove(part)
             advice = lake_files.INDEX_ADVICE
@@ -251,6 +252,9 @@ class LakeConnection:
             self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [number])
 
     def _raise_for_unusable_connection(self, error: Exception) -> NoReturn:
+        """Raise a StoreError for a lake that cannot be read. It names the damaged file, if there is
+        one, and says how to repair it.
+        """
         damaged = list(find_damaged_files(self._files, self._contents))
         reason = str(error).splitlines()[0][:200]
         if not damaged:

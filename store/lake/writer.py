@@ -357,6 +357,9 @@ def import_part(
 def _select_plans_of_part(
     plans: Sequence[RunPlan], part: LakePart, workspace: Workspace
 ) -> tuple[list[RunPlan], list[ImportIssue]]:
+    """Select the plans of the runs that belong to a part of the lake, each run once, sorted by key.
+    Several machines can each import one part.
+    """
     by_key: dict[str, RunPlan] = {}
     issues = []
     for plan in plans:

@@ -566,6 +566,9 @@ def _has_filter_terms(cell: CalibrationCell) -> bool:
 
 
 def _list_filter_terms(connection: Connection, cell: CalibrationCell) -> list[str]:
+    """Return the filter terms that select the items of a cell: those with its automatic and its
+    human verdict, in its category or function.
+    """
     # Without bulk reviews, both keys select the same items, and `human` is the better known one.
     has_bulk_reviews = bool(connection.execute(_HAS_BULK_REVIEWS).fetchall())
     human_key = "individual" if has_bulk_reviews else "human"
@@ -794,6 +797,9 @@ def _build_run_sample(
 def _build_joint_sample_item(
     content_key: ContentKey, status: ItemStatus, joint_samples: Sequence[QueueSample]
 ) -> JointSampleItem:
+    """Build the data about an item for an estimate from several samples at once: from which queues
+    it could be drawn, and the probability that at least one draws it.
+    """
     samples = [sample for sample in joint_samples if content_key in sample.frame.strata]
     share_not_drawn = 1.0
     clusters = []

@@ -482,6 +482,7 @@ MAX_LISTED_HASHES = 100  # maximum number of function docs whose hashes a query 
 
 
 def fetch_function_docs(connection: Connection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return hash -> the docs of a function."""
     wanted = sorted(hashes)
     if not wanted:
         return {}

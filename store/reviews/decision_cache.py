@@ -71,6 +71,9 @@ def _read_key(path: Path) -> bytes | None:
 
 
 def _create_key_file(path: Path) -> bytes:
+    """Create the file with the secret key of the cache, which only this user can read, and return
+    the key.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     key, temporary = secrets.token_bytes(KEY_BYTES), path.with_name(f"key.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)

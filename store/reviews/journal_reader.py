@@ -548,6 +548,11 @@ class _JournalFile:
         return own
 
     def _skip_line(self, line: bytes, reason: str) -> None:
+        """Add a warning for an invalid line. An incomplete line that was already copied to the
+        folder `torn` is only listed there.
+
+        The hash that the line states still counts, so that the next line has its predecessor.
+        """
         stated = _read_stated_hash(line)
         if stated is not None:
             self.hashes.add(stated)

@@ -223,6 +223,9 @@ class _CategoryReader:
     def _find_item(
         self, item_id: str, entry: dict[str, Any] | None, *, matches_dataset: bool
     ) -> DatasetItem:
+        """Return the item of the dataset, or what the score entry quotes of it: the functions and
+        the golden answer. Without either, it is empty.
+        """
         item = self._dataset.items.get(item_id) if matches_dataset else None
         if item is not None:
             return item

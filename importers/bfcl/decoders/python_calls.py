@@ -116,15 +116,18 @@ class _SimpleCallReader:
         return arguments
 
     def _read_elements(self) -> list[Any]:
-        """Read the elements of a list and its closing bracket. A nested list is not simple."""
+        """Read the elements of a list, after its opening bracket, up to its closing bracket. Only
+        scalars are allowed, such as numbers and strings.
+        """
         elements: list[Any] = []
         if self._is_next("]"):
             self._position += 1
             return elements
         separator = ","
         while separator == ",":
-            *scalar, separator = self._match(ELEMENT).groups()
-            elements.append(_convert_scalar(*scalar))
+            # The last group of the pattern is a comma or the closing bracket.
+            *scalar_groups, separator = self._match(ELEMENT).groups()
+            elements.append(_convert_scalar(*scalar_groups))
         return elements
 
     def _is_next(self, text: str) -> bool:

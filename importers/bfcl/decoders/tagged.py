@@ -54,6 +54,7 @@ class _FunctionGemmaReader:
         self.position = 0
 
     def read_object(self) -> dict[str, Any]:
+        """Read an object from its opening to its closing bracket. Names may be quoted."""
         self.position += 1
         found: dict[str, Any] = {}
         while not self._skip_closing_bracket("}"):
@@ -65,6 +66,9 @@ class _FunctionGemmaReader:
         return found
 
     def read_value(self) -> Any:
+        """Read the value at the current position: a string, an object, a list, or a word such as
+        `true` or `5`.
+        """
         while self.text[self.position : self.position + 1].isspace():
             self.position += 1
         if self.text.startswith(ESCAPE, self.position):
@@ -382,6 +386,11 @@ def decode_xml_format(text: str, *, verbose: bool) -> Calls:
 
 
 def _read_xml_call(function: Element, verbose: bool) -> tuple[str, dict[str, Any]]:
+    """Read the name and the arguments of a call in XML. In the verbose form, parameters stand
+    inside `<params>`, and their values in an attribute.
+
+    Raises Undecodable if a name is missing.
+    """
     name = function.get("name")
     if name is None:
         raise Undecodable("a function has no name")
@@ -397,6 +406,9 @@ def _read_xml_call(function: Element, verbose: bool) -> tuple[str, dict[str, Any
 
 
 def _convert_xml_value(text: str, type_name: str) -> Any:
+    """Convert the text of a parameter to the type that the call states. Raises Undecodable if it is
+    not of this type.
+    """
     try:
         if type_name == "integer":
             return int(text)

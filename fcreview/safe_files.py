@@ -271,6 +271,10 @@ def _set_permissions(descriptor: int, parent_descriptor: int, max_mode: int) -> 
 
 
 def _check_regular_file(descriptor: int, status: os.stat_result, path: Path) -> None:
+    """Raise an error unless the file is a regular file with a single name.
+
+    A new file may have a second link for a moment, while it is written (`WorkspaceFiles.write`).
+    """
     if not stat.S_ISREG(status.st_mode):
         raise _make_not_regular_error(path)
     if status.st_nlink > 1:

@@ -325,6 +325,9 @@ def _omit_losers(plans: Sequence[RunPlan], conflicts: Sequence[_FileConflict]) -
 
 
 def _report_file_conflicts(conflicts: Sequence[_FileConflict]) -> Iterator[ImportIssue]:
+    """Yield an issue for each file that two importers recognise, unless this is expected. It says
+    which one imports the file.
+    """
     for conflict in conflicts:
         if conflict.is_expected:
             continue

@@ -514,6 +514,9 @@ def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT
 
 
 def _fetch_result(connection: Connection, statement: duckdb.Statement) -> SqlResult:
+    """Run one statement in a transaction that cannot write, and return its rows. Raises SqlError if
+    there are too many.
+    """
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
         result = connection.execute(statement)

@@ -113,6 +113,9 @@ def parse_review(
 def _read_annotation(
     label: Mapping[str, Any], opinion: Mapping[str, Any], *, check_scale: bool
 ) -> Annotation:
+    """Read the annotation of an imported opinion: what it is about, and its verdict and other
+    fields. Raises ValueError for an invalid field.
+    """
     target = label.get("target", ITEM)
     if not is_address(target):
         raise ValueError(f"invalid target {target!r}: use {ADDRESS_FORMS}")
@@ -610,6 +613,9 @@ def _build_event(
 
 
 def _no_reviews_message(file: ReviewFile, annotator: str) -> str:
+    """Return the message that a file has no reviews by the annotator. It names those by whom it has
+    reviews.
+    """
     counts = Counter(
         each.annotator
         for each in file.records

@@ -468,6 +468,9 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
 
 
 def _build_stratum_sql(stratify: str) -> str:
+    """Return the SQL for the name of an item's stratum, from a list of keys such as `run,category`.
+    Raises QueueError for an unknown key.
+    """
     keys = [name.strip() for name in stratify.split(",") if name.strip()]
     for name in keys:
         if name not in STRATUM_COLUMNS:

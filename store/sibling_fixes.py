@@ -73,6 +73,7 @@ def _read_item(store: Store, item_number: int) -> tuple[Item, Run]:
 def _find_siblings(
     store: Store, item_number: int, item: Item, formats: GoldenFormats
 ) -> Sequence[SiblingQuestion]:
+    """Return the questions in other parts of the dataset that are nearly equal to that of the item."""
     questions = fetch_sibling_questions(store, View(), formats.parse)
     run = store.runs[get_run_number(strip_duplicate_mark(item_number))]
     own_part = (run.benchmark, run.generation, run.language, item.category, item.id)

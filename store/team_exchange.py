@@ -391,6 +391,7 @@ class _LineFile:
         return len(new_lines)
 
     def _update_digests(self, descriptor: int) -> None:
+        """Read the digests of all lines of the file again, if the file has changed."""
         if _inode_and_size(descriptor) == self._state:
             return
         check_file_size(descriptor, str(self._path), MAX_JOURNAL_BYTES)
@@ -402,6 +403,7 @@ class _LineFile:
 
 
 def _append_and_sync(descriptor: int, lines: Sequence[bytes]) -> None:
+    """Append lines to a file and sync it to disk. An incomplete last line is ended first."""
     data = b"".join(line + b"\n" for line in lines)
     size = os.fstat(descriptor).st_size
     is_last_line_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
@@ -659,6 +661,9 @@ class TeamSync:
         return problem
 
     def _exchange_lines(self) -> None:
+        """Send the user's new lines to the team's server, and receive those of others. Connects
+        first if there is no connection.
+        """
         if self._exchange is None:
             self._exchange = Exchange(self._workspace, self._link)
         exchange = self._exchange

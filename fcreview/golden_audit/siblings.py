@@ -222,6 +222,9 @@ def _find_best_similarities(
 
 
 def _can_be_siblings(first: SiblingQuestion, second: SiblingQuestion) -> bool:
+    """Whether two questions may be versions of the same question in different parts of a
+    benchmark's dataset.
+    """
     has_same_benchmark = first.key.benchmark == second.key.benchmark
     has_same_language = first.key.language == second.key.language
     if not (has_same_benchmark and has_same_language):

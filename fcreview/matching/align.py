@@ -314,6 +314,9 @@ def _compute_pair_cost(golden: Call, predicted: Call, rules: ComparisonRules) ->
 
 
 def _compute_arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
+    """Return how much the arguments of two calls differ: 1 for each argument that only one call
+    has, and at most 1 for each that both have.
+    """
     if golden.arguments is None or predicted.arguments is None:
         return UNDECODABLE_COST
     cost = 0.0

@@ -224,6 +224,9 @@ class _Facts:
         self._match_writes()
 
     def _list_writes(self) -> Iterator[_Write]:
+        """Yield the calls in the conversation that can change data, with whether the environment
+        refused them.
+        """
         for number, message in enumerate(self.messages, start=1):
             if message.is_given:
                 continue
@@ -769,6 +772,9 @@ def _list_payment_methods(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _iter_texts_with_digit(value: Any) -> Iterator[str]:
+    """Yield the nested texts and numbers that look like identifiers: they are long enough, and
+    contain a digit.
+    """
     if isinstance(value, dict):
         for field in value.values():
             yield from _iter_texts_with_digit(field)

@@ -512,6 +512,9 @@ def _summarize_differences(path: str, differences: list[ArgumentDiff]) -> list[A
 
 
 def _diff_undecodable_calls(golden: Call, predicted: Call) -> list[ArgumentDiff]:
+    """Compare two calls of which at least one could not be decoded, so that only their texts can be
+    compared.
+    """
     if predicted.arguments is not None:
         cause = golden.decode_error or abbreviate(golden.raw or "")
         return [ArgumentDiff("", state="!", reason=f"golden call cannot be decoded: {cause}")]

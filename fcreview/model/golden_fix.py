@@ -128,6 +128,9 @@ def _get_time(event: Event) -> tuple[str, str]:
 
 
 def _decide_by_adjudication(adjudication: Event, reviews: Iterable[Event]) -> GoldenFixDecision:
+    """Return the decision of the adjudicator on a golden fix: the accepted fix, or that all are
+    rejected.
+    """
     if adjudication.golden_status != ACCEPTED or not adjudication.golden_fix:
         return GoldenFixDecision(
             REJECTED, annotators=(adjudication.annotator,), time=adjudication.time

@@ -69,6 +69,7 @@ def describe_ranking(ranking: NamedRanking) -> str:
 
 
 def _build_row(run_rank: RunRank, title: RunTitle, official_rank: int | None) -> Row:
+    """Return the row of a run in a ranking. A different official rank is highlighted."""
     is_moved = run_rank.rank != official_rank
     cells = [
         Cell(sanitize(title.name)),

@@ -256,6 +256,9 @@ def compare_objects(path: str, predicted: Any, golden: Any) -> ValueFailure | No
 
 
 def _compare_field(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
+    """Compare a value with the golden value as the evaluator does, and return how it fails, or
+    None. The text of the value must contain that of the golden value.
+    """
     value = predicted
     # The evaluator reads these texts as booleans.
     if isinstance(predicted, str) and predicted in ("true", "false"):

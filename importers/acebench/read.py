@@ -589,6 +589,9 @@ def parse_golden_calls(
 
 
 def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
+    """Set the verdict that fcreview computes by the benchmark's rules, with the function and
+    argument that are wrong.
+    """
     item.rule = outcome.valid
     item.rule_error_type = outcome.error_type
     if not outcome.valid:

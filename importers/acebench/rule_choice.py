@@ -271,6 +271,9 @@ def compare_quoted_replies(categories: Sequence[CategoryInputs]) -> QuotedReplie
 
 
 def _compare_quoted_texts(inputs: CategoryInputs, quoted_replies: QuotedReplies) -> None:
+    """Compare the replies that score entries quote with those in the result file. Different ones
+    show that the scores belong to another run.
+    """
     for record in inputs.iterate_results():
         item_id = record["id"]
         entry = inputs.scored.entries.get(item_id)

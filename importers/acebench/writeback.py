@@ -237,6 +237,9 @@ class _ChangedItems(NamedTuple):
 def _select_changed_items(
     items: Sequence[ScoredItem], inputs: CategoryInputs, ids_with_entry: Container[str]
 ) -> _ChangedItems:
+    """Select the items whose reviewed verdict contradicts the score file: passing ones with a
+    (failing) entry, and failing ones without.
+    """
     changed_items = _ChangedItems([], [])
     for item in items:
         override = writeback.get_item_override(item)

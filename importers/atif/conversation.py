@@ -361,6 +361,7 @@ def get_content_text(content: Any) -> str:
 
 
 def _get_part_text(part: Any) -> str:
+    """Return the text of a part of a message. A file is described by its type and path."""
     if isinstance(part, str):
         return part
     if isinstance(part, dict):

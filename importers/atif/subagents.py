@@ -150,6 +150,9 @@ class SubagentReader:
         return text
 
     def _find_trajectory(self, document: JsonObject, reference: JsonObject) -> JsonObject | None:
+        """Return the trajectory of a subagent that a document refers to, inside the document or in
+        another file.
+        """
         embedded = self._index_embedded(document)
         for name in _NAMES_OF_TRAJECTORIES:
             value = reference.get(name)

@@ -609,6 +609,9 @@ class _DatasetLoader:
     def _find_or_make_item(
         self, item_id: str, question: dict[str, Any], answer: dict[str, Any] | None
     ) -> DatasetItem:
+        """Return the item of a question. Several runs use the same dataset, so items with the same
+        content are made once and shared.
+        """
         classes = question.get("involved_classes")
         functions = _load_class_function_docs(self._files.function_docs, classes, self._category)
         content = _hash_content(question, answer)

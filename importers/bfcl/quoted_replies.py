@@ -26,6 +26,9 @@ class QuotedReplies(quoted_replies.QuotedReplies):
     """
 
     def add_category(self, name: str, results: Results, scores: ScoreFile) -> None:
+        """Compare the replies that score entries quote with those in the result file. Different
+        ones show that the scores belong to another run.
+        """
         for item_id, entry in scores.failing.items():
             if item_id not in results.records or find_quoted_reply(entry) is None:
                 continue

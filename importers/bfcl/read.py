@@ -606,6 +606,9 @@ class _ItemSource:
 
 
 def _find_record(category: JoinedCategory, item_id: str, entry: ScoreEntry | None) -> _ItemSource:
+    """Find the record of an item: in the result file or, if that lacks it, what the score entry
+    quotes of it.
+    """
     results = category.results
     if entry is None or item_id in results.records:
         result = results.records[item_id]
@@ -632,6 +635,9 @@ def _find_official_verdict(category: JoinedCategory, entry: ScoreEntry | None) -
 
 
 def _build_item(category: JoinedCategory, inputs: items.ItemInputs, source: _ItemSource) -> Item:
+    """Build the item of a record. If the record cannot be interpreted, make an item with only the
+    question and the reason.
+    """
     record = source.record
     try:
         if record is None:

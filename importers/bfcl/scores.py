@@ -201,6 +201,7 @@ class _ScoreFileReader:
         return self._scores
 
     def _add_record(self, record: JsonRecord) -> None:
+        """Add the score entry of a record, for the item that it is about."""
         entry = ScoreEntry(
             record.value.get("id", ""),
             line=record.line,
@@ -402,6 +403,9 @@ def read_rationale(record: dict[str, Any]) -> str | None:
 
 
 def _iterate_error_lines(error: Any) -> Iterator[str]:
+    """Yield the lines of an error message, which can be a text, a list, or an object with an error
+    for each tried call.
+    """
     if isinstance(error, list):
         for part in error:
             yield from _iterate_error_lines(part)

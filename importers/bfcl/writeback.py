@@ -324,6 +324,7 @@ def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, An
 
 @lru_cache(maxsize=4)
 def _read_question_records(path: Path, category: str) -> dict[str, dict[str, Any]]:
+    """Return item id -> its record in a file of questions. Repeated ids get a number."""
     found: dict[str, dict[str, Any]] = {}
     occurrences: Counter[str] = Counter()
     values = list_objects(
@@ -410,6 +411,9 @@ def _check_golden_call(name: str, arguments: Any, item: Item) -> str | None:
 
 
 def _check_golden_turns(ground_truth: Any, item: Item) -> str | None:
+    """Return why a corrected golden answer cannot be written to the dataset, or None. It must list
+    the calls of each turn as texts.
+    """
     if not isinstance(ground_truth, list) or not all(map(is_string_list, ground_truth)):
         return f"{GROUND_TRUTH} must be a list of call strings for each turn"
     if item.n_turns and len(ground_truth) != item.n_turns:

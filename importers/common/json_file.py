@@ -210,6 +210,11 @@ class _DocumentReader:
         return self._document
 
     def _read_array_or_object(self, list_name: str) -> None:
+        """Read the whole file: a JSON array of records, or an object with an array of records in
+        the field `list_name`.
+
+        Raises _Damage if it is something else.
+        """
         self._skip_spaces()
         if self._next_char == "[":
             self._read_list()

@@ -70,6 +70,7 @@ def is_message(value: Any) -> bool:
 
 
 def _is_langchain(message: Mapping[str, Any]) -> bool:
+    """Whether a message has the form of LangChain, which has changed between its versions."""
     kind = message.get("type")
     if message.get("lc") == 1 and kind == "constructor":
         return True

@@ -165,6 +165,7 @@ def _read_part_key(kind: str, fields: dict[str, Any], *, path: str) -> Iterator[
 
 
 def _read_text(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Read a part with text. It is reasoning if it is marked as a thought."""
     text = part["text"]
     thought = part.get("thought")
     if thought is not None and not isinstance(thought, bool):
@@ -201,6 +202,9 @@ def _read_response(response: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _get_response_text(value: Any, *, is_error: bool) -> str:
+    """Return the text of a call's result. Results usually have a single field `output` or `result`,
+    whose text is enough.
+    """
     if value in (None, {}):
         return ""
     fields = as_object(value)

@@ -78,6 +78,9 @@ def _has_content_beside_calls(messages: Sequence[Any]) -> bool:
 def _report_missing_content(
     message: Any, needs_content: bool, *, path: str
 ) -> Iterator[MessageIssue]:
+    """Yield an issue for a reply without the field `content`, unless it may be missing: beside
+    calls, or beside another text.
+    """
     fields = as_object(message)
     has_calls = bool(fields.get("tool_calls") or fields.get("function_call"))
     has_other_text = any(fields.get(name) for name in ("refusal", "audio", "tool_plan"))

@@ -179,6 +179,9 @@ def _read_item(item: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_call_item(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Read an item with a call: of a function, of a tool with free text as its input, or of an MCP
+    server.
+    """
     yield from values.report_unknown_fields(item, CALL_ITEM_FIELDS, path=path)
     match item["type"]:
         case "function_call":
@@ -330,6 +333,7 @@ def _join_outputs(outputs: Any) -> str:
 
 
 def _read_result(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Read an item with the result of a call, a text or a list of content parts."""
     output = item.get("output")
     if isinstance(output, list):
         fragments = yield from collect_fragments(read_content(output, path=f"{path}.output"))

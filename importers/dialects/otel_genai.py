@@ -31,6 +31,7 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    """Read one message in the form of OpenTelemetry. Problems in it are yielded as issues."""
     role = yield from read_known_role(message, path=path)
     if role is None:
         return

@@ -105,6 +105,9 @@ class _OpenCalls:
         return None
 
     def _take_next(self, name: str | None) -> _OpenCall | None:
+        """Return the next call of the reply that has no result yet, and mark it as answered. With a
+        name, it is the next call of this function.
+        """
         _drop_answered(self._reply)
         if not self._reply:
             return None

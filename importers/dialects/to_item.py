@@ -158,6 +158,9 @@ class _ConversationFiller:
         )
 
     def _add_call(self, call: ToolCall) -> None:
+        """Add a call to the item, at the current turn and step. A result that stands in the call
+        itself is added after the reply.
+        """
         self._calls.append(call)
         self._item.predicted.append(
             Call(

@@ -125,6 +125,9 @@ def _read_function(tool: dict[str, Any], *, path: str) -> Iterator[FunctionDoc |
 
 
 def _find_schema(tool: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the JSON schema of a tool's parameters, which each API writes in another field or
+    form; None if there is none.
+    """
     if isinstance(tool.get("parameter_definitions"), dict):
         return _convert_cohere_parameters(tool["parameter_definitions"])
     for field in SCHEMA_FIELDS:

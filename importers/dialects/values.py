@@ -52,6 +52,9 @@ def parse_arguments(written: Any) -> Arguments:
 
 
 def _parse_argument_text(written: str) -> Arguments:
+    """Parse the arguments of a call, which should be a JSON object as text. Anything else is kept
+    as text, with the problem.
+    """
     try:
         value = parse_json_text(written, [])
     except (ValueError, RecursionError):

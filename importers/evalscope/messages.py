@@ -184,6 +184,7 @@ def _read_reasoning_part(part: Mapping[str, Any], *, path: str) -> Iterator[Read
 
 
 def _read_file_part(part: Mapping[str, Any], kind: str, *, path: str) -> Iterator[Reading]:
+    """Read an image, a sound or a video, given as data or as a link."""
     source = part.get(kind)
     if not isinstance(source, str):
         yield from values.read_unknown(f"form of the {kind}", part, path=path)
@@ -260,6 +261,7 @@ def find_written_arguments(parse_error: Any) -> str:
 def _read_result(
     message: Mapping[str, Any], content: list[Fragment], *, path: str
 ) -> Iterator[Reading]:
+    """Read the result of a call. An error without other content becomes its text."""
     error = message.get("error")
     if error is not None and not content:
         content = [Text(_describe_error(error))]

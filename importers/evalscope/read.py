@@ -234,6 +234,11 @@ def _find_question_id(sample: Sample, place: Place) -> str:
 
 
 def _make_unique_id(item: Item, question_id: str, place: Place, context: RunContext) -> str:
+    """Return the id of a sample's item: that of its question, and the number of the trial from the
+    second one on.
+
+    An id that occurs again gets the line as an addition, and an issue.
+    """
     item_id = question_id if place.trial == 0 else f"{question_id}_trial_{place.trial}"
     if item_id in context.known_ids:
         unique_id = f"{item_id}#{item.line}"

@@ -180,6 +180,9 @@ class _LoadedFile:
         self.issues.append(issue)
 
     def get_line(self, index: int) -> Line | None:
+        """Return the line of a sample, read again from the file if its value was not kept; None if
+        the file lacks it.
+        """
         record = self.lines.get(index)
         if record is None:
             return None

@@ -100,6 +100,9 @@ class _EventCollector:
             self.data.has_scorer_error = self.data.has_scorer_error or is_in_scorer
 
     def _open_span(self, event: dict[str, Any]) -> None:
+        """Note a span, a section of the events, with its parent. The spans of scorers and agents
+        tell whose events are in them.
+        """
         span_id = str(event.get("id"))
         name = str(event.get("name"))
         self._parents[span_id] = event.get("parent_id")

@@ -181,6 +181,9 @@ class JsonStream:
             size = min(size * CHUNK_GROWTH, CHUNK_BYTES)
 
     def _iterate_string_chunks(self) -> Iterator[bytes]:
+        """Yield the bytes of the string at the current position in chunks, including its quotes.
+        Chunks grow, because most strings are short, but some are very long.
+        """
         size = FIRST_CHUNK_BYTES
         first_index = len(_QUOTE)  # after the opening quote, which only the first chunk has
         while True:

@@ -668,6 +668,9 @@ def _apply_criterion_reviews(
 
 
 def _apply_override_to_value(item: ScoredItem, criterion: str, recorded: Any, scale: Scale) -> Any:
+    """Return a recorded value after the review of its criterion. A letter, such as `C` for correct,
+    stays a letter.
+    """
     if criterion == CORRECT or isinstance(recorded, (dict, list)):
         return recorded
     new = item.overrides.get(("item", criterion))

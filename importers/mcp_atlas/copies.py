@@ -81,6 +81,9 @@ def _compare(written: _OutputsOfFile, scored_path: Path, scored: _OutputsOfFile)
 
 
 def _read_outputs(path: Path) -> _OutputsOfFile:
+    """Read which outputs (task, model and answer) a file contains, to find files that contain the
+    same ones.
+    """
     found = _OutputsOfFile(set())
     for record in read_csv_records(path):
         if not isinstance(record, CsvRecord):

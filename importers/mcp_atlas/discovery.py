@@ -101,6 +101,9 @@ def _find_task_files(dataset_folders: Sequence[Path]) -> list[Path]:
 
 
 def _sort_files(files: Sequence[Path]) -> _FoundFiles:
+    """Sort the CSV files by their columns into outputs, scored outputs, diagnoses and tasks. Other
+    files are ignored.
+    """
     found = _FoundFiles()
     for path in files:
         if path.suffix != ".csv":

@@ -146,6 +146,9 @@ def _find_judge_name(statistics: dict[str, Any]) -> str:
 
 
 def _read_tasks(path: Path, issues: list[ImportIssue]) -> dict[str, CsvRecord]:
+    """Return id -> record of each task in the file, the first one of each id. Problems are added to
+    `issues`.
+    """
     tasks: dict[str, CsvRecord] = {}
     for record in read_csv_records(path):
         if isinstance(record, ImportIssue):

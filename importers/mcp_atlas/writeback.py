@@ -35,6 +35,9 @@ PARTIAL_SCORE = 0.5
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the file with scores, in which the reviews replace the recorded scores, and the reviews
+    that it cannot represent.
+    """
     files: RunFiles = plan.importer_data
     records = _list_records(files.results)
     yield from find_unrepresentable_reviews(

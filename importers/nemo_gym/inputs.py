@@ -277,6 +277,7 @@ class _InputReader:
                 self.inputs.not_run.append(missing)
 
     def _read_rows(self, path: Path) -> Iterator[JsonObject]:
+        """Yield the input rows of a file. Other lines become issues."""
         for record in read_records(path):
             if isinstance(record, ImportIssue):
                 self.inputs.issues.append(record)

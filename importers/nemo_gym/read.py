@@ -395,6 +395,7 @@ def _describe_ending(response: JsonObject) -> str | None:
 
 
 def _add_usage(item: Item, response: JsonObject) -> None:
+    """Set the numbers of tokens of an item from the recorded usage."""
     usage = response.get("usage")
     if usage is None:
         return

@@ -477,6 +477,7 @@ def _format_blocks(lines: Iterable[_Line]) -> Iterator[str]:
 
 
 def _format_block(block: Any) -> str:
+    """Format a block of a message as text for a note: its text, its call or its result."""
     fields = as_object(block)
     match fields.get("type"):
         case "text":

@@ -59,6 +59,9 @@ def apply_episode_incident(item: Item, episode: JsonObject) -> None:
 
 
 def find_episode_incident(episode: JsonObject) -> Incident | None:
+    """Find out whether an episode was disturbed: by an error outside the scoring, a failed last
+    call, or the way it stopped. Returns None if it was not.
+    """
     trace = choose_main_trace(episode)
     for error in _list_errors(episode):
         kind = error.get("type")

@@ -210,6 +210,9 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
 
 
 def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category: str) -> Item:
+    """Make the item of a rollout, without its conversation. An issue says if its task is only known
+    by the question.
+    """
     item = Item(name.item_id, category, group=name.group, file=str(files.rollouts))
     set_position(item, record)
     item.extra.metadata[TRIAL_KEY] = name.trial

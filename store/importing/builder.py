@@ -244,6 +244,9 @@ class StoreBuilder:
     def _load_items_and_issues(
         self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool
     ) -> None:
+        """Replace the items and issues of several runs in one transaction, so that a failure leaves
+        the earlier ones.
+        """
         self._execute("BEGIN")
         try:
             self._delete_rows_of_runs([staged.run_number for staged in staged_runs])
@@ -374,6 +377,7 @@ class StoreBuilder:
         self._sources[run_number] = [{"run": run_number, **asdict(source)} for source in sources]
 
     def _insert_runs(self) -> None:
+        """Write the rows about the imported runs and their source files, in place of earlier ones."""
         for table, runs in (
             ("runs", [row["run"] for row in self._runs]),
             ("sources", list(self._sources)),

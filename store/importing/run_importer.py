@@ -127,6 +127,9 @@ class _RunNumbers:
         self._new_numbers = itertools.count(last + 1)
 
     def choose_number(self, run_key: str) -> int:
+        """Return the number of a run: that of the stored run with the same key, of an earlier
+        import of the same files, or of the run in another language; else a new one.
+        """
         stored = self._index.runs.get(run_key)
         if stored is not None:
             return stored.run_number

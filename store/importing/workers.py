@@ -248,6 +248,9 @@ def _reduce_garbage_collection() -> Iterator[None]:
 def _read_in_this_process(
     read_job: _JobReader, jobs: Sequence[ReadJob], report: ImportProgressCallback
 ) -> Iterator[ReadOutcome]:
+    """Read runs one after the other in this process, and yield the outcome of each. `report` is
+    called with the model, the bytes done and all bytes.
+    """
     total = sum(job.n_result_bytes for job in jobs)
     done = 0
     for job in jobs:

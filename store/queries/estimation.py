@@ -439,6 +439,12 @@ def _pair_verdicts(
     is_random: bool,
     weight: float,
 ) -> Iterator[VerdictPair]:
+    """Yield a pair of each automatic verdict on an item with the human verdict on the same target
+    and criterion, if both exist.
+
+    `weight` is the weight of the item in estimates, and `is_random` says whether it was drawn at
+    random.
+    """
     for key, automatic in _combine_automatic_verdicts(item).items():
         human = human_verdicts.get((key.target, key.criterion))
         if human is None or automatic is None:

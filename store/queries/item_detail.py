@@ -85,6 +85,7 @@ def find_items_of_same_question(connection: Connection, item_number: int) -> lis
 def fetch_predictions_of_same_question(
     connection: Connection, item_number: int
 ) -> list[Prediction]:
+    """Return the answers of all runs to the question of an item."""
     items = find_items_of_same_question(connection, item_number)
     query = _PREDICTED_CALLS + and_runs_of_items_sql(connection, items)
     prediction_by_item = {}
@@ -214,6 +215,7 @@ def _fetch_item_rows(connection: Connection, item_numbers: Sequence[int]) -> lis
 
 
 def _fetch_shared_questions(connection: Connection, hashes: set[int]) -> dict[int, _SharedQuestion]:
+    """Return hash -> the messages and golden calls of a question that several items share."""
     if not hashes:
         return {}
     where = "= ?"
@@ -271,6 +273,7 @@ def _parse_verdict(verdict: dict[str, Any]) -> Verdict:
 def _fetch_item_issues(
     connection: Connection, item_numbers: list[int]
 ) -> dict[int, list[ImportIssue]]:
+    """Return item number -> its import issues."""
     if not item_numbers:
         return {}
     found: dict[int, list[ImportIssue]] = {}
@@ -368,6 +371,7 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
 
 
 def read_score_record(connection: Connection, workspace: Workspace, item_number: int) -> str | None:
+    """Return the text of the score entry of an item, without credentials; None if it has none."""
     item = strip_duplicate_mark(item_number)
     where = "item = ?" + and_runs_of_items_sql(connection, [item])
     row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [item]).fetchone()

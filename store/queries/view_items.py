@@ -161,6 +161,9 @@ class ViewOrders:
         return [item for (item,) in rows.fetchall()]
 
     def find_position(self, view: View, item: int) -> int | None:
+        """Return the position of an item in a view, from 0; None if the view does not have the
+        item.
+        """
         for n_rows in (1, None):  # The item is often among the first items.
             order = self.get_order(view, n_rows)
             row = self._connection.execute(

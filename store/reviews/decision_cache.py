@@ -255,6 +255,7 @@ def _fetch_decision_lines(connection: Connection) -> list[str]:
 
 
 def _write_cache_file(path: Path, inputs_json: str, decision_lines: list[str]) -> None:
+    """Write a database file with the decisions, and with the inputs that they were computed from."""
     cache = duckdb.connect(path)
     try:
         disable_external_access(cache)

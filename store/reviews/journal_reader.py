@@ -143,6 +143,7 @@ class JournalReader:
         return texts
 
     def _describe_foreign_events(self, file: _JournalFile) -> list[str]:
+        """Return the warnings about events by other annotators than the journal's owner."""
         texts = []
         # If all events are by one other annotator, the file is a renamed journal, or a copy that a
         # sync program made.
@@ -403,6 +404,9 @@ class _JournalFile:
     foreign: dict[str, list[_ForeignEvent]] = field(default_factory=dict)  # by other annotator
 
     def is_replaced(self) -> bool:
+        """Whether the file is another one than the one that was read: it has another inode, or
+        other bytes before the place up to which it was read.
+        """
         if not self.offset:
             return False
         try:
@@ -538,6 +542,9 @@ class _JournalFile:
         return events
 
     def _select_events_of_owner(self, events: Iterable[tuple[int, Event]]) -> list[Event]:
+        """Return the events by the annotator whose journal this is. Events by others, given with
+        their line numbers, are only noted.
+        """
         own, owner = [], journal_owner(self.path)
         for number, event in events:
             if event.annotator == owner:

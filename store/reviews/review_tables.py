@@ -282,6 +282,9 @@ class ReviewTables:
     def _write_decisions(
         self, reviewed_keys: Sequence[ItemKey], *, replace_existing: bool = False
     ) -> None:
+        """Compute the decisions on the items with these keys, and write them to the table. With
+        `replace_existing`, earlier decisions on them are deleted.
+        """
         keys = self._add_items_of_fixed_questions(reviewed_keys)
         self._load_roll_up_contexts(keys)
         rows = [row for key in keys for row in self._build_decision_rows(key)]

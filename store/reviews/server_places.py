@@ -148,6 +148,9 @@ def _format_line(name: str, place: Place) -> bytes:
 
 
 def _parse_places(content: bytes) -> dict[str, Place]:
+    """Return hash of a line -> its place from the content of a file of places. Invalid lines are
+    left out.
+    """
     places = {}
     for line in content.split(b"\n"):
         name, _, text = line.partition(b" ")

@@ -78,6 +78,9 @@ class _SimpleCallReader:
         self._position = 1  # after the opening bracket
 
     def read_calls(self) -> Calls:
+        """Read the calls after the opening bracket of the list, as pairs (function, arguments).
+        Raises _NotSimple if the text needs the slow parser.
+        """
         calls = []
         separator = ","
         while separator == ",":
@@ -218,6 +221,9 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
 
 
 def _parse_v1_calls(text: str) -> Calls:
+    """Parse a list of calls as V1 of the benchmark does. Raises WrongFormat for calls without
+    keyword arguments, which V1 cannot evaluate.
+    """
     calls = parse_simple_calls(text)
     if calls is not None:
         without_keywords = [name for name, arguments in calls if not arguments]

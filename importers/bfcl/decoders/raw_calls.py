@@ -110,6 +110,7 @@ def _find_call_lines(text: str) -> Iterator[str]:
 
 
 def _is_call_text(piece: str, names: Collection[str]) -> bool:
+    """Whether a piece of a reply is a call of one of the functions, as Python or as JSON."""
     text = piece.strip().strip("`").strip()
     if text.startswith(("['", '["')):
         return _is_list_of_quoted_calls(text, names)

@@ -135,6 +135,7 @@ def load_category_inputs(plan: RunPlan, result_file: Path) -> CategoryInputs:
 
 
 def _load_dataset(inputs: CategoryInputs, dataset_files: list[Path]) -> None:
+    """Load the questions and the golden answers of a category from its dataset files."""
     for file in dataset_files:
         if file.name != f"data_{inputs.category}.json":
             continue

@@ -91,6 +91,7 @@ def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 
     Some versions sort the files of a model into subfolders with any name. In others, only
     subfolders with the name of a group of categories, such as `live`, belong to the model.
     """
+    # Whether the subfolders of this folder are parts of the model's output, whatever their names.
     has_parts = version not in filenames.FLAT_VERSIONS and (
         depth > 0
         or folder.name in filenames.GROUP_FOLDERS

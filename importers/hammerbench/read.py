@@ -487,6 +487,7 @@ class _FlatLogReader:
             yield ImportIssue(str(self.log_file), None, what=what, item=item.id)
         self.seen_ids.add(recorded_id)
 
+        # All snapshots of a conversation share the golden arguments of earlier ones.
         earlier_golden = self.golden_by_conversation.setdefault(key._replace(snapshot=1), {})
         data = _make_snapshot_data(
             item,

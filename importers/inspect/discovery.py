@@ -291,15 +291,18 @@ def _describe_skipped(skipped: SkippedLog) -> str:
 
 
 def _set_name_parts(plans: Sequence[RunPlan], chosen: Sequence[ChosenLog]) -> None:
-    """Set what distinguishes the runs.
+    """Set the texts that distinguish the runs of a model in the list of runs.
 
-    The status of a log is read only if the model has several runs of the task.
+    The status of a log takes time to read. It is only needed if the model has several runs of the
+    task.
     """
-    counts = Counter((plan.run.model, plan.run.generation) for plan in plans)
-    for plan, each in zip(plans, chosen, strict=True):
-        has_others = counts[plan.run.model, plan.run.generation] > 1
-        status = _read_status(each.log.path) if has_others else ""
-        plan.run.name_parts = list_name_parts(each.log.fields, status, Path(plan.run.path))
+    n_runs_of_model = Counter((plan.run.model, plan.run.generation) for plan in plans)
+    for plan, chosen_log in zip(plans, chosen, strict=True):
+        log = chosen_log.log
+        status = ""
+        if n_runs_of_model[plan.run.model, plan.run.generation] > 1:
+            status = _read_status(log.path)
+        plan.run.name_parts = list_name_parts(log.fields, status, Path(plan.run.path))
 
 
 def _read_status(path: Path) -> str:

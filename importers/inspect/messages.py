@@ -16,6 +16,7 @@ from fcreview.importers.common.records import first_question, list_objects, make
 from fcreview.importers.inspect.content import (
     MessageContent,
     ParsedToolCall,
+    ServerCall,
     format_tool_error,
     get_text_and_error,
     read_content,
@@ -358,15 +359,10 @@ class _ConversationBuilder:
                 name=server_call.call.name,
             )
             self._open_calls.calls[-1].result = result
-            facts = []
-            if server_call.tool_type != server_call.call.name:
-                facts.append(server_call.tool_type)
-            if server_call.server is not None:
-                facts.append(server_call.server)
-            description = f" ({', '.join(facts)})" if facts else ""
-            self._conversation.server_tools.append(f"{server_call.call.name}{description}")
+            self._conversation.server_tools.append(_describe_server_call(server_call))
             if server_call.is_error:
                 self._conversation.tool_errors.append("server_tool")
+        # These calls are complete, so none of them waits for a result in a later message.
         self._conversation.messages += [
             call.result for call in self._open_calls.calls if call.result is not None
         ]
@@ -446,6 +442,17 @@ class _ConversationBuilder:
         error = message.get("error")
         if isinstance(error, dict):
             self._conversation.tool_errors.append(str(error.get("type") or "unknown"))
+
+
+def _describe_server_call(server_call: ServerCall) -> str:
+    """Describe a call with the kind of its tool and its server: `search (web_search, brave)`."""
+    facts = []
+    if server_call.tool_type != server_call.call.name:
+        facts.append(server_call.tool_type)
+    if server_call.server is not None:
+        facts.append(server_call.server)
+    description = f" ({', '.join(facts)})" if facts else ""
+    return f"{server_call.call.name}{description}"
 
 
 def find_last_reply_text(messages: Sequence[Message]) -> str | None:

@@ -273,9 +273,14 @@ def order_events(
     *,
     is_partial: bool = False,
 ) -> list[Event]:
-    """Return the events of one annotator in order.
+    """Return the events of one annotator in the order in which they were made, although several
+    computers of the annotator can write them.
 
-    `events`: in the order of a journal, which may be partial.
+    Args:
+        events: The events in the order of a journal.
+        server_places: Hash of a line -> its place by the team's server.
+        is_partial: Whether the events are only a part of the journal, so that the line before an
+            event is unknown.
     """
     order = LineOrder()
     order.set_server_places(server_places or {})

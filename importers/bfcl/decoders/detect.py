@@ -203,6 +203,13 @@ class _DecoderSelector:
         self._named = named
 
     def select(self) -> DecoderChoice:
+        """Choose the decoder of a run, which says how replies contain calls, for example as Python
+        or JSON.
+
+        The model's name decides, if the benchmark's list has it and the records do not contradict.
+        Else, the decoder with which the official scores come out is chosen or, without scores, the
+        one that fits the form of the replies.
+        """
         if self._named.is_certain and not self._contradicts(self._named.decoder):
             return DecoderChoice(self._named.decoder, self._describe_listed_name(), is_listed=True)
 

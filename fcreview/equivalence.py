@@ -277,8 +277,10 @@ def _is_equivalent_object(
 def can_be_omitted(
     rules: Sequence[EquivalenceRule], parameter: Parameter, accepted_values: Sequence[Any]
 ) -> bool:
-    """Whether `rules` contains a rule `default-omittable`, and the documented default is an
-    accepted value.
+    """Whether an argument can be omitted although the golden answer has it, because omitting it
+    means the documented default, and the default is accepted.
+
+    That needs a rule of the kind `default-omittable` in `rules`.
     """
     if parameter.default is NO_DEFAULT or not any(
         rule.kind == "default-omittable" for rule in rules

@@ -394,6 +394,7 @@ class _Facts:
         wanted = _list_identifiers(wanted_arguments)
         wrong = [value for value in given if value not in wanted]
         omitted = [value for value in wanted if value not in given]
+        # If all objects are right, the user may have named a wrong payment method.
         if not wrong and not omitted:
             return user.find_payment_choice(
                 _list_payment_methods(given_arguments), _list_payment_methods(wanted_arguments)

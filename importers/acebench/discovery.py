@@ -210,6 +210,9 @@ def _list_dataset_files(dataset: Path | None, categories: Sequence[str]) -> list
 
 
 def _report_language_and_dataset(run: Run, choice: LanguageChoice) -> Iterator[ImportIssue]:
+    """Yield an issue if the language of a run is unknown or uncertain, or if the dataset of its
+    language was not found.
+    """
     if choice.issue is not None:
         yield choice.issue
     if not choice.language:

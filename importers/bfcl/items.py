@@ -425,6 +425,7 @@ def _fill_single_turn(
     item.extra.without_errata = _find_other_verdict_without_errata(
         evaluation, inputs, record, settings
     )
+    # The verdict without errata is only recorded if it is another one.
     do_errata_change_verdict = item.extra.without_errata is not None
     item.rule = evaluation.valid
     item.rule_note = evaluation.note

@@ -354,6 +354,7 @@ class _PlaceScanner:
 
 
 def _read_range(descriptor: int, start: int, end: int) -> bytes:
+    """Read the bytes of a file from `start` to `end`, or to the end of the file if it is shorter."""
     parts = []
     while start < end:
         part = os.pread(descriptor, end - start, start)

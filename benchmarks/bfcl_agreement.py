@@ -35,6 +35,7 @@ class Agreement:
 
     @property
     def line(self) -> str:
+        """The run as a row of the table in docs/bfcl.md."""
         share = f"{100 * self.error_type / self.items:.2f} %" if self.items else "–"
         cells = [
             self.run.generation,
@@ -72,6 +73,7 @@ def measure_agreement(paths: list[Path], data: list[Path]) -> Iterator[Agreement
 
 
 def main() -> None:
+    """Print a table of the runs with a row for all of them, then the causes of differences."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -99,6 +99,9 @@ class ReadRun:
 
     @staticmethod
     def read(plan: RunPlan) -> ReadRun:
+        """Read the items of a run: the decoder that the importer chose, and how often verdicts
+        agree.
+        """
         found = ReadRun()
         for record in read_items(plan):
             if isinstance(record, RunFact) and record.name == "decoder":
@@ -159,6 +162,11 @@ class Renamer:
         self._n_copies = 0
 
     def compare(self, source: Source, model: str) -> Iterator[Comparison]:
+        """Import a run under its own name and under other names, with and without its score files.
+
+        The score files show which decoder is right, so the importer depends on the name only
+        without them.
+        """
         own = self._read(source, model, model, with_scores=True)
         own_without_scores = self._read(source, model, model, with_scores=False)
         for kind, name in list_other_names(source, model).items():
@@ -178,6 +186,10 @@ class Renamer:
             )
 
     def _read(self, source: Source, model: str, name: str, *, with_scores: bool) -> ReadRun:
+        """Read a copy of a run under another model name. The copy consists of links to its files.
+
+        The categories of several turns, memory and web search are left out.
+        """
         self._n_copies += 1
         copy = self._folder / str(self._n_copies)
         roles = ("result", "score") if with_scores else ("result",)
@@ -232,6 +244,7 @@ class Totals:
 
 
 def print_exceptions(comparison: Comparison) -> None:
+    """Print where another name leads to other verdicts than the run's own name."""
     title = f"{comparison.source.folder} {comparison.model} as {comparison.name}"
     if not comparison.agrees_as_often:
         read = comparison.with_scores
@@ -250,6 +263,7 @@ def print_exceptions(comparison: Comparison) -> None:
 
 
 def main() -> None:
+    """Compare the runs under all names. The exit code is 1 if names matter too often."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -91,6 +91,7 @@ def measure_long_item(folder: Path) -> None:
 
 
 def measure_verdict(results: Path) -> None:
+    """Measure how long a verdict takes until it is on disk, without the time of the disk itself."""
     workspace = find_workspace(results)
     with_review, bare = [], []
     with (
@@ -117,6 +118,7 @@ def measure_verdict(results: Path) -> None:
 
 
 def measure_exports(results: Path, folder: Path) -> None:
+    """Measure the exports of labels in three formats."""
     for name in ("jsonl", "csv", "parquet"):
         measure_command(
             f"export of {LABELS:,} labels, {name}",
@@ -132,6 +134,7 @@ def measure_exports(results: Path, folder: Path) -> None:
 
 
 def measure_many_runs(folder: Path, runs: int, budget: float) -> None:
+    """Measure the commands that read all runs of a workspace."""
     results = write_runs(folder / f"of-{runs}", runs, 1000)
     run("import", results)
     measure_command(
@@ -156,6 +159,7 @@ def measure_many_runs(folder: Path, runs: int, budget: float) -> None:
 
 
 def main() -> None:
+    """Measure each budget, with runs that are written for this purpose."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         measure_long_item(folder)

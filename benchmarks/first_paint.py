@@ -39,6 +39,7 @@ def line(label: str, strokes: list[Stroke]) -> str:
 
 
 def paint(command: list[str]) -> str:
+    """Return the time until the first rows are on screen, and its ratio to that of an empty app."""
     ours, empty = [], []
     for _ in range(STARTS):
         empty.append(empty_paint())
@@ -70,6 +71,7 @@ def measure_reviewed(events: int, folder: Path) -> None:
 
 
 def measure(items: int, folder: Path) -> None:
+    """Print the times of the first picture and of keys, for a run with this number of items."""
     run = write_run(folder / f"run-{items}", items)
     command = [FCREVIEW, "open", str(run)]
     # The command imports the run and prints a few items.

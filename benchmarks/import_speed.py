@@ -74,6 +74,9 @@ def parse_seconds(plans: list[RunPlan]) -> tuple[float, float, int]:
 
 
 def measure(path: Path, data: list[Path], jobs: int | None) -> None:
+    """Print how long the import of the runs at a path takes, relative to parsing their lines with
+    orjson.
+    """
     found = discover([path], data=data)
     with tempfile.TemporaryDirectory() as folder:
         workspace = find_workspace(path, Path(folder) / "ws")
@@ -107,6 +110,7 @@ class Clock:
         self.seconds = 0.0
 
     def of(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield the items, and add up the processor time that it takes to make them."""
         every = iter(items)
         while True:
             start = process_time()
@@ -132,6 +136,7 @@ def batches(parts: list[StagedRun]) -> Iterator[list[StagedRun]]:
 
 
 def lines_alone(parts: list[StagedRun], types: dict[str, str]) -> float:
+    """Return the processor time that DuckDB needs only to read the lines of staged runs."""
     connection = duckdb.connect()
     connection.execute(f"SET threads = 1; SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
     largest = max(1 << 21, max(part.longest_item for part in parts) + 1024)
@@ -204,6 +209,7 @@ def measure_stages(path: Path, data: list[Path]) -> None:
 
 
 def main() -> None:
+    """Measure the import of each path, in total or by stage."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

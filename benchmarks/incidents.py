@@ -50,6 +50,7 @@ class Truth:
 
 
 def main() -> int:
+    """Report on the runs of each folder. The exit code is 1 if incidents are missing or wrong."""
     bench = Path(sys.argv[1]).resolve()
     names = sys.argv[2:] or sorted(path.name for path in bench.iterdir() if path.is_dir())
     n_problems = 0
@@ -108,6 +109,7 @@ def shorten(text: str) -> str:
 
 
 def compare_with_truth(folder: Path, items: list[Item], truth: Truth) -> int:
+    """Print which incidents are missing, wrong or of the wrong kind, and return their number."""
     found: dict[str, str] = {}
     for item in items:
         name = truth.get_name(item, folder)

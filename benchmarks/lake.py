@@ -33,6 +33,7 @@ SETTINGS = "SET threads = 2"
 
 
 def make(path: Path, folder: Path, n_items: int) -> None:
+    """Make a lake with `n_items` items, by writing windows of the items of real runs many times."""
     n_runs = max(1, n_items // ITEMS_PER_RUN)
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
@@ -63,6 +64,7 @@ def make(path: Path, folder: Path, n_items: int) -> None:
 
 
 def make_run(writer: LakeWriter, number: int, first: int) -> None:
+    """Write one made run: a window of the real items, with another model name."""
     run = derive_run_number(str(number))
     window = f"place >= {first} AND place < {first + ITEMS_PER_RUN}"
     row = {
@@ -136,6 +138,9 @@ def queries(folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
+    """Make the lake, or measure the queries and commands on it. `once` prints the times of one
+    process.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

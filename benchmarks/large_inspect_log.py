@@ -60,6 +60,7 @@ def make_parts(n_bytes: int) -> tuple[dict[str, Any], str, str, str]:
 
 
 def write_log(folder: Path, megabytes: int, method: str) -> Path:
+    """Write a log with one large sample, as plain JSON or in an archive with this compression."""
     header, *parts = make_parts(megabytes << 20)
     if method == "json":
         path = folder / "log.json"
@@ -77,6 +78,7 @@ def write_log(folder: Path, megabytes: int, method: str) -> Path:
 
 
 def main() -> None:
+    """Measure the time and the memory of reading a large log."""
     megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     method = sys.argv[2] if len(sys.argv) > 2 else "zstd"
     with tempfile.TemporaryDirectory() as name:

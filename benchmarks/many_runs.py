@@ -64,6 +64,7 @@ def print_times(label: str, times: tuple[float, float], bare: float | None = Non
 
 
 def measure(results: Path, items: int) -> None:
+    """Print the times of commands, relative to a plain query that reads all items."""
     path = str(results)
     store = str(find_workspace(results).store)
     scan = time_command([sys.executable, "-c", SCAN.format(query=QUERY), store])
@@ -105,6 +106,7 @@ def measure_keys(results: Path) -> None:
 
 
 def main() -> None:
+    """Write the runs, if there are none, and measure the import, the commands and the keys."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

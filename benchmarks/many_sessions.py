@@ -65,6 +65,7 @@ def iter_claude_rows(rng: random.Random, name: str) -> Iterator[Row]:
 
 
 def iter_codex_rows(rng: random.Random, name: str) -> Iterator[Row]:
+    """Yield the rows of an endless Codex session: a prompt, then calls with their output."""
     yield {"timestamp": "t", "type": "session_meta", "payload": {"id": name, "cwd": "/garden"}}
     prompt = [{"type": "input_text", "text": make_text(rng)}]
     yield make_item({"type": "message", "role": "user", "content": prompt})
@@ -84,6 +85,7 @@ def make_item(payload: Row) -> Row:
 
 
 def iter_gemini_rows(rng: random.Random, name: str) -> Iterator[Row]:
+    """Yield the rows of an endless Gemini session: a prompt, then calls with their output."""
     yield {"sessionId": name, "projectHash": "ab" * 32, "startTime": "t", "lastUpdated": "t"}
     yield {"id": "0", "type": "user", "content": make_text(rng)}
     number = 0
@@ -144,6 +146,7 @@ def read_memory(process: int) -> int:
 
 
 def main() -> None:
+    """Import many sessions in another process, and print its time and its memory."""
     megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

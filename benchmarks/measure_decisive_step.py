@@ -55,6 +55,10 @@ def report(name: str, pairs: Sequence[tuple[int | None, int]]) -> None:
 
 
 def main(folder: Path) -> None:
+    """Compare guessed decisive steps with annotated ones, for fcreview's rules and for a baseline.
+
+    The rules were developed on the first items. The others test them.
+    """
     path = folder / "tau_failed.json"
     entries = {entry["task_id"]: entry for entry in json.loads(path.read_text())}
     roots = {}

@@ -204,6 +204,7 @@ def write_copies(bench: Path, folder: Path, items: int) -> int:
 
 
 def main() -> None:
+    """Write the copies, and print how many items they have."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
+    """Run the measurements one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         run = write_run(Path(folder) / "synthetic", 20_000)
         subprocess.run(

@@ -47,6 +47,7 @@ document.addEventListener("keydown", () => window.keyTimes.push(performance.now(
 
 
 def start(run: Path, users: Path, sessions: int) -> tuple[subprocess.Popen[str], str]:
+    """Start the server, and return its process and its address."""
     command = [
         *FCREVIEW,
         "serve",
@@ -78,6 +79,9 @@ def settle(browser: Browser, seconds: float = 0.4) -> None:
 
 
 def measure_starts(browser: Browser) -> None:
+    """Print the time until the first picture, and until the items, after the page is loaded
+    again.
+    """
     first, items = [], []
     for _ in range(STARTS):
         browser.ask("Page.reload")

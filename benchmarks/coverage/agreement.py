@@ -113,6 +113,12 @@ class AnnotatorSetting:
         return tuple(sorted(items))
 
     def _draw_verdicts(self, accuracy: float, generator: np.random.Generator) -> tuple[bool, ...]:
+        """Draw the verdicts of the annotators on one target: each is right with a chance of
+        `accuracy`.
+
+        With more than two annotators, it does not matter who gave which verdict, so they are
+        sorted.
+        """
         n_labels = self.design.n_annotators
         if self.design.missing and generator.random() < self.design.missing:
             n_labels -= 1
@@ -133,6 +139,9 @@ class AgreementCoverage:
 def measure_agreement(
     setting: AnnotatorSetting, n_items: int, repetitions: int, seed: int = 1
 ) -> dict[CoefficientName, AgreementCoverage]:
+    """Draw samples of labels, and count how often the interval of each coefficient contains the
+    truth.
+    """
     truth = setting.compute_truth()
     design = setting.design
     generator = np.random.default_rng([seed, n_items, design.n_targets, design.n_annotators])
@@ -178,6 +187,7 @@ def compute_intervals(
 
 
 def make_ratings(sample: Sample) -> list[Rating]:
+    """Convert a sample to ratings as `fcreview agreement` gets them."""
     ratings: list[Rating] = []
     for item, targets in enumerate(sample):
         for number, verdicts in enumerate(targets):
@@ -222,6 +232,7 @@ def _format_coverages(measured: Sequence[AgreementCoverage]) -> list[str]:
 
 
 def main() -> None:
+    """Print the coverage of the intervals for each design and number of items."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

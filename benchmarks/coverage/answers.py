@@ -60,6 +60,11 @@ class Scores:
 
 
 def read_scores(setting: Setting, name: str) -> Scores:
+    """Read the soft scores of a run as the truth, and make automatic scores from them.
+
+    `name`: `binary` for scores of 1 or 0 by the official verdict, else the share of the automatic
+    scores that are exchanged at random.
+    """
     rows = sorted(
         (row for row in setting.rows if SOFT_SCORE_CRITERION in row.values), key=_sort_key
     )
@@ -142,6 +147,7 @@ def _draws(
 
 
 def main() -> None:
+    """Print the coverage of the intervals for each kind of automatic score."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

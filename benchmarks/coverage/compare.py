@@ -86,6 +86,9 @@ def measure_comparisons(
     repetitions: int,
     seed: int,
 ) -> ComparisonCoverage:
+    """Draw pairs of runs, and count how often their difference is significant and its interval
+    right.
+    """
     generator = np.random.default_rng(seed)
     rejected = 0
     covered = 0
@@ -106,6 +109,11 @@ def measure_comparisons(
 
 
 def measure_trials(setting: TaskSetting, repetitions: int, seed: int = 1) -> ComparisonCoverage:
+    """Measure comparisons of two runs with several trials of each task.
+
+    A task has a chance to pass in each run. In a shared setting, the chances are the same.
+    """
+
     def draw_trials(generator: np.random.Generator) -> ClusteredPairs:
         chances_a = generator.beta(*setting.a, TASKS)
         chances_b = chances_a if setting.is_shared else generator.beta(*setting.b, TASKS)
@@ -136,6 +144,12 @@ class LivePair:
 
 
 def measure_shuffled_labels(pair: LivePair, repetitions: int, seed: int = 1) -> ComparisonCoverage:
+    """Measure comparisons of two published runs whose verdicts are exchanged at random.
+
+    The exchange makes the runs equal, so each significant difference is an error. All items of a
+    function are exchanged together.
+    """
+
     def exchange_verdicts(generator: np.random.Generator) -> ClusteredPairs:
         keeps = generator.random(len(pair.sizes)) < 0.5
         only_a = np.where(keeps, pair.only_a, pair.only_b)
@@ -161,6 +175,9 @@ def read_live_pairs(bench: Path, folder: Path) -> Iterator[LivePair]:
 
 
 def _read_live_outcomes(source: Path, workspace_folder: Path) -> dict[str, list[ItemOutcome]]:
+    """Import the runs of a folder, and return their official verdicts on the live categories, by
+    run.
+    """
     workspace = find_workspace(source, workspace_folder, create=True)
     import_runs(workspace, discover([source]).plans, read_items)
     with Store.open(workspace) as store:
@@ -177,11 +194,13 @@ def _read_live_outcomes(source: Path, workspace_folder: Path) -> dict[str, list[
 def _sum_by_function(
     name: str, run_a: Sequence[ItemOutcome], run_b: Sequence[ItemOutcome]
 ) -> LivePair:
+    """Count the items of each function that only one of the two runs passes."""
     sums: dict[Cluster, list[int]] = {}
     for item in align_runs([run_a, run_b]).complete_items:
         a, b = item.outcomes
         if a is None or b is None or a.verdict is None or b.verdict is None:
             continue
+        # (items, items that only A passes, items that only B passes)
         counts = sums.setdefault(item.cluster, [0, 0, 0])
         counts[0] += 1
         counts[1] += a.verdict and not b.verdict
@@ -191,6 +210,7 @@ def _sum_by_function(
 
 
 def main() -> None:
+    """Print a table of made runs and, if there is a folder of published runs, of those."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -60,6 +60,10 @@ class Run:
 
 
 def make_run(*, clustered: bool) -> Run:
+    """Make a run whose true verdicts are known. The automatic verdicts have errors.
+
+    `clustered`: some groups of items have many errors and others few, as in conversations.
+    """
     generator = np.random.default_rng(11)
     items: list[ScoredItem] = []
     truth: list[bool] = []
@@ -114,6 +118,7 @@ def make_statuses(run: Run, size: int) -> list[ItemStatus]:
 def review(
     statuses: list[ItemStatus], run: Run, positions: Sequence[int], *, is_random: bool
 ) -> None:
+    """Give human verdicts to the items at these positions. They are the true ones."""
     for position in positions:
         statuses[position] = replace(
             statuses[position],
@@ -139,6 +144,7 @@ def plain(run: Run, size: int, generator: np.random.Generator) -> Labels:
 
 
 def triage_before(run: Run, size: int, generator: np.random.Generator) -> Labels:
+    """Design: before the random sample, a person corrects some of the wrong failures."""
     statuses = make_statuses(run, size)
     triaged = find_wrong_failures(run, generator)[:N_TRIAGED]
     sample = draw_sample(size, generator)
@@ -166,6 +172,10 @@ def triage_beside(run: Run, size: int, generator: np.random.Generator) -> Labels
 
 
 def two_queues(run: Run, size: int, generator: np.random.Generator) -> Labels:
+    """Design: two random samples are drawn one after the other.
+
+    The second one has no items of the first, so an item is in one of them with this probability.
+    """
     first, second = size // 2, size - size // 2
     statuses = make_statuses(run, size)
     sample = draw_sample(size, generator)
@@ -207,6 +217,7 @@ def extend(run: Run, size: int, generator: np.random.Generator) -> Labels:
 
 
 def conversations(run: Run, size: int, generator: np.random.Generator) -> Labels:
+    """Design: the random sample has whole groups of items, such as all turns of a conversation."""
     n_groups = size // GROUP_SIZE
     groups = generator.choice(N_ITEMS // GROUP_SIZE, n_groups, replace=False)
     sample = [int(group) * GROUP_SIZE + step for group in groups for step in range(GROUP_SIZE)]
@@ -323,6 +334,9 @@ def build_input(
     statuses: list[ItemStatus],
     metrics: Callable[[Sequence[ScoredItem]], Sequence[Metric]],
 ) -> EstimationInput:
+    """Build what the estimation gets: the items before and after the reviews, and their
+    statuses.
+    """
     after = []
     for item, status in zip(run.items, statuses, strict=True):
         is_override = status.human is not None and status.human is not item.valid
@@ -398,6 +412,7 @@ def measure_corrected(
 def make_measured(
     ends: tuple[float, float], estimated: float, truth: float, reference: float | None
 ) -> Measured:
+    """Compare an estimate with the truth. `ends`: ends of its interval."""
     return Measured(
         covers=ends[0] - 1e-9 <= truth <= ends[1] + 1e-9,
         error=estimated - truth,
@@ -433,6 +448,7 @@ def get_shown_interval(estimate: MetricEstimate) -> tuple[float, float] | None:
 
 
 def format_rows(setting: Setting, repetitions: int) -> Iterator[str]:
+    """Repeat a design with samples of each size, and yield a row for each score."""
     run = make_run(clustered=setting.clustered)
     for size in SIZES:
         found: dict[str, list[Measured]] = {}
@@ -447,6 +463,9 @@ def format_rows(setting: Setting, repetitions: int) -> Iterator[str]:
 
 
 def format_row(setting: str, size: int, metric: str, results: Sequence[Measured]) -> str:
+    """Return the row of a score: coverage, width of the interval, and bias relative to the
+    width.
+    """
     coverage = 100 * float(np.mean([each.covers for each in results]))
     half_width = float(np.mean([each.half_width for each in results]))
     bias = float(np.mean([each.error for each in results])) / half_width
@@ -461,6 +480,7 @@ def format_row(setting: str, size: int, metric: str, results: Sequence[Measured]
 
 
 def main() -> None:
+    """Print a row for each design, number of labels and score."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

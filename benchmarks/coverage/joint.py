@@ -79,6 +79,11 @@ class Runs:
 
 
 def make_runs(setting: Setting) -> Runs:
+    """Make two runs of the same questions, with true verdicts and automatic verdicts that have
+    errors.
+
+    A difficult question is difficult for both runs. With an advantage, run A is better.
+    """
     generator = np.random.default_rng(5)
     group_size = GROUP_SIZE if setting.has_conversations else 1
     n_groups = N_QUESTIONS // group_size
@@ -113,6 +118,7 @@ def compare(runs: Runs, setting: Setting) -> RunComparison:
 
 
 def _make_outcomes(runs: Runs, setting: Setting, side: int) -> list[ItemOutcome]:
+    """Return the automatic verdicts of a run (side 0 or 1) as the comparison gets them."""
     outcomes = []
     for question in range(N_QUESTIONS):
         group = f"{question // GROUP_SIZE}" if setting.has_conversations else None
@@ -133,6 +139,7 @@ def _make_outcomes(runs: Runs, setting: Setting, side: int) -> list[ItemOutcome]
 
 
 def draw_questions(setting: Setting, generator: np.random.Generator) -> frozenset[int]:
+    """Draw the questions to review, or whole conversations of them."""
     if not setting.has_conversations:
         drawn = generator.choice(N_QUESTIONS, setting.n_reviewed, replace=False)
         return frozenset(map(int, drawn))
@@ -165,7 +172,10 @@ def review(
     drawn: frozenset[int],
     is_unsure: BoolArray,
 ) -> dict[int, JointSampleItem]:
-    """Return the items of a run after the review of the drawn questions."""
+    """Return the items of a run with the human verdicts on the drawn questions.
+
+    Annotators are sometimes unsure where the automatic verdict is wrong.
+    """
     reviewed = dict(items)
     for number, item in items.items():
         question = number % N_QUESTIONS
@@ -190,6 +200,7 @@ class Measured:
 
 
 def measure(runs: Runs, setting: Setting, repetitions: int) -> Iterator[Measured]:
+    """Review samples, and compare each estimated difference with the true one."""
     comparison = compare(runs, setting)
     items_a, items_b = (make_items(runs, setting, side) for side in (0, 1))
     for repetition in range(repetitions):
@@ -233,6 +244,9 @@ def compute_reference_half_width(runs: Runs, drawn: frozenset[int]) -> float:
 
 
 def format_row(setting: Setting, repetitions: int) -> str:
+    """Return the row of a setting: coverage, width of the interval, and share of significant
+    results.
+    """
     results = list(measure(make_runs(setting), setting, repetitions))
     coverage = 100 * float(np.mean([each.covers for each in results]))
     half_width = float(np.mean([each.half_width for each in results]))
@@ -245,6 +259,7 @@ def format_row(setting: Setting, repetitions: int) -> str:
 
 
 def main() -> None:
+    """Print a row for each setting."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

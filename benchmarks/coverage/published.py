@@ -229,6 +229,10 @@ def overturn_verdicts(
 def _read(
     bench: Path, folder: Path, published: Published
 ) -> tuple[list[ScoredItem], Flags, Flags, Run]:
+    """Import a published run, and return its items that have both verdicts.
+
+    The result is (items, true verdicts, automatic verdicts, run).
+    """
     workspace = find_workspace(folder, folder / published.folder.replace("/", "_"), create=True)
     if not workspace.store.exists():
         data = [bench / published.data] if published.data else []
@@ -256,6 +260,12 @@ def _figures(run: Run, rows: Sequence[ScoredItem]) -> list[Metric]:
 def _weights(
     rows: list[ScoredItem], run: Run, figure: MetricKey | None, categories: NDArray[np.str_]
 ) -> dict[str, NDArray[np.float64]]:
+    """Return how much an item of each category counts in a score of the benchmark, by the score's
+    name.
+
+    It is the change of the score if all items of the category pass instead of fail, divided by
+    their number.
+    """
     if figure is None:
         return {}
     outcomes = MetricCalculator(rows, rows, partial(_figures, run))

@@ -92,6 +92,10 @@ class Population:
         }
 
     def count_cells(self, sample: IntArray, fraction: FloatArray) -> Cells:
+        """Count the reviewed and the passed items of a sample in each cell.
+
+        `fraction`: chance of an item of each cell to be drawn.
+        """
         reviewed = np.bincount(self.cell[sample], minlength=len(self.pool))
         passed = np.bincount(self.cell[sample], self.truth[sample], len(self.pool)).astype(np.int64)
         return Cells(
@@ -191,6 +195,7 @@ def _draw(generator: np.random.Generator, candidates: IntArray, count: int) -> I
 def measure_coverage(
     population: Population, design: str, size: int, repetitions: int
 ) -> dict[str, IntervalCoverage]:
+    """Draw samples, and count how often the interval of each score contains the true value."""
     generator = np.random.default_rng([repetitions, size, DESIGNS.index(design)])
     found: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in population.weights}
     for repetition in range(repetitions):
@@ -226,6 +231,11 @@ def wilson_size(share: float, half_width: float) -> float:
 
 
 def format_rows(setting: Setting, repetitions: int) -> Iterator[str]:
+    """Yield a row for each design, number of labels and score of a setting.
+
+    The last column compares the number of labels with what a plain random sample (Wilson's
+    interval) would need for the same width.
+    """
     population = Population(setting)
     agree = float((setting.truth == setting.automatic).mean())
     designs, sizes = (("uniform",), VARYING_SIZES) if setting.varies else (DESIGNS, SIZES)
@@ -299,6 +309,9 @@ def _with_verdict(row: ScoredItem, verdict: bool) -> ScoredItem:
 
 
 def main() -> None:
+    """Print a table of all settings. A composed score takes long, so it is measured only on
+    request.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -206,9 +206,11 @@ def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
         ]
         return compute_combined_metrics(run_items)
 
+    # Each metric has a value for each source of verdicts, such as official and recomputed.
     metrics = summary.collect_metric_rows(
         lambda source: compute_metrics([run.items[source] for run in runs]), runs[0].items
     )
+    # Items without an answer, for example after an API error, lower a metric. Show it without them.
     n_incidents = sum(count_incidents(run.items["official"]) for run in runs)
     if n_incidents:
         summary.add_values_without_incidents(

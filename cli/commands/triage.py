@@ -384,8 +384,10 @@ def _format_example(cluster: Cluster) -> str:
 
 def _explain_group_in_row(group: ClusterGroup, grouping: int, name: str) -> str:
     """Return the meaning of the group's error type, without the name that the row shows."""
+    # The row already shows the value.
     if grouping == BY_VALUE and not group.is_incident:
         return ""
+    # The explanation of an error type begins with its name, which the row shows too.
     explanation = explain_group(group, grouping)
     if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or group.is_incident:
         return explanation.removeprefix(f"{name}: ")

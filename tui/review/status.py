@@ -455,12 +455,18 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
 
 
 def _collect_item_verdicts(store: Store, view: View) -> dict[int, dict[str, object]]:
-    """Return the verdicts on each item as a whole: item number -> annotator -> verdict."""
-    assigned = _read_assigned_annotators(store, view.queue_file) if view.queue_file else None
+    """Return the verdicts on each item as a whole: item number -> annotator -> verdict.
+
+    For a queue file, only the annotators count to whom it assigns the item.
+    """
+    assigned: Mapping[ItemKey, set[str]] | None = None
+    if view.queue_file:
+        assigned = _read_assigned_annotators(store, view.queue_file)
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
         if assigned is not None and rating.annotator not in assigned.get(rating.key, ()):
             continue
+        # Verdicts on parts of the item, and "unsure", do not count.
         is_item_verdict = (rating.target, rating.criterion) == ITEM_CORRECT
         if is_item_verdict and is_definite(rating.value):
             verdicts.setdefault(rating.item, {})[rating.annotator] = rating.value
@@ -472,6 +478,7 @@ def _read_assigned_annotators(store: Store, queue_name: str) -> Mapping[ItemKey,
     queue = store.load_queue(queue_name)
     assigned: dict[ItemKey, set[str]] = {}
     for share in queue.shares:
+        # The order has the indexes of the annotator's items in the queue.
         for index in share.order:
             assigned.setdefault(queue.items[index].key, set()).add(share.annotator)
     return assigned

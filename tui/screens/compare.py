@@ -224,6 +224,9 @@ class FlipScreen(GuardedScreen[None]):
 
     @work(exclusive=True, group="flip")
     async def _load_items(self) -> None:
+        """Read the two answers to the question of the displayed flip, and show them from the
+        top.
+        """
         flip = self._flips[self._index]
         self._items = await self._session.read(
             lambda store: (store.read_detail(flip.a.item).item, store.read_detail(flip.b.item).item)

@@ -50,7 +50,8 @@ def make_styled_text(cell: Cell) -> StyledText:
 
 
 def lay_out_figure(table: Table, cells: int) -> TableLines:
-    """Lay out a table of figures in `cells`, with its drawn intervals.
+    """Lay out a table of figures in `cells`. One of its columns can be a graphic with drawn
+    intervals.
 
     If it is too wide, columns with a low priority are omitted before texts are shortened.
     """

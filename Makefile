@@ -11,7 +11,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $$(($$(getconf 
 .PHONY: packages cluster demo compiled collected quick test sweep faults lint types layers check snapshots pictures bench clean
 
 demo: compiled
-	$(BIN)/fcreview demo
+	@$(BIN)/fcreview demo
 
 # Half a minute on two cores: the tests that need no other process, no app and no benchmark data.
 QUICK := tests/test_*.py tests/model tests/matching tests/stats tests/tables tests/golden_audit tests/corrections tests/store/filters \

@@ -501,6 +501,12 @@ UPDATE_SECONDS = 0.1  # seconds before the first update of a progress line and b
 ACTIVITY_SECONDS = 1.0  # seconds before the first update by `show_activity` and between updates
 
 
+PROGRESS_LINES_VARIABLE = "FCREVIEW_PROGRESS_LINES"
+"""Environment variable with which the app asks a command for its progress."""
+PROGRESS_MARK = b"\x1eprogress "
+"""Beginning of a line with a progress report."""
+
+
 class Progress:
     """Progress line on stderr, if stderr is a terminal. The end of a `with` block erases the line.
 
@@ -519,7 +525,9 @@ class Progress:
         self._format_amount = format_amount or _format_megabytes
         self._visible = False
         self._next_update = time.monotonic() + UPDATE_SECONDS
-        self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        has_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._prints_lines = PROGRESS_LINES_VARIABLE in os.environ
+        self._enabled = not quiet and (has_terminal or self._prints_lines)
 
     def __enter__(self) -> Progress:
         return self
@@ -541,14 +549,21 @@ class Progress:
         else:
             progress = self._format_amount(done)
         line = f"{self._activity} {progress}  {sanitize(label)}"
-        _rewrite_progress_line(clip(line, MAX_PROGRESS_CELLS))
-        self._visible = True
+        self._show(clip(line, MAX_PROGRESS_CELLS))
 
     def show_first_line(self) -> None:
         """Show the name of the activity now, because the first progress report may take seconds."""
         if self._enabled:
-            _rewrite_progress_line(f"{self._activity} ...")
-            self._visible = True
+            self._show(f"{self._activity} ...")
+
+    def _show(self, text: str) -> None:
+        """Show a progress report on the terminal, or print it for the app that runs the command."""
+        if self._prints_lines:
+            sys.stderr.write(f"{PROGRESS_MARK.decode()}{text}\n")
+            sys.stderr.flush()
+            return
+        _rewrite_progress_line(text)
+        self._visible = True
 
     def erase(self) -> None:
         if self._visible:

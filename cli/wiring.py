@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
@@ -17,7 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import load_config
 from fcreview.cli.options import IMPORT_OPTIONS, WorkspaceOptions
-from fcreview.cli.output import PAGER_WIDTH_VARIABLE, print_message
+from fcreview.cli.output import (
+    PAGER_WIDTH_VARIABLE,
+    PROGRESS_LINES_VARIABLE,
+    PROGRESS_MARK,
+    print_message,
+)
 from fcreview.cli.workspace_import import RunId, discover_runs
 from fcreview.errors import CommandError
 
@@ -191,10 +197,23 @@ def build_command_service(session: WorkspaceSession) -> CommandService:
     """
     from fcreview.tui.commands import CommandService
 
-    async def run_command(command: str, arguments: Sequence[str]) -> CommandResult:
-        return await _run_python(build_python_arguments(session, command, arguments))
+    async def run_command(
+        command: str, arguments: Sequence[str], on_progress: Callable[[str], object] = _ignore
+    ) -> CommandResult:
+        python_arguments = build_python_arguments(session, command, arguments)
+        return await _run_python(python_arguments, on_progress)
 
-    return CommandService(build_form_fields, run_command)
+    def format_line(command: str, arguments: Sequence[str]) -> str:
+        _, _, *words = build_python_arguments(session, command, arguments)
+        if words[-1] == "--":
+            words.pop()
+        return shlex.join(["fcreview", *words])
+
+    return CommandService(build_form_fields, run_command, format_line)
+
+
+def _ignore(_: str) -> None:
+    """Ignore the progress of a command."""
 
 
 def build_form_fields(command: str) -> list[FormField]:
@@ -202,14 +221,44 @@ def build_form_fields(command: str) -> list[FormField]:
     arguments = []
     options = []
     for parameter in _find_parameters(command):
-        if parameter.name in WORKSPACE_PARAMETERS:
+        # The format of an export is no format of imported files.
+        is_export_format = (command, parameter.name) == ("export", "format")
+        if parameter.name in WORKSPACE_PARAMETERS and not is_export_format:
             continue  # the app knows the values
         field = _build_form_field(parameter)
+        field = replace(field, descriptions=list_choices(command, field.name))
         if field.flag:
             options.append(field)
         else:
             arguments.append(field)
     return arguments + options
+
+
+def list_choices(command: str, name: str) -> dict[str, str]:
+    """Return the values of an option with a line about each. Empty if it takes any value."""
+    if (command, name) == ("export", "format"):
+        from fcreview.exporters.base import FORMATS
+
+        return {each.name: each.help for each in FORMATS}
+    return CHOICES.get((command, name), {})
+
+
+CHOICES = {
+    ("export", "only"): {
+        "all": "labels of all items",
+        "reviewed": "labels of items that annotators reviewed",
+        "adjudicated": "labels that an adjudicator decided",
+    },
+    ("export", "flavour"): {
+        "trl": "rows as TRL reads them",
+        "openai": "rows as the OpenAI API reads them",
+    },
+    ("export", "with"): {
+        "": "only the labels",
+        "content": "also the question, messages, functions and calls",
+    },
+}
+"""(command, option) -> its values with a line about each."""
 
 
 def _build_form_field(parameter: Any) -> FormField:
@@ -238,6 +287,7 @@ def _build_form_field(parameter: Any) -> FormField:
         name,
         flag=flag,
         default=default,
+        command_default=default,
         help=" ".join(help_text.split()),
         is_switch=is_switch,
         is_path=parameter.metavar in FILE_METAVARS,
@@ -315,8 +365,11 @@ def _get_session_options(session: WorkspaceSession) -> WorkspaceOptions:
     return session.options or WorkspaceOptions([session.workspace.parent_folder])
 
 
-async def _run_python(arguments: Sequence[str]) -> CommandResult:
+async def _run_python(
+    arguments: Sequence[str], on_progress: Callable[[str], object]
+) -> CommandResult:
     """Run Python, and return its output and whether it succeeded. A cancelled run ends the process.
+    `on_progress` receives the text of each progress report.
 
     `-P` keeps Python from importing modules from the working folder, where others may write.
     """
@@ -330,13 +383,37 @@ async def _run_python(arguments: Sequence[str]) -> CommandResult:
         stdout=PIPE,
         stderr=STDOUT,
         start_new_session=True,
-        env=os.environ | {PAGER_WIDTH_VARIABLE: str(_get_pager_width())},
+        env=os.environ
+        | {PAGER_WIDTH_VARIABLE: str(_get_pager_width()), PROGRESS_LINES_VARIABLE: "1"},
     )
     try:
-        output, _ = await process.communicate()
+        output = await _read_output(process, on_progress)
+        await process.wait()
     except asyncio.CancelledError:
         with suppress(ProcessLookupError):
             process.terminate()
         raise
-    text = output[:MAX_OUTPUT].decode(errors="replace")
+    text = output.decode(errors="replace")
     return CommandResult(text, process.returncode == 0)
+
+
+READ_BYTES = 1 << 16
+
+
+async def _read_output(
+    process: asyncio.subprocess.Process, on_progress: Callable[[str], object]
+) -> bytes:
+    """Return the first `MAX_OUTPUT` bytes of the output, without the progress reports."""
+    assert process.stdout is not None  # noqa: S101 - for the type checker
+    kept = bytearray()
+    rest = b""
+    while chunk := await process.stdout.read(READ_BYTES):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line.startswith(PROGRESS_MARK):
+                on_progress(line.removeprefix(PROGRESS_MARK).decode(errors="replace"))
+            elif len(kept) < MAX_OUTPUT:
+                kept += line + b"\n"
+        rest = rest[:MAX_OUTPUT]
+    kept += rest
+    return bytes(kept[:MAX_OUTPUT])

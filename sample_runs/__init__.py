@@ -1,3 +1,3 @@
-"""Small runs in the benchmarks' native formats, written for this project: what `fcreview demo`
-opens.
+"""Small runs in the benchmarks' native formats, written for this project, and the folder that
+`fcreview demo` opens.
 """

@@ -800,6 +800,13 @@ FORM_ACTIONS = [
     Action("form.next", "tab,down", action="screen.move(1)", label="next field"),
     Action("form.previous", "shift+tab,up", action="screen.move(-1)", label="previous field"),
     Action("form.clear", "ctrl+u", action="clear_text", label="clear field"),
+    Action(
+        "form.copy",
+        "ctrl+y",
+        action="screen.copy_command",
+        label="copy command",
+        help="copy the command that the form stands for",
+    ),
     Action("form.cancel", "escape", action="screen.cancel", label="cancel"),
 ]
 """Keys of a form. All other keys type text into its fields."""

@@ -29,6 +29,24 @@ if TYPE_CHECKING:
     from fcreview.tables.runs import OwnScores
     from fcreview.tui.queue.scope import FigureScope
 
+FIELD_TITLES = {
+    "output": "write to",
+    "html": "write to",
+    "where": "only items where",
+    "only": "labels",
+    "with": "also write",
+    "force": "replace a file",
+    "agreed": "annotators who agree",
+    "max-pairs": "pairs a question",
+    "trust-rule": "use recomputed verdicts",
+    "exclude-benchmark-goldens": "without golden calls",
+    "flavour": "row format",
+    "check": "verify with inspect_ai",
+    "half-width": "interval, ± points",
+    "size": "items",
+    "seed": "random seed",
+}
+"""Field -> title in plain words, where the words of the option are not plain."""
 YES, NO = "yes", "no"
 """Choices of a form field for a flag (an option without an argument)."""
 
@@ -50,10 +68,28 @@ class FormField:
 
     A text that is not a key is used as the value.
     """
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    """Value of the option -> what it means. Empty if the option takes any value."""
+    command_default: str = ""
+    """Value that the command uses without this option. The command line then omits the option."""
+
+    @property
+    def title(self) -> str:
+        """Name of the field in plain words."""
+        return FIELD_TITLES.get(self.name, self.name.replace("-", " "))
+
+    @property
+    def listed_choices(self) -> Mapping[str, str]:
+        """Value -> description of each value that the user can step through."""
+        if self.is_switch:
+            return {NO: "", YES: self.help}
+        return self.descriptions
 
     @property
     def help_with_choices(self) -> str:
         """The help on the field, with the names that it accepts, or `(yes or no)`."""
+        if self.descriptions:
+            return self.help
         if self.choices:
             names = ", ".join(self.choices)
             return (
@@ -81,8 +117,12 @@ class CommandService:
     """Returns the options and arguments of a command such as `queue create`, without options that
     select the workspace.
     """
-    run: Callable[[str, Sequence[str]], Awaitable[CommandResult]]
-    """Runs a command such as `queue create` with options and arguments."""
+    run: Callable[..., Awaitable[CommandResult]]
+    """Runs a command such as `queue create` with options and arguments. The third argument, which
+    may be omitted, receives the progress as text.
+    """
+    format_line: Callable[[str, Sequence[str]], str] = lambda command, _: f"fcreview {command}"
+    """Formats the line for a shell that runs a command with options and arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +269,7 @@ def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) 
         if field_.is_switch:
             if value.lower() in (YES, "y"):
                 options.append(field_.flag)
-        elif not value:
+        elif not value or (field_.flag and value == field_.command_default):
             continue
         elif field_.flag:
             options.append(_format_option(field_.flag, value))
@@ -351,6 +391,36 @@ def _summarize_warnings(warnings: Sequence[str]) -> str:
     return f"; {first_warning} ({len(warnings)} warnings in total)"
 
 
+LABEL_FORMATS = ("jsonl", "csv", "parquet", "labelstudio", "hf")
+"""Export formats with one row or task for each label."""
+
+
+def describe_exported_labels(store: Store, values: Mapping[str, str], runs: Sequence[int]) -> str:
+    """Return `writes 1,234 labels` for the values of the export form. Raises FilterError for an
+    invalid filter.
+
+    `runs`: numbers of the opened runs. Empty for all runs.
+    """
+    from fcreview.exporters.base import EXPORTERS
+    from fcreview.store.label_fields import LABEL_SUBSETS, LabelSelection
+    from fcreview.store.rows import View
+
+    format_name = values.get("format", "")
+    if format_name not in EXPORTERS:
+        return f"{format_name or 'no format'} is not a format"
+    if format_name not in LABEL_FORMATS:
+        return EXPORTERS[format_name].help
+    subset = values.get("only", "") or "all"
+    if subset not in LABEL_SUBSETS:
+        return f"labels are {', '.join(LABEL_SUBSETS)}"
+
+    queue = values.get("queue", "") or "dataset"
+    view = View(values.get("where", ""), queue=queue, runs=tuple(runs))
+    batches = store.iter_label_batches(view, LabelSelection(subset))
+    n_labels = sum(len(batch) for batch in batches)
+    return f"writes {format_count(n_labels, 'label')}"
+
+
 def make_download_name(typed_path: str) -> str:
     """Return the name of a download: the last part of a path that the user typed."""
     name = Path(typed_path.strip()).name
@@ -368,7 +438,11 @@ def deliver_download(app: App[Any], path: Path) -> None:
 
 
 async def run_and_deliver_download(
-    app: App[Any], commands: CommandService, form: CommandForm, arguments: Sequence[str]
+    app: App[Any],
+    commands: CommandService,
+    form: CommandForm,
+    arguments: Sequence[str],
+    on_progress: Callable[[str], object] = lambda _: None,
 ) -> CommandResult:
     """Run the command of a form, and send its output file to the browser.
 
@@ -388,7 +462,7 @@ async def run_and_deliver_download(
             output_paths.append(output_path)
             arguments_to_run.append(f"{output_flag}{output_path}")
 
-        result = await commands.run(form.command, arguments_to_run)
+        result = await commands.run(form.command, arguments_to_run, on_progress)
         if result.is_successful:
             for output_path in output_paths:
                 if output_path.exists():

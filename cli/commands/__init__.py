@@ -51,7 +51,7 @@ COMMAND_GROUPS = {
         "schema": "Print the JSON Schema of the generic format.",
     },
     "Setup": {
-        "demo": "Open the sample runs.",
+        "demo": "Open a demo with three models and reviews.",
         "doctor": "Check the setup.",
         "completion": "Print a shell completion script.",
     },

@@ -1,4 +1,4 @@
-"""`fcreview demo`: open a copy of the sample runs."""
+"""`fcreview demo`: open a copy of the demo, or of the sample runs of all benchmarks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
 
 IGNORE_PACKAGE_FILES = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")
+DEMO_FOLDER = "demo"
+DEMO_ANNOTATOR = "ada"
+"""Annotator whose reviews the demo continues."""
+WORKSPACE_FILES = {"reviews/*.journal": ".jsonl", "queues/*.queue": ".json"}
+"""Pattern of journals and queue files of the demo -> their suffix in a workspace. In the package,
+they have other suffixes, because `.jsonl` and `.json` files there are results.
+"""
 
 
 def demo(
@@ -25,33 +32,37 @@ def demo(
         Path | None,
         option(
             "-o --output DIR",
-            "Copy the sample runs to this folder.",
+            "Copy the demo to this folder.",
             show_default="a temporary folder",
         ),
     ] = None,
     into: Annotated[Path | None, typer.Option("--into", hidden=True)] = None,
+    all_: Annotated[
+        bool, option("--all", "Also open small runs of every supported benchmark.")
+    ] = False,
     annotator: AnnotatorOption = None,
 ) -> None:
-    """Open the sample runs.
+    """Open a demo with three models and reviews.
 
-    The samples are small runs of every supported benchmark. The command opens a copy, so that you
-    can try every feature. Without a terminal, it prints the failures instead.
+    The command opens a copy as the annotator ada, so that you can try every feature. Without a
+    terminal, it prints the failures instead.
 
     Example: fcreview demo
     """
-    folder = _copy_sample_runs(output or into)
-    with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
+    folder = _copy_sample_runs(output or into, has_all=all_)
+    options = WorkspaceOptions([folder], annotator=annotator or DEMO_ANNOTATOR)
+    with open_workspace(options) as session:
         if can_show_app():
             show_queue(session, OpenOptions(overview=True))
-            print_message(f"The sample runs and your reviews are in {folder}")
+            print_message(f"The demo and your reviews are in {folder}")
             return
         _print_failures(session)
 
     name = format_cell(str(folder))
     emit()
     emit(
-        "There is no terminal for the app, so the failures are printed. The sample runs are in"
-        f" {name}. Try:"
+        "There is no terminal for the app, so the failures are printed."
+        f" The demo is in {name}. Try:"
     )
     emit(f"  fcreview items {name} --where official:fail")
     emit(f"  fcreview open {name}")
@@ -67,8 +78,9 @@ def _print_failures(session: WorkspaceSession) -> None:
     print_triage(session, view, TriageTable(clusters, n_failures))
 
 
-def _copy_sample_runs(target: Path | None) -> Path:
-    """Copy the sample runs to `target`, or to a temporary folder, and return the folder.
+def _copy_sample_runs(target: Path | None, *, has_all: bool) -> Path:
+    """Copy the demo, or with `has_all` all sample runs, to `target` or to a temporary folder, and
+    return the folder.
 
     A folder that already has a copy is left unchanged. Raises CommandError if `target` is a file or
     a folder with other files.
@@ -86,7 +98,19 @@ def _copy_sample_runs(target: Path | None) -> Path:
 
     folder = target or Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
     with as_file(files("fcreview.sample_runs")) as samples:
-        shutil.copytree(samples, folder, ignore=IGNORE_PACKAGE_FILES, dirs_exist_ok=True)
-    # The folder marks the copy, and becomes its workspace.
-    (folder / ".fcreview").mkdir(exist_ok=True)
+        copied = samples if has_all else samples / DEMO_FOLDER
+        shutil.copytree(copied, folder, ignore=IGNORE_PACKAGE_FILES, dirs_exist_ok=True)
+    demo_folder = folder / DEMO_FOLDER if has_all else folder
+    _move_to_workspace(demo_folder, folder / ".fcreview")
     return folder
+
+
+def _move_to_workspace(demo_folder: Path, workspace: Path) -> None:
+    """Move the journals and queue files of the demo to the workspace."""
+    for pattern, suffix in WORKSPACE_FILES.items():
+        for path in sorted(demo_folder.glob(pattern)):
+            target = workspace / path.parent.name / path.with_suffix(suffix).name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(target)
+    for pattern in WORKSPACE_FILES:
+        (demo_folder / pattern).parent.rmdir()

@@ -64,7 +64,7 @@ def add_reviews(workspace: Workspace) -> None:
                 reviewer.review(item, Annotation(verdict=verdict))
 
 
-async def run_command(command: str, _: Sequence[str]) -> CommandResult:
+async def run_command(command: str, _: Sequence[str], *__: object) -> CommandResult:
     await asyncio.sleep(random.choice((0, 0.02)))
     return CommandResult(f"{command} done\n", random.random() < 0.7)
 

@@ -5,18 +5,24 @@ submits the form.
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import string
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.suggester import SuggestFromList
+from textual.suggester import Suggester, SuggestFromList
 from textual.widgets import Static
 
-from fcreview.model.sanitize import sanitize
+from fcreview.errors import FcreviewError
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.actions import FORM_ACTIONS
 from fcreview.tui.commands import (
     CommandForm,
@@ -25,29 +31,117 @@ from fcreview.tui.commands import (
     FormField,
     add_run_name_choices,
     build_command_arguments,
+    describe_exported_labels,
     run_and_deliver_download,
 )
-from fcreview.tui.keymap import make_bindings
+from fcreview.tui.keymap import find_action_key_names, make_bindings
 from fcreview.tui.queue.loader import read_other_annotators
+from fcreview.tui.queue.state import QueueState
+from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.screens.annotators import format_sample_annotators
 from fcreview.tui.screens.pager import PagerScreen
-from fcreview.tui.text.lines import Line, fit_line, make_line, sanitize_and_wrap, truncate
+from fcreview.tui.text.lines import (
+    Line,
+    LineBuilder,
+    fit_line,
+    make_line,
+    progress_message,
+    sanitize_and_wrap,
+    truncate,
+    wrap_first_rows,
+)
 from fcreview.tui.text.run_names import format_run_names
-from fcreview.tui.widgets.base import BottomDialog, SafeInput, work
-from fcreview.tui.widgets.document_view import KeyLine, LineBlock
+from fcreview.tui.text.styles import symbols
+from fcreview.tui.widgets.base import BottomDialog, ProgressTimer, SafeInput, work
+from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock
 
 if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
 HELP_ROWS = 3
+CHOICE_ROWS = 5
+"""Maximum number of choices that the form shows at once."""
+TITLE_CELLS = 24
 
 
 class FormInput(SafeInput):
+    """Text box of a field.
+
+    In a field with choices, the keys left and right go to the previous and the next one.
+    """
+
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FORM_ACTIONS)
+
+    def __init__(self, field: FormField, suggester: Suggester | None) -> None:
+        super().__init__(field.default, select_on_focus=True, suggester=suggester)
+        self._choices = list(field.listed_choices)
 
     def action_clear_text(self) -> None:
         self.clear()
+
+    def action_cursor_left(self, select: bool = False) -> None:
+        if not self._step_choice(-1):
+            super().action_cursor_left(select)
+
+    def action_cursor_right(self, select: bool = False) -> None:
+        if not self._step_choice(1):
+            super().action_cursor_right(select)
+
+    def _step_choice(self, by: int) -> bool:
+        """Show the next (1) or previous (-1) choice. Return False in a field without choices."""
+        if not self._choices:
+            return False
+        index = find_choice_index(self._choices, self.value)
+        next_index = 0 if index is None else (index + by) % len(self._choices)
+        self.value = self._choices[next_index]
+        return True
+
+
+def find_choice_index(choices: Sequence[str], text: str) -> int | None:
+    """Return the index of the choice that the user entered. None for any other text."""
+    value = text.strip().lower()
+    for index, choice in enumerate(choices):
+        if choice.lower() == value:
+            return index
+    return None
+
+
+class PathSuggester(Suggester):
+    """Completes the path of a file or folder."""
+
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return await asyncio.to_thread(complete_path, value)
+
+
+MAX_LISTED_FILES = 2_000
+
+
+def complete_path(text: str) -> str | None:
+    """Return the text with the name of the first file or folder that begins so. None without such
+    a file. A folder gets a slash.
+    """
+    folder_text, slash, beginning = text.rpartition("/")
+    if not text or beginning == "~":
+        return None
+    folder = os.path.expanduser(folder_text + slash) if slash else "."  # noqa: PTH111 - `~x` may name no user
+    try:
+        names = [_complete_name(entry) for entry in islice(os.scandir(folder), MAX_LISTED_FILES)]
+    except (OSError, ValueError):
+        return None
+    # Hidden files are completed only if the user typed the dot.
+    matches = [name for name in names if name.startswith(beginning or tuple(VISIBLE_STARTS))]
+    return folder_text + slash + min(matches) if matches else None
+
+
+VISIBLE_STARTS = string.ascii_letters + string.digits
+
+
+def _complete_name(entry: os.DirEntry[str]) -> str:
+    return f"{entry.name}/" if entry.is_dir() else entry.name
 
 
 class FormFields(VerticalScroll):
@@ -56,7 +150,7 @@ class FormFields(VerticalScroll):
     DEFAULT_CSS = """
     FormFields { height: auto; max-height: 20; scrollbar-size-vertical: 0; }
     FormFields Horizontal { height: 1; }
-    FormFields Static { width: 16; padding: 0 1; }
+    FormFields Static { width: 24; padding: 0 1; }
     FormFields FormInput, FormFields FormInput:focus {
         width: 1fr; height: 1; border: none; padding: 0; background: $surface;
     }
@@ -70,11 +164,8 @@ class FormFields(VerticalScroll):
     def compose(self) -> ComposeResult:
         for field in self.fields:
             with Horizontal():
-                yield Static(field.name, markup=False)
-                suggester = (
-                    SuggestFromList(field.choices, case_sensitive=False) if field.choices else None
-                )
-                yield FormInput(field.default, select_on_focus=True, suggester=suggester)
+                yield Static(field.title, markup=False)
+                yield FormInput(field, _make_suggester(field))
 
     @property
     def inputs(self) -> list[FormInput]:
@@ -98,14 +189,17 @@ class FormFields(VerticalScroll):
         return build_command_arguments(self.fields, list(self.field_values.values()))
 
     def help_lines(self, width: int) -> list[Line]:
-        """Return the help of the focused field, in at most `HELP_ROWS` lines. The last line may be
-        cut.
+        """Return the choices of the focused field with a line about each, or its help in at most
+        `HELP_ROWS` lines. The last line may be cut.
         """
         index = self._focused_index
         if index is None or index >= len(self.fields):
             return []
+        field = self.fields[index]
+        if field.descriptions:
+            return _choice_lines(field, self.inputs[index].value, width)
         cells = width - 1
-        rows = sanitize_and_wrap(sanitize(self.fields[index].help_with_choices), cells)
+        rows = sanitize_and_wrap(sanitize(field.help_with_choices), cells)
         if len(rows) > HELP_ROWS:
             last_row = truncate(" ".join(rows[HELP_ROWS - 1 :]), cells)
             rows = [*rows[: HELP_ROWS - 1], last_row]
@@ -131,17 +225,82 @@ class FormFields(VerticalScroll):
         return True
 
 
-def find_error_line(result: CommandResult) -> Line:
-    """Return the error message of a command that failed, else its last line."""
+def _make_suggester(field: FormField) -> Suggester | None:
+    if field.choices:
+        return SuggestFromList(field.choices, case_sensitive=False)
+    if field.is_path:
+        return PathSuggester()
+    return None
+
+
+def _choice_lines(field: FormField, text: str, width: int) -> list[Line]:
+    """Return a line for each choice near the entered one: its value and what it means."""
+    choices = list(field.descriptions)
+    index = find_choice_index(choices, text)
+    first = min(max((index or 0) - CHOICE_ROWS // 2, 0), max(len(choices) - CHOICE_ROWS, 0))
+    name_cells = max(display_width(choice or NO_CHOICE) for choice in choices)
+
+    lines: list[Line] = []
+    for number, choice in enumerate(choices[first : first + CHOICE_ROWS], first):
+        is_entered = number == index
+        line = LineBuilder()
+        line.add(f" {symbols().cursor} " if is_entered else "   ", "primary")
+        line.add_padded(choice or NO_CHOICE, name_cells + 2, "strong" if is_entered else "")
+        line.add(sanitize(field.descriptions[choice]), "" if is_entered else "dim")
+        lines.append(fit_line(line.build(), width))
+    hint = f" left and right choose {symbols().separator} {len(choices)} choices"
+    return [*lines, make_line(hint, "dim")]
+
+
+NO_CHOICE = "(none)"
+OPTION_ERROR = re.compile(r"[Ii]nvalid value for '?(?:-\w / )?--([\w-]+)'?:? ?(.*)")
+OPTION_NAME = re.compile(r"'?--([a-z][\w-]*)'?")
+
+
+@dataclass(frozen=True, slots=True)
+class FormError:
+    """Why a command failed, in the words of the form."""
+
+    message: str
+    field_name: str = ""
+    """Field that has the wrong value. Empty if it is unknown."""
+
+
+def find_form_error(result: CommandResult, fields: Sequence[FormField]) -> FormError:
+    """Return the error message of a command that failed, else its last line. Options are named as
+    the fields of the form.
+    """
     lines = result.text.strip().splitlines() or ["the command failed"]
     error_lines = [line for line in lines if "error" in line or "Error" in line]
     message = error_lines[0] if error_lines else lines[-1]
-    return make_line(sanitize(message), "bad")
+    message = re.sub(r"^(Error|error): ", "", message)
+
+    titles = {field.flag.lstrip("-"): field.title for field in fields if field.flag}
+    names = [name for name in OPTION_NAME.findall(message) if name in titles]
+    option_error = OPTION_ERROR.search(message)
+    if option_error is not None and option_error[1] in titles:
+        message = f"{titles[option_error[1]]}: {option_error[2]}"
+
+    def name_field(match: re.Match[str]) -> str:
+        return f'"{titles[match[1]]}"' if match[1] in titles else match[0]
+
+    message = OPTION_NAME.sub(name_field, message)
+    return FormError(sanitize(message), names[0] if names else "")
 
 
 def find_last_output_line(result: CommandResult) -> str:
     lines = result.text.strip().splitlines() or ["done"]
     return sanitize(lines[-1])
+
+
+COMMAND_ROWS = 2
+ROWS_BESIDE_FIELDS = CHOICE_ROWS + COMMAND_ROWS + 5
+"""Rows for the title, the choices with their hint, the count, the command and the keys."""
+COUNT_DELAY = 0.4
+"""Seconds without a change before the form counts what the command will write."""
+DescribeOutput = Callable[[Mapping[str, str]], Awaitable[str]]
+CommandRunner = Callable[[Sequence[str], Callable[[str], object]], Awaitable[CommandResult]]
+"""Runs a command with options and arguments, and passes its progress on as text."""
 
 
 class CommandFormScreen(BottomDialog[str | None]):
@@ -163,10 +322,27 @@ class CommandFormScreen(BottomDialog[str | None]):
         self,
         title: str,
         fields: Sequence[FormField],
-        run: Callable[[Sequence[str]], Awaitable[CommandResult]],
+        run: CommandRunner,
+        *,
+        format_line: Callable[[Sequence[str]], str] = lambda _: "",
+        describe_output: DescribeOutput | None = None,
+        folder: Path | None = None,
     ) -> None:
-        """Create the form. `run`: runs the command with the entered options and arguments."""
+        """Create the form.
+
+        Args:
+            run: Runs the command with the entered options and arguments.
+            format_line: Returns the line for a shell with these options and arguments.
+            describe_output: Says what the command will write with these values of the fields.
+            folder: Folder `.fcreview` of the workspace, for copied text.
+        """
         super().__init__()
+        self._format_line = format_line
+        self._describe_output = describe_output
+        self._folder = folder
+        self._progress = ""
+        """Last progress report of the running command."""
+        self._timer = ProgressTimer(self, self._show_running)
         self._form_title = title
         self._fields = fields
         self._command_runner = run
@@ -177,9 +353,19 @@ class CommandFormScreen(BottomDialog[str | None]):
             container.border_title = self._form_title
             yield FormFields(self._fields)
             yield LineBlock(id="form-help")
+            yield LineBar(id="form-count")
+            yield LineBlock(id="form-command")
             yield KeyLine()
 
+    def on_resize(self) -> None:
+        # Choices, command and keys stay visible below the fields.
+        self._form.styles.max_height = max(self.app.size.height - ROWS_BESIDE_FIELDS, 1)
+        self._draw_command()
+
     def on_mount(self) -> None:
+        self.query_one("#form-count").display = self._describe_output is not None
+        self._draw_command()
+        self._count_output()
         if self._fields:
             self._form.inputs[0].focus()
         else:
@@ -190,11 +376,64 @@ class CommandFormScreen(BottomDialog[str | None]):
         return self.query_one(FormFields)
 
     def on_descendant_focus(self) -> None:
+        self._show_help()
+
+    def on_input_changed(self) -> None:
+        self._draw_command()
+        self._count_output()
+        self._show_help()
+
+    def _show_help(self) -> None:
         if not self._is_running:
-            self.query_one(LineBlock).show(self._form.help_lines(self.app.size.width))
+            lines = self._form.help_lines(self.app.size.width)
+            self.query_one("#form-help", LineBlock).show(lines)
+
+    def _draw_command(self) -> None:
+        """Draw the command that the form stands for."""
+        block = self.query_one("#form-command", LineBlock)
+        cells = self.app.size.width - 2
+        first_rows = wrap_first_rows(self._command_line, cells, COMMAND_ROWS)
+        rows = [row.rstrip() for row in first_rows.rows]
+        if first_rows.has_more:
+            rows[-1] = f"{truncate(rows[-1], cells - 2)} {symbols().ellipsis}"
+        block.show([make_line(f" {row}", "dim") for row in rows])
+
+    @work(exclusive=True, group="count")
+    async def _count_output(self) -> None:
+        """Show what the command will write, when the user stops typing."""
+        if self._describe_output is None:
+            return
+        bar = self.query_one("#form-count", LineBar)
+        bar.show(make_line(" counting ...", "dim"))
+        await asyncio.sleep(COUNT_DELAY)
+        values = dict(self._form.field_values)
+        try:
+            bar.show(make_line(f" {await self._describe_output(values)}", "strong"))
+        except FcreviewError as error:
+            bar.show(make_line(f" {sanitize(str(error))}", "bad"))
+
+    @property
+    def _command_line(self) -> str:
+        if len(self._form.inputs) != len(self._fields):
+            return ""
+        return self._format_line(self._form.command_arguments)
+
+    def action_copy_command(self) -> None:
+        message = copy_text(self._command_line, self._folder, self.app._driver)
+        self._show_status_line(make_line(f"command: {message}", "good"))
 
     def _show_status_line(self, line: Line) -> None:
-        self.query_one(LineBlock).show([fit_line(((" ", ""), *line), self.app.size.width)])
+        lines = [fit_line(((" ", ""), *line), self.app.size.width)]
+        self.query_one("#form-help", LineBlock).show(lines)
+
+    def _show_running(self, seconds: float) -> None:
+        """Show how long the command has been running, and its progress."""
+        cancel_key = find_action_key_names(self.app).get("form.cancel", "")
+        text = progress_message(self._progress or "running", seconds, cancel_key)
+        self._show_status_line(make_line(sanitize(text), "dim"))
+
+    def _set_progress(self, text: str) -> None:
+        self._progress = text
 
     def action_move(self, by: int) -> None:
         """Move the focus to another field. After the last field comes the first one."""
@@ -208,7 +447,9 @@ class CommandFormScreen(BottomDialog[str | None]):
     def action_submit(self) -> None:
         if not self._is_running:
             self._is_running = True
-            self._show_status_line((("running ...", "dim"),))
+            self._progress = ""
+            self._show_running(0)
+            self._timer.start()
             self._run_command(self._form.command_arguments)
 
     @work()
@@ -216,12 +457,20 @@ class CommandFormScreen(BottomDialog[str | None]):
         """Run the command and close the form. After an error, the form stays, so that it can be
         corrected.
         """
-        result = await self._command_runner(arguments)
+        result = await self._command_runner(arguments, self._set_progress)
+        self._timer.stop()
         self._is_running = False
         if result.is_successful or not self._fields:
             self.dismiss(result.text)
             return
-        self._show_status_line(find_error_line(result))
+        self._show_error(find_form_error(result, self._fields))
+
+    def _show_error(self, error: FormError) -> None:
+        """Show why the command failed, with the cursor in the field that has the wrong value."""
+        for field, box in zip(self._fields, self._form.inputs, strict=True):
+            if field.flag.lstrip("-") == error.field_name:
+                box.focus()
+        self.call_after_refresh(self._show_status_line, make_line(error.message, "bad"))
 
 
 def open_command_form(
@@ -253,15 +502,39 @@ def open_command_form(
         has_left_screen = app.screen is not screen
         if has_left_screen:
             return
-        run = _make_command_runner(app, session, commands, form)
-        app.push_screen(CommandFormScreen(form.label, fields, run), show_output)
+        form_screen = CommandFormScreen(
+            form.label,
+            fields,
+            _make_command_runner(app, session, commands, form),
+            format_line=partial(commands.format_line, form.command),
+            describe_output=_make_output_description(app, session, form),
+            folder=session.workspace_folder,
+        )
+        app.push_screen(form_screen, show_output)
 
     app.run_worker(open_form(), group="form")
 
 
+def _make_output_description(
+    app: App[Any], session: Session, form: CommandForm
+) -> DescribeOutput | None:
+    """Return a function that counts the labels of an export. None for other commands."""
+    if form.command != "export" or session.blind:
+        return None
+    state = getattr(app.screen_stack[0], "state", None)
+    runs = state.scope if isinstance(state, QueueState) else ()
+
+    async def describe(values: Mapping[str, str]) -> str:
+        return await session.read_in_background(
+            partial(describe_exported_labels, values=values, runs=runs)
+        )
+
+    return describe
+
+
 def _make_command_runner(
     app: App[Any], session: Session, commands: CommandService, form: CommandForm
-) -> Callable[[Sequence[str]], Awaitable[CommandResult]]:
+) -> CommandRunner:
     """Return a function that runs the command. In a browser, the user downloads the written
     file.
     """

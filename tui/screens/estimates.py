@@ -52,7 +52,7 @@ from fcreview.tui.screens.annotators import (
 )
 from fcreview.tui.screens.command_form import (
     FormFields,
-    find_error_line,
+    find_form_error,
     find_last_output_line,
     open_command_form,
 )
@@ -496,7 +496,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         new_queues = await self._session.read(partial(describe_new_queues, self._queue_names))
         self._is_running = False
         if not result.is_successful:
-            self._message = find_error_line(result)
+            error = find_form_error(result, self._form.fields)
+            self._message = make_line(error.message, "bad")
             # Keys that were typed meanwhile were meant for the state after the command.
             self._held_keys = ()
             self.set_focus(field)

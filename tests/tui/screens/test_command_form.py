@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,31 @@ from textual.command import CommandList
 
 from fcreview.cli.commands import COMMANDS, errata, queue, rules
 from fcreview.cli.options import WorkspaceOptions
-from fcreview.cli.wiring import build_command_service, build_form_fields, build_python_arguments
+from fcreview.cli.wiring import (
+    _run_python,
+    build_command_service,
+    build_form_fields,
+    build_python_arguments,
+)
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.tui.actions import ADJUDICATION_ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS
-from fcreview.tui.commands import FORMS, FormField, ReportServices, build_command_arguments
-from fcreview.tui.screens.command_form import CommandFormScreen, FormInput
+from fcreview.tui.commands import (
+    FORMS,
+    CommandResult,
+    FormField,
+    ReportServices,
+    build_command_arguments,
+)
+from fcreview.tui.screens.command_form import (
+    CommandFormScreen,
+    FormInput,
+    complete_path,
+    find_form_error,
+)
 from fcreview.tui.screens.pager import PagerScreen
+from fcreview.tui.text.lines import plain_text
+from fcreview.tui.widgets.document_view import LineBlock
+from tests.tui.idle import ignore_threads
 
 OMITTED = {"completion", "schema", "sql", "demo", "serve", "team", "map"}
 """Commands for scripts and for the first start."""
@@ -163,3 +183,124 @@ async def test_escape_leaves_a_form_and_colons_are_typed(app: Any, wait_for_scre
         assert [box.value for box in app.screen.query(FormInput)][2] == ":?"
         await pilot.press("escape")
         assert await wait_for_screen(pilot) == before
+
+
+def find_input(app: Any, name: str) -> FormInput:
+    """Return the text box of a field of the export form."""
+    names = [each.name for each in build_form_fields("export")]
+    return list(app.screen.query(FormInput))[names.index(name)]
+
+
+async def test_export_form_lists_formats_counts_labels_and_shows_its_command(
+    app: Any, wait_for_screen: Any
+) -> None:
+    async with app.run_test(size=(120, 32)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        await pilot.press("X")
+        text = "\n".join(await wait_for_screen(pilot))
+        assert "JSON Lines with one label per line" in text
+        assert "CSV with one label per row, for spreadsheets" in text
+        await pilot.press("right")
+        assert find_input(app, "format").value == "csv"
+        text = "\n".join(await wait_for_screen(pilot))
+        assert "writes 3 labels" in text
+        assert "fcreview export --format=csv --output=labels.jsonl --annotator=alice" in text
+
+        find_input(app, "only").value = "reviewed"
+        assert "writes 0 labels" in "\n".join(await wait_for_screen(pilot))
+        find_input(app, "where").value = "nonsense:x"
+        text = "\n".join(await wait_for_screen(pilot))
+        assert "nonsense" in text and "writes" not in text
+
+        await pilot.press("ctrl+y")
+        await wait_for_screen(pilot)
+        copied = app.session.workspace_folder / "copied.txt"
+        assert copied.read_text().startswith("fcreview export --format=csv")
+
+
+def test_command_omits_values_that_it_uses_anyway() -> None:
+    fields = [FormField("format", "--format", command_default="jsonl")]
+    assert build_command_arguments(fields, ["jsonl"]) == ["--"]
+    assert build_command_arguments(fields, ["csv"]) == ["--format=csv", "--"]
+
+
+@pytest.mark.parametrize(
+    ("output", "message", "field"),
+    [
+        (
+            "Usage: fcreview export [OPTIONS]\nError: Invalid value for '--agreed': 'x' is not a"
+            " valid integer.",
+            "annotators who agree: 'x' is not a valid integer.",
+            "agreed",
+        ),
+        (
+            "error: --format native writes whole runs. Omit --where, --queue, --only and --with",
+            '"format" native writes whole runs. Omit "only items where", "queue", "labels" and'
+            ' "also write"',
+            "format",
+        ),
+        ("error: no such file", "no such file", ""),
+    ],
+)
+def test_errors_name_fields_and_not_options(output: str, message: str, field: str) -> None:
+    fields = build_form_fields("export")
+    error = find_form_error(CommandResult(output, is_successful=False), fields)
+    assert (error.message, error.field_name) == (message, field)
+
+
+def test_paths_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "labels.jsonl").touch()
+    (tmp_path / ".hidden").touch()
+    assert complete_path(f"{tmp_path}/rep") == f"{tmp_path}/reports/"
+    assert complete_path(f"{tmp_path}/reports/") == f"{tmp_path}/reports/labels.jsonl"
+    assert complete_path(f"{tmp_path}/") == f"{tmp_path}/reports/"
+    assert complete_path(f"{tmp_path}/.h") == f"{tmp_path}/.hidden"
+    assert complete_path(f"{tmp_path}/none/x") is None
+    monkeypatch.chdir(tmp_path)
+    assert complete_path("re") == "reports/"
+    assert complete_path("") is None
+
+
+async def test_running_command_shows_its_progress_and_is_cancelled(app: Any) -> None:
+    was_cancelled = asyncio.Event()
+    field = FormField("size", "--size", default="5")
+
+    async def run(_: Any, on_progress: Any) -> CommandResult:
+        on_progress("exporting 1,200  labels")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            was_cancelled.set()
+            raise
+        return CommandResult("", is_successful=True)
+
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        screen = CommandFormScreen("export", [field], run)
+        app.push_screen(screen)
+        with ignore_threads():
+            await pilot.pause()
+            screen.action_submit()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            screen._show_running(3)
+            help_block = screen.query_one("#form-help", LineBlock)
+            shown = " ".join(plain_text(line) for line in help_block.lines)
+            assert "exporting 1,200  labels · 3 s · Esc cancels" in shown
+            screen.action_cancel()
+            await asyncio.wait_for(was_cancelled.wait(), timeout=10)
+
+
+async def test_progress_of_a_process_is_reported_and_not_part_of_its_output() -> None:
+    program = (
+        "import sys; from fcreview.cli.output import Progress\n"
+        "progress = Progress('exporting', '{:,}'.format); progress._next_update = 0\n"
+        "progress('labels', 1200, 0); print('done')"
+    )
+    reports: list[str] = []
+    result = await _run_python(["-c", program], reports.append)
+    assert result.text == "done\n" and result.is_successful
+    assert reports == ["exporting 1,200  labels"]

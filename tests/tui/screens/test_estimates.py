@@ -40,7 +40,7 @@ def app(make_app: Any) -> Any:
     store = make_app.stores[-1]
     result.commands = []
 
-    async def run(command: str, arguments: Sequence[str]) -> CommandResult:
+    async def run(command: str, arguments: Sequence[str], *_: object) -> CommandResult:
         result.commands.append((command, list(arguments)))
         options = dict(each.partition("=")[::2] for each in arguments)
         names = [each.strip() for each in options["--annotators"].split(",") if each.strip()]

@@ -132,7 +132,7 @@ async def test_commands_that_write_are_not_available(app: Any, wait_for_screen: 
 async def test_output_file_of_a_command_becomes_a_download() -> None:
     app, received = Deliveries(), []
 
-    async def run(_: str, arguments: Any) -> CommandResult:
+    async def run(_: str, arguments: Any, *__: object) -> CommandResult:
         received.extend(arguments)
         path = Path(arguments[0].partition("=")[2])
         path.write_text("text")

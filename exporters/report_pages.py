@@ -3,8 +3,8 @@
 All text in the HTML page is escaped. Its content security policy forbids fonts and other files, and
 all scripts but the one that sorts tables. Without scripts, the page still shows everything. On
 paper, the summary fits on the first A4 page, because its tables have fewer rows than on the screen,
-and only the sections that the reader has unfolded are printed after it. Below a width of 900
-pixels, table rows become cards, except in small tables of numbers.
+and all details follow, also folded ones. Below a width of 900 pixels, table rows become cards,
+except in small tables of numbers.
 
 In Markdown, text from data never becomes markup, a mention or a link.
 """
@@ -118,7 +118,8 @@ summary { cursor: pointer; font-weight: 600; }
 @page { size: A4; margin: 1.2cm; }
 @media print {
   body { font-size: 8.5pt; line-height: 1.3; } main { max-width: none; padding: 0; }
-  h1 { font-size: 14pt; } h2 { font-size: 11pt; margin: .55rem 0 .1rem; } p { margin: .1rem 0; }
+  h1 { font-size: 14pt; } h2 { font-size: 11pt; margin: .55rem 0 .1rem; } h3 { font-size: 9.5pt; margin: .4rem 0 .1rem; }
+  p { margin: .1rem 0; }
   .figures { grid-template-columns: repeat(4, 1fr); gap: .4rem; margin-top: .4rem; } .card { padding: .25rem .5rem; }
   .card b { font-size: 13pt; } .card small { font-size: 7.5pt; }
   table { font-size: 8pt; margin: .2rem 0 .4rem; } th, td { padding: .08rem .3rem; }
@@ -128,7 +129,8 @@ summary { cursor: pointer; font-weight: 600; }
   .chip { min-width: 0; padding: 0 .15rem; }
   .screen { display: none; } .paper { display: block; }
   tr, h2, h3, .card { break-inside: avoid; } h2, h3, h3 + p { break-after: avoid; }
-  section.details { break-before: page; } section.details:not(:has(details[open])) { display: none; }
+  section.details { break-before: page; } summary { list-style: none; break-after: avoid; }
+  details { border: 0; padding: 0; } details::details-content { content-visibility: visible; block-size: auto; }
   .graphic svg { min-width: 3rem; width: 5rem; height: .7rem; } .code { font-size: 6.5pt; }
   td:first-child:not(.right) { min-width: 7rem; }
   .l1 { padding-left: 1rem; } .l2 { padding-left: 1.5rem; } .l3 { padding-left: 2rem; } .l4 { padding-left: 2.5rem; }

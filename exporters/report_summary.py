@@ -137,18 +137,18 @@ def _find_largest_change(runs: Sequence[RunFigures]) -> float:
 
 def _build_suspects_card(counts: SuspectCounts) -> Card:
     """Return the card with the number of golden answers that look wrong."""
-    notes = []
-    if counts.strong:
-        notes.append(f"{counts.strong:,} strong")
+    # Weak suspects are many, and most of them are right.
+    n_weak = counts.suspect - counts.strong
+    notes = [f"{n_weak:,} weak"] if n_weak else []
     if counts.confirmed:
         notes.append(f"{counts.confirmed:,} confirmed by annotators")
     else:
         notes.append("none confirmed yet")
     return Card(
-        "Suspect golden answers",
-        value=f"{counts.suspect:,}",
+        "Strong suspects among golden answers",
+        value=f"{counts.strong:,}",
         note=", ".join(notes),
-        needs_attention=counts.suspect > 0,
+        needs_attention=counts.strong > 0,
     )
 
 

@@ -184,8 +184,17 @@ def test_numbers_are_never_broken(browser: Browser, report: Path) -> None:
         assert browser.value(lines) == []
 
 
-def test_the_summary_prints_on_one_page(browser: Browser, report: Path, tmp_path: Path) -> None:
-    for page, pages in ((report, 1), (hostile(tmp_path), None)):
+def count_pages(browser: Browser) -> int:
+    """Return the number of pages on paper."""
+    paper = browser.pdf()
+    assert paper.startswith(b"%PDF-")
+    return paper.count(b"/Type /Page\n")
+
+
+def test_the_summary_prints_on_one_page_and_the_details_follow(
+    browser: Browser, report: Path, tmp_path: Path
+) -> None:
+    for page in (report, hostile(tmp_path)):
         browser.open(page)
         browser.look(PAPER, media="print")
         assert fits_window(browser, PAPER), "else the printer would shrink it"
@@ -193,7 +202,10 @@ def test_the_summary_prints_on_one_page(browser: Browser, report: Path, tmp_path
             browser.value("getComputedStyle(document.querySelector('tbody tr')).breakInside")
             == "avoid"
         )
+        folded = "[...document.querySelectorAll('details')].map(each => each.offsetHeight > 60)"
+        assert True in browser.value(folded), "the content of a folded section is printed"
         browser.look(1200)
-        paper = browser.pdf()
-        assert paper.startswith(b"%PDF-")
-        assert pages is None or paper.count(b"/Type /Page\n") == pages
+    browser.open(report)
+    n_pages = count_pages(browser)
+    browser.value("document.querySelector('section.details').remove()")
+    assert count_pages(browser) == 1 < n_pages

@@ -85,7 +85,7 @@ def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
 def test_best_run_is_selected_among_runs_of_equal_size() -> None:
     other = replace(RUNS[0], name="pine", items=20, official=(20, 20))
     best, estimate, disagreements, suspects = build_summary_cards(
-        [other, RUNS[0], SAMPLED], 3, SuspectCounts(6, 4)
+        [other, RUNS[0], SAMPLED], 3, SuspectCounts(6, 4, strong=5)
     )
     assert (best.label, best.value) == ("Best of 2 runs, official", "70.0 %")
     assert best.note == "maple · bfcl V1 en · 100 items"
@@ -98,7 +98,7 @@ def test_best_run_is_selected_among_runs_of_equal_size() -> None:
         "3",
         "pass rates change by at most 3.3 points",
     )
-    assert (suspects.value, suspects.note) == ("6", "4 confirmed by annotators")
+    assert (suspects.value, suspects.note) == ("5", "1 weak, 4 confirmed by annotators")
     alone = build_summary_cards([RUNS[1]], 0, SuspectCounts(0, 0))
     assert [card.value for card in alone] == ["75.0 %", "–", "0", "0"]
     assert alone[0].note == "oak · bfcl V4 en · 4 of 10 items"

@@ -264,6 +264,14 @@ class Store:
         """
         return self._run_query(lambda: self._read_detail(item))
 
+    def read_details(self, items: Sequence[int]) -> list[ItemDetail]:
+        """Return the complete content of items, in this order, without the other items of their
+        conversations.
+
+        Unknown items are omitted.
+        """
+        return self._run_query(lambda: self._read_details(items))
+
     def iter_details(self, view: View) -> Iterator[list[ItemDetail]]:
         """Yield the complete items of the view in batches.
 

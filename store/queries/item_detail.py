@@ -55,7 +55,7 @@ _SAME_QUESTION = (
     " AND id = (SELECT id FROM item_rows WHERE item = $item) ORDER BY item"
 )
 _PREDICTED_CALLS = (
-    "SELECT item, list_filter(calls, lambda c: c.side = 'predicted'), golden_hash FROM item_rows"
+    "SELECT item, list_filter(calls, lambda c: c.side = 'predicted') FROM item_rows"
     " WHERE item IN (SELECT unnest(?::BIGINT[]))"
 )
 _FIRST_ITEMS_OF_QUESTIONS = (
@@ -74,7 +74,6 @@ class Prediction:
     """`f(a=1); g()`, with sorted arguments. A call that cannot be decoded is raw text. Calls of a
     later turn follow the number of the turn: `f(a=1); turn 2: g()`.
     """
-    golden_hash: str = ""
 
 
 def find_items_of_same_question(connection: Connection, item_number: int) -> list[int]:
@@ -89,9 +88,8 @@ def fetch_predictions_of_same_question(
     items = find_items_of_same_question(connection, item_number)
     query = _PREDICTED_CALLS + and_runs_of_items_sql(connection, items)
     prediction_by_item = {}
-    for item, calls, golden_hash in connection.execute(query, [items]).fetchall():
-        text = _format_predicted_calls(calls or ())
-        prediction_by_item[item] = Prediction(item, text, golden_hash or "")
+    for item, calls in connection.execute(query, [items]).fetchall():
+        prediction_by_item[item] = Prediction(item, _format_predicted_calls(calls or ()))
     return [prediction_by_item.get(each) or Prediction(each, "") for each in items]
 
 

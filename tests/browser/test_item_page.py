@@ -33,7 +33,7 @@ def page(module_cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of an item with a very long corrected golden answer."""
     place = tmp_path_factory.mktemp("page")
     run, target = place / "run", place / "item.html"
-    assert module_cli("demo", "--into", run).code == 0
+    assert module_cli("demo", "--all", "--into", run).code == 0
     fix = json.dumps(
         {"ground_truth": [{"timer.start": {"minutes": [30], "name": [VALUE, "x" * 300]}}]}
     )

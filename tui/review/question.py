@@ -109,62 +109,42 @@ def read_question(store: Store, item_number: int) -> Question:
     """Read the question of an item with the answers of all runs.
 
     Runs with equal answers are one group. The largest group comes first.
+
+    Raises: StoreError if the item does not exist, or the store is damaged.
     """
     item_number = strip_duplicate_mark(item_number)
-    displayed = store.read_detail(item_number)
     predictions = store.fetch_predictions_of_same_question(item_number)
-    rows = store.fetch_rows([prediction.item for prediction in predictions])
-    row_by_item = {row.item: row for row in rows}
+    details = {}
+    for detail in store.read_details([prediction.item for prediction in predictions]):
+        details[detail.row.item] = detail
+    displayed = details.get(item_number) or store.read_detail(item_number)
 
-    # Group the runs by their calls. Golden answers differ if a run was imported with another
-    # dataset. Then the same calls are another answer.
-    rows_by_key: dict[tuple[str, str], list[QueueRow]] = {}
+    details_by_key: dict[str, list[ItemDetail]] = {}
     for prediction in predictions:
-        key = (prediction.golden_hash, prediction.calls)
-        row = row_by_item.get(prediction.item)
-        if row is not None:
-            rows_by_key.setdefault(key, []).append(row)
+        equal_detail = details.get(prediction.item)
+        if equal_detail is not None:
+            key = _make_answer_key(equal_detail.item, prediction.calls)
+            details_by_key.setdefault(key, []).append(equal_detail)
 
-    groups: list[AnswerGroup] = []
-    for (golden_hash, calls), equal_rows in rows_by_key.items():
-        groups += _divide_by_reply(store, f"{golden_hash} {calls}", equal_rows, displayed)
+    groups = []
+    for key, equal_details in details_by_key.items():
+        rows = [detail.row for detail in equal_details]
+        first = equal_details[0]
+        golden_differs = first.item.golden_hash != displayed.item.golden_hash
+        groups.append(AnswerGroup(key, rows, detail=first, has_other_golden=golden_differs))
     groups.sort(key=lambda group: len(group.rows), reverse=True)
     return Question(displayed, groups)
 
 
-def _divide_by_reply(
-    store: Store, key: str, rows: Sequence[QueueRow], displayed: ItemDetail
-) -> list[AnswerGroup]:
-    """Divide runs with equal calls into groups of equal answers.
+def _make_answer_key(item: Item, calls: str) -> str:
+    """Return a text that is equal for equal answers: those with equal calls and, where the reply
+    counts too, with an equal reply.
 
-    They are one group, unless the text of the reply counts too: then its text must also be equal.
-    `key`: the calls, which become the beginning of the key of each group.
+    Golden answers differ if a run was imported with another dataset. Then the same calls are
+    another answer.
     """
-    # Without a judged reply, all runs are in one group, with an empty text as its key.
-    first = store.read_detail(rows[0].item)
-    details = {"": first}
-    rows_by_reply: dict[str, list[QueueRow]] = {"": list(rows)}
-    if _is_reply_judged(first.item):
-        details = {}
-        rows_by_reply = {}
-        for row in rows:
-            detail = store.read_detail(row.item)
-            reply = _join_replies(detail.item)
-            details.setdefault(reply, detail)
-            rows_by_reply.setdefault(reply, []).append(row)
-
-    groups = []
-    for reply, equal_rows in rows_by_reply.items():
-        golden_differs = details[reply].item.golden_hash != displayed.item.golden_hash
-        groups.append(
-            AnswerGroup(
-                f"{key} {reply}",
-                rows=equal_rows,
-                detail=details[reply],
-                has_other_golden=golden_differs,
-            )
-        )
-    return groups
+    reply = _join_replies(item) if _is_reply_judged(item) else ""
+    return f"{item.golden_hash} {calls} {reply}"
 
 
 def _is_reply_judged(item: Item) -> bool:
@@ -239,6 +219,8 @@ def docs_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
 
 
 GOLDEN_LABEL = "golden  "
+MAX_GOLDEN_ROWS = 60
+"""Maximum number of rows of a golden call. The item has the rest."""
 
 
 def _golden_lines(item: Item, cells: int) -> list[Line]:
@@ -260,7 +242,7 @@ def _golden_lines(item: Item, cells: int) -> list[Line]:
     lines: list[Line] = []
     label = GOLDEN_LABEL
     for text in texts or ["no call"]:
-        for row in wrap_sanitized(text, max(cells - len(GOLDEN_LABEL), 1)):
+        for row in wrap_sanitized(text, max(cells - len(GOLDEN_LABEL), 1), MAX_GOLDEN_ROWS):
             lines.append(((label, "dim"), (row, "golden")))
             label = " " * len(GOLDEN_LABEL)
     return lines

@@ -15,6 +15,7 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
+from fcreview.errors import FcreviewError
 from fcreview.model.review import Annotation
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count, format_verdict
@@ -480,7 +481,10 @@ class QuestionOpener:
         `callback` receives the `QuestionResult`, or None.
         """
         screen = self.app.screen
-        question = await self.session.read(lambda store: read_question(store, item))
+        try:
+            question = await self.session.read(lambda store: read_question(store, item))
+        except FcreviewError as error:
+            return sanitize(str(error))
         if self.app.screen is not screen:
             return ""
         if len(question.items) < MIN_RUNS:

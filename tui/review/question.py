@@ -192,6 +192,7 @@ def question_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
     golden = _golden_lines(item, cells)
     messages = [message.content for message in item.messages if message.role == "user"]
     text = "\n".join(messages) or item.question
+    text = "\n".join(line for line in text.split("\n") if line.strip())
     max_question_rows = max(max_rows - len(golden), max_rows // 3, 1)
     rows, has_more = wrap_first_rows(text, cells, max_question_rows)
     if has_more and rows:
@@ -588,8 +589,11 @@ def _criterion_lines(item: Item, cells: int) -> list[Line]:
         is_on_item = verdict.target == ITEM and verdict.criterion != CORRECT
         if is_on_item and verdict.value is False and verdict.criterion not in failed:
             failed.append(verdict.criterion)
-    if failed:
-        lines.append(make_line(truncate(f"fails {sanitize(', '.join(failed))}", cells), "bad"))
+    for criterion in failed:
+        # The benchmark's names of criteria are also its names of errors.
+        words = describe_error_type(criterion.upper()) or "criterion failed"
+        text = f"{words}  {sanitize(criterion)}"
+        lines += [make_line(row, "bad") for row in wrap_sanitized(text, cells)]
 
     error_type = item.error_type or item.rule_error_type or ""
     has_other_differences = any(pair.state in DIFFERING_STATES for pair in item.pairs)

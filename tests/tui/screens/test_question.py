@@ -297,6 +297,22 @@ async def test_difference_of_the_final_state_is_said_in_words(tmp_path: Path) ->
     assert "order.status is open instead of cancelled" in text
 
 
+async def test_failed_criterion_is_said_in_words(tmp_path: Path) -> None:
+    def make_items(model: str, file: str) -> list[Item]:
+        item = make_answer(0, "Ulm" if model == "ash" else "Bonn", file)
+        item.messages[-1].content = "First line.\n\nThird line."
+        item.verdicts.append(Verdict("official", False, criterion="db"))
+        return [item]
+
+    workspace = import_answers(tmp_path, make_items)
+    async with open_app(workspace, size=(120, 40)) as (app, keys):
+        await keys.press("m")
+        text = shown_text(app)
+    assert "final database differs from the expected one db" in text
+    first, second = text.index("First line."), text.index("Third line.")
+    assert text[first:second].count("\n") == 1, "blank lines of the question are left out"
+
+
 def test_missing_and_unexpected_state_is_named() -> None:
     assert describe_state_difference("cart", StateDifference([1], ABSENT)) == (
         "cart does not exist; golden [1]"

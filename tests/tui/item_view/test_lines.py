@@ -14,7 +14,7 @@ from fcreview.tui.item_view.call_diff import (
     find_changed_spans,
     pair_heading,
 )
-from fcreview.tui.item_view.document import header_line
+from fcreview.tui.item_view.document import header_line, mark_focused_header
 from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import (
     HOSTILE,
@@ -317,3 +317,7 @@ def test_changed_span_excludes_common_start_and_end() -> None:
 def test_argument_rows_have_their_states() -> None:
     rows = build_argument_rows(WEATHER.golden[0], WEATHER.predicted[0], WEATHER.pairs[0].diff)
     assert [row.state for row in rows] == ["=", "!", "+"]
+
+
+def test_empty_header_of_a_pane_without_a_size_is_not_marked() -> None:
+    assert mark_focused_header(()) == ()

@@ -79,6 +79,13 @@ class AnnotatorSetting:
         """Probability that an annotator is right: two agree if both are right or both are wrong."""
         return (1 + sqrt(2 * self.agreement - 1)) / 2
 
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Numbers that make the samples of different settings independent."""
+        design = self.design
+        shares = (self.prevalence, self.agreement, design.missing)
+        return design.n_targets, design.n_annotators, *(round(100 * share) for share in shares)
+
     def compute_truth(self) -> dict[CoefficientName, float]:
         """Return the true value of each coefficient. All annotators pass equally often, so that
         kappa and alpha are the same.
@@ -144,7 +151,7 @@ def measure_agreement(
     """
     truth = setting.compute_truth()
     design = setting.design
-    generator = np.random.default_rng([seed, n_items, design.n_targets, design.n_annotators])
+    generator = np.random.default_rng([seed, n_items, *setting.seeds])
     names = design.list_coefficients()
     covered = dict.fromkeys(names, 0)
     counted = dict.fromkeys(names, 0)

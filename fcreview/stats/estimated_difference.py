@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Literal
 
 from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.paired_difference import (
-    PRIOR_FLIPS,
     Number,
     compute_t_quantile,
     compute_tango_interval,
@@ -50,6 +49,10 @@ too wide (`benchmarks/coverage/joint.py`).
 MAX_QUANTILE = 8.0
 """Quantile of the normal distribution that corresponds to a p value of about 1e-15."""
 _BISECTION_STEPS = 26
+_PRIOR_FLIPS = 0.25
+"""Weight, in flips, of the assumption that all pairs of a cluster flip together
+(`paired_difference` explains it). The strata leave few flips, so that it is smaller than there.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -512,7 +515,9 @@ class _DifferenceModel:
         squares = sum(deviation**2 for deviation in deviations.values())
         clustered_variance = squares * n_clusters / (n_clusters - 1)
         largest = sum(size**2 for size in sizes) / n_reviewed
-        ratio = (clustered_variance + PRIOR_FLIPS * largest) / (independent_variance + PRIOR_FLIPS)
+        ratio = (clustered_variance + _PRIOR_FLIPS * largest) / (
+            independent_variance + _PRIOR_FLIPS
+        )
         quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
         return max(ratio, 1.0) * quantile_ratio**2
 

@@ -42,7 +42,7 @@ distribution of all signs.
 """
 _MAX_EXACT_SIGNS = 1000
 """Number of signs up to which their distribution is computed with integers."""
-PRIOR_FLIPS = 1.0
+_PRIOR_FLIPS = 1.0
 """Weight, in flips, of the assumption that all items of a cluster flip together. It keeps the
 design effect from being too small if there are few flips or none.
 """
@@ -138,7 +138,7 @@ def estimate_design_effect(pairs: ClusteredPairs) -> float:
     # If all items of each cluster flip together, the design effect is the mean cluster size of an
     # item.
     largest = sum(size**2 for size in pairs.sizes) / pairs.n
-    ratio = (clustered_variance + PRIOR_FLIPS * largest) / (independent_variance + PRIOR_FLIPS)
+    ratio = (clustered_variance + _PRIOR_FLIPS * largest) / (independent_variance + _PRIOR_FLIPS)
     quantile = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
     return max(ratio, 1.0) * quantile**2
 

@@ -61,9 +61,13 @@ class ArchiveBudget:
     """Number of bytes that were decompressed so far."""
 
     @classmethod
-    def for_archive(cls, n_compressed: int) -> ArchiveBudget:
-        """Return the budget of an archive that has `n_compressed` bytes in its file."""
-        expanded = max(n_compressed * MAX_EXPANSION, MIN_ARCHIVE_BYTES)
+    def for_archive(cls, n_compressed: int, min_bytes: int | None = None) -> ArchiveBudget:
+        """Return the budget of an archive that has `n_compressed` bytes in its file.
+
+        `min_bytes` (default: MIN_ARCHIVE_BYTES) may be decompressed, however small the file is.
+        """
+        least = MIN_ARCHIVE_BYTES if min_bytes is None else min_bytes
+        expanded = max(n_compressed * MAX_EXPANSION, least)
         return cls(min(expanded, MAX_ARCHIVE_BYTES))
 
     @property

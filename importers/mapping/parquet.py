@@ -29,6 +29,8 @@ ROW_NUMBER = "file_row_number"
 """Name of the column that DuckDB can add."""
 ROWS_IN_A_PIECE = 16
 """Number of rows that are in memory at once. Each of them can have texts of many megabytes."""
+MIN_EXPANDED_BYTES = 256 << 20
+"""Size of the texts that any file may have, however small it is. All of them are stored."""
 MAX_DEPTH = 100
 DATABASE_OPTIONS: Mapping[str, str | int] = {"memory_limit": "1GB", "threads": 1}
 """Options of DuckDB. Each thread reserves addresses, which `limit_growth` limits."""
@@ -44,7 +46,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file as JSON objects. Raises UnreadableParquet."""
     import duckdb
 
-    budget = ArchiveBudget.for_archive(measure_file(path))
+    budget = ArchiveBudget.for_archive(measure_file(path), MIN_EXPANDED_BYTES)
     try:
         # Only regular files are read. DuckDB gets the file by a link without pattern characters.
         with open_file(path), tempfile.TemporaryDirectory(prefix="fcreview-") as folder:

@@ -160,6 +160,6 @@ BOMBS = {
     "rows of a join": Bomb(rows_of_a_join, "item", size=5_000, small_size=300),
     "rows of all items": Bomb(rows_of_all_items, "item0", size=250, small_size=0),
     "joined models": Bomb(joined_models, "", size=50, small_size=0),
-    "compressed": Bomb(compressed_table, "item0", size=300, small_size=0, is_cut=True),
+    "compressed": Bomb(compressed_table, "item0", size=100, small_size=0, is_cut=True),
     "unclosed quote": Bomb(unclosed_quote, "item", size=200_000, small_size=1_000),
 }

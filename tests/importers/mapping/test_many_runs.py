@@ -10,7 +10,6 @@ from typing import Any
 import duckdb
 import pytest
 
-from fcreview.importers.common import budgets
 from fcreview.importers.mapping import discovery, files, joins, parquet, read, shared_files
 from fcreview.importers.registry import discover
 from tests.importers.mapping.test_mapping import DIALOG, read_folder, write_mapping
@@ -135,7 +134,7 @@ def test_table_that_decompresses_to_too_much_is_cut(
     )
     path = write_mapping(tmp_path, '[item]\nid = "id"\nresponse = "response"\n')
     path.write_text(path.read_text().replace("rows.jsonl", "rows.parquet"))
-    monkeypatch.setattr(budgets, "MIN_ARCHIVE_BYTES", 1 << 20)
+    monkeypatch.setattr(parquet, "MIN_EXPANDED_BYTES", 1 << 20)
     items, issues = read_folder(tmp_path)
     assert 0 < len(items) < 100
     assert any("after decompression" in i.what and "skipped" in i.what for i in issues)

@@ -22,6 +22,7 @@ pass_at = 0.0                         # the value from which a score passes
 "runs/2025-11-20/*" = "baseline"
 [review]
 key_guard_ms = 200                    # how long an item is on screen before review keys act on it
+hide_model = true                     # hide the names of models, as --hide-model
 ```
 """
 
@@ -182,6 +183,8 @@ class ReviewSettings:
 
     key_guard_ms: int = DEFAULT_KEY_GUARD_MS
     """Milliseconds that an item must have been on screen before a review key acts on it."""
+    hide_model: bool = False
+    """Whether screens hide the names of models."""
 
 
 DEFAULT_REVIEW = ReviewSettings()
@@ -189,7 +192,7 @@ DEFAULT_REVIEW = ReviewSettings()
 
 def _check_review(value: Any) -> ReviewSettings:
     """Check the table `[review]`. Raises ValueError for an unknown name or an invalid number."""
-    if not isinstance(value, dict) or value.keys() - {"key_guard_ms"}:
+    if not isinstance(value, dict) or value.keys() - {"key_guard_ms", "hide_model"}:
         raise ValueError(f"[review] must have lines such as key_guard_ms = {DEFAULT_KEY_GUARD_MS}")
 
     guard = value.get("key_guard_ms", DEFAULT_KEY_GUARD_MS)
@@ -198,7 +201,10 @@ def _check_review(value: Any) -> ReviewSettings:
             "key_guard_ms in [review] must be a whole number of milliseconds from 0 to"
             f" {MAX_KEY_GUARD_MS:,}"
         )
-    return ReviewSettings(guard)
+    hide_model = value.get("hide_model", False)
+    if not isinstance(hide_model, bool):
+        raise ValueError("hide_model in [review] must be true or false")
+    return ReviewSettings(guard, hide_model)
 
 
 def _setting(check: Callable[[Any], T], default: D) -> T | D:

@@ -5,6 +5,7 @@ packages.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shlex
 import shutil
@@ -13,7 +14,7 @@ from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import load_config
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
     from fcreview.stats.conventions import RunConventions
+    from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.rows import RunRow
     from fcreview.store.store import Store
     from fcreview.tables.runs import OwnScores
@@ -179,7 +181,37 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         compute_own_scores=compute_scores,
         open_benchmarks=build_services,
         commands=build_command_service(session),
+        estimate_own_metric=partial(_estimate_own_metric, session),
         compare_conventions=compare_conventions,
+    )
+
+
+async def _estimate_own_metric(session: WorkspaceSession, row: RunRow) -> MetricEstimate | None:
+    """Estimate the benchmark's own metric in a process of its own, because it takes seconds."""
+    arguments = ["--own", f"--run={row.run}", "--json", "--"]
+    result = await _run_python(build_python_arguments(session, "estimate", arguments))
+    # Messages can stand before the only line of JSON.
+    lines = [line for line in result.text.splitlines() if line.startswith("{")]
+    if not result.is_successful or not lines:
+        return None
+    return _parse_metric_estimate(json.loads(lines[-1]))
+
+
+def _parse_metric_estimate(fields: dict[str, Any]) -> MetricEstimate:
+    """Return an estimate from the JSON object of `fcreview estimate`."""
+    from fcreview.stats.estimation import MetricEstimate
+
+    names = [
+        *("table", "level", "name", "unit", "digits", "automatic", "corrected"),
+        *("estimated", "low", "high", "n_random", "n_known", "method", "needed"),
+    ]
+    bounds = None
+    if fields["bounds_low"] is not None:
+        bounds = (fields["bounds_low"], fields["bounds_high"])
+    return MetricEstimate(
+        **{name: fields[name] for name in names},
+        bounds=bounds,
+        is_bounds_headline=fields["headline"] == "bounds",
     )
 
 

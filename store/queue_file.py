@@ -96,6 +96,7 @@ class SampleDesign:
     n_incidents: int = (
         0  # Number of items that the filter selects, but that are incidents and were left out
     )
+    blind: bool = False  # whether annotators review the items blind
     incident_hashes: list[str] = field(default_factory=list)
     """Hashes of the content keys of these items (`hash_content_key`). The frame stays the same if
     reviewers later set or clear marks.
@@ -200,6 +201,16 @@ def parse_queue(content: bytes, source_name: str) -> QueueFile:
         raise QueueError(
             f"{source_name} is not a valid queue file ({_describe_first_error(error)})"[:300]
         ) from error
+
+
+def is_blind_queue(workspace: Workspace | None, name: str | None) -> bool:
+    """Whether the items of a queue file are reviewed blind. False if there is no such file."""
+    if workspace is None or not name:
+        return False
+    try:
+        return read_queue(workspace, name).design.blind
+    except QueueError:
+        return False
 
 
 def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:

@@ -100,6 +100,7 @@ class QueueRequest:
     include_incidents: bool = (
         False  # whether items without an answer, for a reason outside the question, can be drawn
     )
+    blind: bool = False  # whether annotators review the items blind
     same_questions: bool = False
     """Whether to draw questions that all runs of the view have, with the items of all of them."""
 
@@ -141,6 +142,7 @@ def draw_queue(
         n_excluded=len(population.frame.strata) - len(remaining.strata),
         cluster=request.cluster,
         same_questions=request.same_questions,
+        blind=request.blind,
         n_incidents=len(population.incidents),
         incident_hashes=sorted(map(hash_content_key, population.incidents)),
     )

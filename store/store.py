@@ -16,7 +16,7 @@ from fcreview.model.effective_verdict import UNANIMOUS, Policy
 from fcreview.model.item import ImportIssue
 from fcreview.model.review import Annotation
 from fcreview.model.run_check import DEFAULT_LIMITS, CheckLimits, RunCheck, check_run
-from fcreview.model.run_name import build_run_names
+from fcreview.model.run_name import build_run_names, list_identifying_names
 from fcreview.store import database
 from fcreview.store.database import SQL_TIMEOUT, SqlResult, StoreError, retry_with_more_memory
 from fcreview.store.queries import item_detail, view_items
@@ -104,6 +104,7 @@ class Store:
         self.runs = run_queries.fetch_run_infos(connection, workspace)
         self.run_names = build_run_names(self.runs)
         run_queries.create_run_names_table(connection, self.run_names)
+        self._hides_models = False
 
     @classmethod
     def open(
@@ -161,8 +162,25 @@ class Store:
 
     def fetch_runs(self) -> list[RunRow]:
         return self._run_query(
-            lambda: run_queries.fetch_run_rows(self.connection, self.workspace, blind=self.blind)
+            lambda: self._number_runs(
+                run_queries.fetch_run_rows(self.connection, self.workspace, blind=self.blind)
+            )
         )
+
+    def hide_models(self) -> set[str]:
+        """Give rows of runs and items the names `run 1`, `run 2` ... instead of those with the
+        model. Exported labels keep the names. Return the texts that say of which model a run is.
+        """
+        self._hides_models = True
+        self.run_names = {number: f"run {number}" for number in self.runs}
+        return list_identifying_names(self.runs.values())
+
+    def _number_runs(self, rows: list[RunRow]) -> list[RunRow]:
+        """Replace the names of runs by their numbers, if models are hidden."""
+        if self._hides_models:
+            for row in rows:
+                row.run_name = f"run {row.run}"
+        return rows
 
     def fetch_contradictions(self, runs: Sequence[int]) -> list[ItemContradiction]:
         """Return the items of the runs on which an annotator's own verdicts contradict each

@@ -130,6 +130,13 @@ APP_ACTIONS = [
         label="review as another annotator",
         help="switch to another annotator",
     ),
+    hidden(
+        "app.hide_models",
+        "asterisk",
+        action="app.hide_models",
+        label="hide model names",
+        help="hide the names of models, or show them again",
+    ),
     hidden("app.redraw", "ctrl+l", action="app.redraw", label="redraw the screen", priority=True),
     hidden(
         "app.suspend",

@@ -22,7 +22,7 @@ from textual.geometry import Size
 from textual.theme import Theme
 from textual.widget import Widget
 
-from fcreview.model.sanitize import sanitize
+from fcreview.model.sanitize import sanitize, use_hidden_names
 from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
 from fcreview.tui.keymap import (
@@ -131,6 +131,7 @@ class FcreviewApp(App[int]):
         self.animation_level = "none"
         self._choose_theme(session)
         self.session = session
+        use_hidden_names(session.hidden_names)
         session.request_switch = self._quit_to_switch_annotator
 
         self._state = QueueState.from_view(view or View(), session.blind)
@@ -142,7 +143,7 @@ class FcreviewApp(App[int]):
         self._message = ""
         """Message at the start."""
         if session.switch is not None:
-            self._message = f"You now review as {sanitize(session.annotator)}"
+            self._message = self._describe_switch(session.switch)
         self._apply_key_names(key_names or {})
 
         self.uses_mouse = True
@@ -163,6 +164,16 @@ class FcreviewApp(App[int]):
         self._signal_wakeup: SignalWakeup | None = None
         self._run_watcher = run_watcher
         self._live_reload: LiveReload | None = None
+
+    def _describe_switch(self, switch: AnnotatorSwitch) -> str:
+        """Say what has changed since the session before."""
+        if switch.blind is False:
+            return "Blind review has ended: all verdicts are shown"
+        if switch.blind is not None:
+            return "You now review blind: other verdicts are hidden until you submit your own"
+        if switch.hides_models is not None:
+            return f"Model names are now {'hidden' if switch.hides_models else 'shown'}"
+        return f"You now review as {sanitize(self.session.annotator)}"
 
     def _choose_theme(self, session: Session) -> None:
         """Select the theme of the session, or the one that suits the number of colours of the
@@ -347,6 +358,21 @@ class FcreviewApp(App[int]):
         from fcreview.tui.screens.annotators import open_annotator_list
 
         open_annotator_list(self, self.session)
+
+    def action_hide_models(self) -> None:
+        """Start again at the same position, with the names of models hidden or shown."""
+        if any(getattr(screen, "has_unsaved_input", False) for screen in self.screen_stack):
+            self.notify("Save or cancel your input before you hide model names", markup=False)
+            return
+        if self.session.in_browser:
+            self.notify("Not available in the browser", markup=False)
+            return
+        from fcreview.tui.queue.state import AnnotatorSwitch
+
+        is_hidden = self.session.hidden_names is not None
+        self.session.request_switch(
+            AnnotatorSwitch(self.session.annotator, hides_models=not is_hidden)
+        )
 
     def _quit_to_switch_annotator(self, switch: AnnotatorSwitch) -> None:
         """End the app, so that the caller starts it again as another annotator, by default at

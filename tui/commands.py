@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.stats.conventions import RunConventions
+    from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.rows import RunRow
     from fcreview.store.store import Store
     from fcreview.tables.runs import OwnScores
@@ -152,7 +153,7 @@ _FORMS = (
         "queue create",
         label="draw a sample",
         help="create and assign a review queue",
-        defaults={"name": "sample", "size": "50"},
+        defaults={"name": "sample", "size": "50", "blind": YES},
     ),
     CommandForm(
         "queue extend",
@@ -315,6 +316,10 @@ class ReportServices:
     compute_own_scores: Callable[[Store, Sequence[RunRow]], OwnScores] | None = None
     """Computes the value of the benchmark's own metric of runs, by run number. A run without such a
     metric has the value None.
+    """
+    estimate_own_metric: Callable[[RunRow], Awaitable[MetricEstimate | None]] | None = None
+    """Estimates the benchmark's own metric of a run from its sample, in a process of its own. The
+    result is None if there is no estimate.
     """
     compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
     """Computes figures of the runs with these numbers (of all runs without numbers), such as

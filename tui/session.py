@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
 from fcreview.model.golden_fix import ACCEPTED, PROPOSED, GoldenStatus, RescoredVerdict
-from fcreview.model.sanitize import sanitize
+from fcreview.model.sanitize import HiddenNames, sanitize
 from fcreview.store.drafts import DraftFile
 from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
@@ -129,6 +130,8 @@ class SessionSettings:
     """Saves the theme that the user chose, so that the next start uses it."""
     key_guard_time: float = 0.0
     """Seconds that an item must have been on screen before a review key acts. 0: no limit."""
+    hidden_names: HiddenNames | None = None
+    """Names of models that all screens hide. None if they show them."""
     clock: Callable[[], float] = monotonic
     """The clock of key presses and of frames that reach no terminal."""
 
@@ -302,7 +305,8 @@ class Session(SessionSettings):
         if self.is_leaving:
             raise asyncio.CancelledError
         self._interrupt_background_queries()
-        future = self._thread.submit(self._run_query, query)
+        # In the context of the caller, texts that the query makes hide the names of models too.
+        future = self._thread.submit(copy_context().run, self._run_query, query)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -321,7 +325,7 @@ class Session(SessionSettings):
         Raises the exceptions of `read`.
         """
         while not self.is_leaving:
-            future = self._thread.submit(self._run_query, query)
+            future = self._thread.submit(copy_context().run, self._run_query, query)
             self._background_queries[future] = query
             try:
                 return await asyncio.wrap_future(future)
@@ -378,7 +382,15 @@ class Session(SessionSettings):
         """
         from fcreview.store.store import Store
 
-        return Store.open(self._get_store().workspace, self.annotator, blind=self.blind)
+        return self._hide_models_of(
+            Store.open(self._get_store().workspace, self.annotator, blind=self.blind)
+        )
+
+    def _hide_models_of(self, store: Store) -> Store:
+        """Hide the names of the store's models, if the session hides them."""
+        if self.hidden_names is not None:
+            self.hidden_names.hide(store.hide_models())
+        return store
 
     def swap_store(self, store: Store) -> None:
         """Replace the store for queries and reviews.
@@ -528,7 +540,9 @@ class Session(SessionSettings):
             # Earlier versions cached the first rows of the queue in this folder.
             shutil.rmtree(self._workspace.root / "first", ignore_errors=True)
             try:
-                self._store = Store.open(self._workspace, self.annotator, blind=self.blind)
+                self._store = self._hide_models_of(
+                    Store.open(self._workspace, self.annotator, blind=self.blind)
+                )
             except (StoreError, OSError) as error:
                 raise SessionError(str(error)) from error
         return self._store

@@ -83,6 +83,10 @@ def estimate(
             " reviewed.",
         ),
     ] = False,
+    own: Annotated[
+        bool,
+        option("--own", "Estimate only the benchmark's own metric, which is faster."),
+    ] = False,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -109,14 +113,15 @@ def estimate(
                 run_settings = _correct_label_errors(settings, agreement)
             _print_estimates(
                 [row],
-                _estimate_run(session, row, sample_status, run_settings),
+                _estimate_run(session, row, sample_status, run_settings, own_only=own),
                 sample_status.items,
                 half_width,
                 agreement,
                 as_json=as_json,
             )
 
-        for model_runs in _group_combinable_runs(rows):
+        combinable_runs = [] if own else _group_combinable_runs(rows)
+        for model_runs in combinable_runs:
             statuses: list[ItemStatus] = []
             for model_run in model_runs:
                 statuses += fetch_sample_status(session, model_run).items
@@ -137,13 +142,45 @@ def _estimate_run(
     row: RunRow,
     sample_status: RunSampleStatus,
     settings: EstimationSettings,
+    *,
+    own_only: bool,
 ) -> list[MetricEstimate]:
-    """Estimate the metrics of a run and, if the run has incidents, also without them."""
+    """Estimate the metrics of a run and, if the run has incidents, also without them. With
+    `own_only`, estimate only the benchmark's own metric.
+    """
+    if own_only:
+        return list(_estimate_own_metric(session, row, sample_status, settings))
     estimates = list(estimate_run_metrics(session, row, sample_status, settings))
     if not row.incidents:
         return estimates
     others = estimate_without_incidents(session, row, sample_status, settings)
     return list(_add_estimates_without_incidents(estimates, others))
+
+
+def _estimate_own_metric(
+    session: WorkspaceSession,
+    row: RunRow,
+    sample_status: RunSampleStatus,
+    settings: EstimationSettings,
+) -> Iterator[MetricEstimate]:
+    """Estimate only the benchmark's own metric. Yield nothing if the benchmark has none."""
+    from fcreview.importers.registry import find_own_score
+    from fcreview.stats.estimation import estimate_metrics
+
+    run = build_estimation_input(session, row, sample_status)
+    own = find_own_score(run.compute_metrics(run.automatic_items), row.info)
+    if own is None:
+        return
+
+    def compute_own_metric(items: Sequence[ScoredItem]) -> list[Metric]:
+        # A metric of a higher level is a part of another one.
+        return [
+            metric
+            for metric in run.compute_metrics(items)
+            if metric.key == (own.table, 0, own.name)
+        ]
+
+    yield from estimate_metrics(replace(run, compute_metrics=compute_own_metric), settings)
 
 
 def _estimate_combined_runs(
@@ -421,6 +458,7 @@ def _build_estimate_json(
         "level": estimate.level,
         "name": estimate.name,
         "unit": estimate.unit,
+        "digits": estimate.digits,
         "automatic": estimate.automatic,
         "corrected": estimate.corrected,
         "estimated": estimate.estimated,

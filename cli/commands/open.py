@@ -34,7 +34,7 @@ from fcreview.cli.recent_workspaces import record_recent_workspace
 from fcreview.cli.workspace import WorkspaceSession, find_lake_location
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
-from fcreview.model.sanitize import sanitize
+from fcreview.model.sanitize import HiddenNames, sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ class OpenOptions:
     where: str = ""
     run: str | None = None
     blind: bool = False
+    hides_models: bool = False
+    """Whether the app hides the names of models, unless the configuration does."""
     mouse: bool = True
     """Whether the app handles the mouse, unless the configuration turns it off."""
     overview: bool = False
@@ -98,6 +100,9 @@ def open_(
     where: WhereOption = "",
     run: RunOption = None,
     blind: BlindOption = False,
+    hide_model: Annotated[
+        bool, option("--hide-model", "Hide the names of models on all screens.")
+    ] = False,
     follow: Annotated[
         bool, option("--follow", "Import new and changed results while the app is open.")
     ] = False,
@@ -131,6 +136,7 @@ def open_(
         where=where,
         run=run,
         blind=blind,
+        hides_models=hide_model,
         mouse=not no_mouse,
         overview=True,
     )
@@ -153,7 +159,11 @@ def show_queue(
 
     `watcher`: imports changed files while the app is open.
     """
+    from fcreview.store.queue_file import is_blind_queue
+
     warn_of_ignored_team_files(session.workspace)
+    if is_blind_queue(session.workspace, selection.queue):
+        selection = replace(selection, blind=True)
     view = selection.build_view(session)
     first_item = None
     if selection.item is not None:
@@ -181,6 +191,7 @@ def show_queue(
         watcher=watcher,
         start_options=selection.item_options,
         mouse=selection.mouse,
+        hides_models=selection.hides_models,
     )
 
 
@@ -210,8 +221,9 @@ def show_app(
     watcher: FileWatcher | None = None,
     start_options: str = "",
     mouse: bool = True,
+    hides_models: bool = False,
 ) -> None:
-    """Run the app. If the user changes to another annotator, run it again for that annotator.
+    """Run the app. If the user changes to another annotator or mode, run it again for that one.
 
     Args:
         first_item: Number of the item to open. None opens the queue.
@@ -230,6 +242,7 @@ def show_app(
         watcher=watcher,
         start_options=start_options,
         mouse=mouse,
+        hides_models=hides_models or load_config().review.hide_model,
     )
     switch = run_app(session, app)
 
@@ -238,10 +251,22 @@ def show_app(
     if start != "adjudicate":
         view = View(runs=view.runs)
     while switch is not None:
+        hides_models = app.session.hidden_names is not None
+        if switch.hides_models is not None:
+            hides_models = switch.hides_models
+        if switch.blind is not None:
+            blind = switch.blind
         session = create_session_for(session, switch.annotator)
         watcher = watcher.create_copy() if watcher is not None else None
         app = make_app(
-            session, view, blind=blind, start=start, watcher=watcher, switch=switch, mouse=mouse
+            session,
+            view,
+            blind=blind,
+            start=start,
+            watcher=watcher,
+            switch=switch,
+            mouse=mouse,
+            hides_models=hides_models,
         )
         discard_pending_keys()
         switch = run_app(session, app)
@@ -273,6 +298,7 @@ def make_app(
     start_options: str = "",
     switch: AnnotatorSwitch | None = None,
     mouse: bool = True,
+    hides_models: bool = False,
 ) -> FcreviewApp:
     """Create the app and its session, with the settings of the user.
 
@@ -286,6 +312,8 @@ def make_app(
     with pause_garbage_collection():
         config = load_config()
         app_session = _create_app_session(session, config, blind=blind)
+        if hides_models:
+            app_session.hidden_names = HiddenNames()
         # The store opens in a thread during the import of Textual, which takes its time.
         app_session.start_opening_store()
 

@@ -67,6 +67,7 @@ DESIGN_FIELDS = (
     "n_excluded",
     "cluster",
     "same_questions",
+    "blind",
     "n_incidents",
 )
 """Fields of `SampleDesign` that the JSON object of a queue has, in this order."""
@@ -211,6 +212,8 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
     yield f"filter: {where} · created: {sanitize(queue.created)}"
     n_shared = format_count(design.overlap, unit)
     n_duplicates = format_count(design.repeats, "hidden duplicate")
+    if design.blind:
+        yield "The items are reviewed blind."
     yield f"All annotators review {n_shared}. Each annotator has {n_duplicates}."
 
 
@@ -290,6 +293,10 @@ def create_queue(
     include_incidents: Annotated[
         bool, option("--include-incidents", "Draw also from items without an answer of the model.")
     ] = False,
+    blind: Annotated[
+        bool,
+        option("--blind", "Hide other verdicts until annotators submit their own."),
+    ] = False,
     seed: RandomSeedOption = None,
     team: Annotated[
         bool,
@@ -302,7 +309,8 @@ def create_queue(
 ) -> None:
     """Create a queue from a random sample of items.
 
-    Annotators review their items with `fcreview open PATH --queue NAME --annotator WHO --blind`.
+    Annotators review their items with `fcreview open PATH --queue NAME --annotator WHO`. Pass
+    --blind, so that they do not see other verdicts before they submit their own.
     The queue is saved in .fcreview/queues/NAME.json with the inclusion probability of each item. An
     existing queue is never overwritten, and items of earlier queues are not drawn again. Items
     without an answer of the model (incidents) are left out; the queue records how many. Without
@@ -336,6 +344,7 @@ def create_queue(
             cluster=cluster,
             include_incidents=include_incidents,
             same_questions=bool(compare),
+            blind=blind,
         )
         queue = session.store.draw_queue(request)
 

@@ -69,6 +69,8 @@ def review(
 
     Example: fcreview review runs/gpt4o --plain --where 'official:fail -reviewed'
     """
+    from fcreview.store.queue_file import is_blind_queue
+
     with open_workspace(options) as session:
         if can_show_app() and not plain:
             show_queue(
@@ -77,6 +79,7 @@ def review(
             )
             return
 
+        blind = blind or is_blind_queue(session.workspace, queue)
         view = session.build_review_view(where, queue=queue, seed=seed, run=run, blind=blind)
         _review_line_by_line(session, view, blind=blind)
 

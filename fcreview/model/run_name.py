@@ -68,6 +68,43 @@ def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
     return {number: name_by_number[number] for number in runs}
 
 
+def list_identifying_names(runs: Iterable[Run]) -> set[str]:
+    """Return the texts that say of which model a run is: the model, the name that the user gave,
+    and names of files and folders that are similar to one of them.
+    """
+    identifying: set[str] = set()
+    for run in runs:
+        names = _list_spellings(run.model) | _list_spellings(run.name)
+        identifying |= names
+        cores = {_remove_signs(name) for name in names}
+        for part in _list_path_parts(run.path):
+            core = _remove_signs(part)
+            if any(_is_similar(core, other) for other in cores):
+                identifying.add(part)
+    return identifying
+
+
+MIN_SIMILAR_LENGTH = 4
+
+
+def _list_spellings(name: str) -> set[str]:
+    """Return a model's name, and how folders and programs write it: `a/b`, `a_b`, `a-b` and `b`."""
+    if not name:
+        return set()
+    _, _, last_part = name.rpartition("/")
+    return {name, name.replace("/", "_"), name.replace("/", "-"), last_part}
+
+
+def _remove_signs(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def _is_similar(first: str, second: str) -> bool:
+    """Whether one of the texts contains the other one, and both are long enough to tell."""
+    shorter, longer = sorted((first, second), key=len)
+    return len(shorter) >= MIN_SIMILAR_LENGTH and shorter in longer
+
+
 def _make_group(name: str, runs: Mapping[int, Run]) -> list[_NamedRun]:
     """Give all runs the same name, and list what can distinguish them. A single run needs none."""
     if len(runs) == 1:

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
+from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any
 
@@ -215,8 +217,53 @@ class _SafeTextWriter:
         self.parts.append(char if self._has_base else _format_code_point(char))
 
 
+HIDDEN_NAME = "(model)"
+_MIN_HIDDEN_LENGTH = 3
+
+
+class HiddenNames:
+    """Names of models that `sanitize` replaces by `HIDDEN_NAME`."""
+
+    def __init__(self) -> None:
+        self._pattern: re.Pattern[str] | None = None
+
+    def hide(self, names: Iterable[str]) -> None:
+        """Hide these names from now on, whole and without regard to upper and lower case."""
+        # A word of the replacement cannot be hidden, and one of two letters is in many texts.
+        hidden = [
+            re.escape(name)
+            for name in names
+            if len(name) >= _MIN_HIDDEN_LENGTH and name.casefold() not in HIDDEN_NAME
+        ]
+        if not hidden:
+            self._pattern = None
+            return
+        # The longest first, because a name can begin with another one.
+        hidden.sort(key=len, reverse=True)
+        alternatives = "|".join(hidden)
+        self._pattern = re.compile(
+            rf"(?<![A-Za-z0-9])(?:{alternatives})(?![A-Za-z0-9])", re.IGNORECASE
+        )
+
+    def replace_in(self, text: str) -> str:
+        return text if self._pattern is None else self._pattern.sub(HIDDEN_NAME, text)
+
+
+_hidden_names: ContextVar[HiddenNames | None] = ContextVar("hidden_names", default=None)
+
+
+def use_hidden_names(names: HiddenNames | None) -> None:
+    """Let `sanitize` hide these names in the current context, and in tasks that start from it.
+    Other threads, such as one that writes files, see the names.
+    """
+    _hidden_names.set(names)
+
+
 def sanitize(text: str) -> str:
     """Make text safe to draw in one line. Sanitizing sanitized text again does not change it."""
+    names = _hidden_names.get()
+    if names is not None:
+        text = names.replace_in(text)
     if text.isascii() and text.isprintable():
         return text
     return _NOT_PLAIN.sub(_replace_unsafe_chars, text)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fcreview.model.metric import MetricUnit, OwnScore
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
 from fcreview.tables.runs import RunFigures, format_own_score, make_own_column
-from fcreview.tables.table import Cell, CellStyle, Column, Row, Table, Whisker, make_row
+from fcreview.tables.table import (
+    ALWAYS_SHOWN,
+    Cell,
+    CellStyle,
+    Column,
+    Row,
+    Table,
+    Whisker,
+    make_row,
+)
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
@@ -22,6 +31,9 @@ metric is another one.
 """
 SHORT_ITEMS_PASSED_ESTIMATE_TITLE = "passed, est. [95 %]"
 """The same title, as narrow as an estimate with its interval."""
+OWN_ESTIMATE_TITLE = "estimated [95 %]"
+FULL_SCALES: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
+"""Highest value of a metric, by its unit."""
 RANGE_TITLE = "range (undecided)"
 
 
@@ -146,49 +158,134 @@ def _find_own_estimate(own: OwnScore, estimates: Sequence[MetricEstimate]) -> Me
 
 @dataclass(frozen=True, slots=True)
 class AccuracyFigures:
-    """Run with the estimated share of its items that pass."""
+    """Run with the estimates of the benchmark's own metric and of the share of items that pass."""
 
     run: RunFigures
+    own_estimate: MetricEstimate | None = None
+    """Estimate of the benchmark's own metric."""
+    is_estimating_own: bool = False
+    """Whether the benchmark's own metric is still to be estimated."""
     is_reading: bool = False
     """Whether the sample of the run is not read yet."""
 
+    @property
+    def leads_with_own_metric(self) -> bool:
+        """Whether the benchmark's own metric has an estimate, or will have one."""
+        return self.is_estimating_own or self.own_estimate is not None
+
 
 def build_accuracy_table(runs: Sequence[AccuracyFigures], half_width: float) -> Table:
-    """Return the benchmark's own metric, the items passed by official verdicts, and their estimate
-    for each run. `half_width`: that of the target interval, in percentage points.
+    """Return the benchmark's own metric and the items passed by official verdicts, each with its
+    estimate, for each run. `half_width`: that of the target interval, in percentage points.
+
+    If the benchmark's own metric has an estimate, it leads: interval and labels are of it.
+    Otherwise, they are of the items passed.
     """
-    columns = [Column("run", cut="middle", min_cells=12)]
-    own = make_own_column([row.run for row in runs])
-    if own is not None:
-        columns.append(own.column)
-    columns.append(Column("items passed", align_right=True))
-    columns.append(Column(SHORT_ITEMS_PASSED_ESTIMATE_TITLE))
-    columns.append(Column(format_labels_goal(half_width), align_right=True))
+    names = [_AccuracyColumn(Column("run", cut="middle", min_cells=12), _make_name_cell)]
+    passed = [
+        _AccuracyColumn(Column("items passed", align_right=True, priority=3), _make_passed_cell),
+        _AccuracyColumn(
+            Column(SHORT_ITEMS_PASSED_ESTIMATE_TITLE, priority=4), _make_passed_estimate_cell
+        ),
+    ]
+    own = _list_own_columns(runs)
+    has_own_estimates = any(row.leads_with_own_metric for row in runs)
+    needed = _AccuracyColumn(Column(format_labels_goal(half_width), align_right=True), _needed_cell)
+
+    if has_own_estimates:
+        columns = [*names, *own, needed, *passed]
+        graphic_at = len(names) + len(own)
+    else:
+        always_shown = [
+            replace(each, column=replace(each.column, priority=ALWAYS_SHOWN)) for each in passed
+        ]
+        columns = [*names, *own, *always_shown, needed]
+        graphic_at = len(columns) - 1
 
     rows = []
     for row in runs:
-        cells = [Cell(row.run.name)]
-        if own is not None:
-            cells.append(own.make_cell(row.run))
-        cells.append(Cell(row.run.official_text))
-        cells.append(_make_estimate_cell(row))
-        cells.append(_make_needed_cell(row))
-        rows.append(Row(cells, graphic=make_estimate_whisker(row.run)))
-    # The intervals stand after the estimates, before the last column.
-    return Table(columns, rows, graphic_at=len(columns) - 1)
+        cells = [column.make_cell(row) for column in columns]
+        rows.append(Row(cells, graphic=_make_whisker(row)))
+    return Table([column.column for column in columns], rows, graphic_at=graphic_at)
 
 
-def _make_estimate_cell(row: AccuracyFigures) -> Cell:
+@dataclass(frozen=True, slots=True)
+class _AccuracyColumn:
+    column: Column
+    make_cell: Callable[[AccuracyFigures], Cell]
+
+
+def _list_own_columns(runs: Sequence[AccuracyFigures]) -> list[_AccuracyColumn]:
+    """Return the columns of the benchmark's own metric: its value and, if there is one, its
+    estimate.
+    """
+    own = make_own_column([row.run for row in runs])
+    if own is None:
+        return []
+    columns = [_AccuracyColumn(own.column, lambda row: own.make_cell(row.run))]
+    if any(row.leads_with_own_metric for row in runs):
+        columns.append(_AccuracyColumn(Column(OWN_ESTIMATE_TITLE), _make_own_estimate_cell))
+    return columns
+
+
+def _make_name_cell(row: AccuracyFigures) -> Cell:
+    return Cell(row.run.name)
+
+
+def _make_own_estimate_cell(row: AccuracyFigures) -> Cell:
+    if row.is_estimating_own:
+        return Cell("estimating", "dim")
+    if row.own_estimate is None:
+        return Cell(NO_VALUE, "dim")
+    return Cell(format_metric_estimate(row.own_estimate), "strong")
+
+
+def _make_passed_cell(row: AccuracyFigures) -> Cell:
+    return Cell(row.run.official_text)
+
+
+def _make_passed_estimate_cell(row: AccuracyFigures) -> Cell:
     if row.is_reading:
         return Cell("reading", "dim")
-    style: CellStyle = "dim" if row.run.estimate is None else "strong"
+    style: CellStyle = "strong"
+    if row.run.estimate is None or row.leads_with_own_metric:
+        style = "dim"
     return Cell(format_pass_rate_estimate(row.run.estimate), style)
 
 
-def _make_needed_cell(row: AccuracyFigures) -> Cell:
+def _needed_cell(row: AccuracyFigures) -> Cell:
+    """Return how many more labels the leading estimate of the run needs."""
+    if row.is_estimating_own:
+        return Cell("", "dim")
+    if row.own_estimate is not None:
+        return Cell(format_labels_needed(row.own_estimate.needed))
     if row.run.estimate is None:
         return Cell(NO_VALUE, "dim")
     return Cell(format_labels_needed(row.run.estimate.needed))
+
+
+def _make_whisker(row: AccuracyFigures) -> Whisker | None:
+    """Return the interval of the leading estimate of the run."""
+    if row.leads_with_own_metric:
+        return _make_own_whisker(row)
+    return make_estimate_whisker(row.run)
+
+
+def _make_own_whisker(row: AccuracyFigures) -> Whisker | None:
+    """Return the interval of the benchmark's own metric, as a share, and its official value."""
+    estimate = row.own_estimate
+    if estimate is None or estimate.estimated is None or estimate.unit not in FULL_SCALES:
+        return None
+    low, high = estimate.low, estimate.high
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        low, high = estimate.bounds
+    if low is None or high is None:
+        return None
+    scale = FULL_SCALES[estimate.unit]
+    official = None if row.run.own is None else row.run.own.value / scale
+    return Whisker(
+        low / scale, value=estimate.estimated / scale, high=high / scale, official=official
+    )
 
 
 def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:

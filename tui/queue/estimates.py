@@ -20,7 +20,12 @@ from math import (
 from fcreview.model.metric import OwnScore
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
+from fcreview.stats.estimation import (
+    PERCENTAGE_POINT,
+    MetricEstimate,
+    PassRateEstimate,
+    estimate_pass_rate,
+)
 from fcreview.stats.posterior import UNDECIDED, AutomaticOutcome, ItemStatus
 from fcreview.store.queries.runs import make_run_figures
 from fcreview.store.queue_file import list_queue_names, read_queue
@@ -29,12 +34,13 @@ from fcreview.store.store import Store
 from fcreview.tables.estimates import (
     AccuracyFigures,
     build_accuracy_table,
+    format_pass_rate_estimate,
     format_pass_rate_range,
     format_seen_reviews,
 )
 from fcreview.tables.runs import OwnScores
 from fcreview.tables.table import Table
-from fcreview.tui.commands import FormField
+from fcreview.tui.commands import YES, FormField
 from fcreview.tui.queue.header import (
     TARGET_HALF_WIDTH,
     find_official_rate,
@@ -55,7 +61,7 @@ from fcreview.tui.text.styles import symbols
 
 MAX_ESTIMATED_ITEMS = 20_000
 SAMPLE_SIZE, SHARED_ITEMS = 50, 10
-FIRST_FIELDS = ("size", "annotators", "overlap", "stratify")
+FIRST_FIELDS = ("size", "annotators", "blind", "overlap", "stratify")
 Z95 = 1.96
 AUTOMATIC_NAMES: Mapping[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
 
@@ -84,6 +90,10 @@ class RunSample:
     estimate: PassRateEstimate | None = None
     outcomes: Sequence[OutcomeCounts] = ()
     queues: Sequence[QueueProgress] = ()
+    own_estimate: MetricEstimate | None = None
+    """Estimate of the benchmark's own metric."""
+    is_estimating_own: bool = False
+    """Whether the benchmark's own metric is still to be estimated."""
     n_seen_reviews: int = 0
     """Number of reviews in the sample that were not blind."""
     problems: Sequence[str] = ()
@@ -96,6 +106,25 @@ class RunSample:
     @property
     def n_decided(self) -> int:
         return sum(each.n_decided for each in self.outcomes)
+
+    @property
+    def n_needed(self) -> int | None:
+        """Number of further labels that the leading estimate needs for the target interval."""
+        if self.own_estimate is not None:
+            return self.own_estimate.needed
+        return None if self.estimate is None else self.estimate.needed
+
+    @property
+    def half_width(self) -> float | None:
+        """Half width of the interval of the leading estimate, in percentage points. None without
+        an interval.
+        """
+        own = self.own_estimate
+        if own is not None and own.low is not None and own.high is not None:
+            return (own.high - own.low) / 2 / PERCENTAGE_POINT.get(own.unit, 1.0)
+        if own is None and self.estimate is not None:
+            return 50 * (self.estimate.high - self.estimate.low)
+        return None
 
     @property
     def n_disagreements(self) -> int:
@@ -208,7 +237,14 @@ def build_accuracy_figure(
             estimate=sample.estimate if sample is not None else None,
             own=own_scores.get(run.run),
         )
-        figures.append(AccuracyFigures(run_figures, is_reading=run.run in unread_runs))
+        figures.append(
+            AccuracyFigures(
+                run_figures,
+                own_estimate=sample.own_estimate if sample is not None else None,
+                is_estimating_own=sample is not None and sample.is_estimating_own,
+                is_reading=run.run in unread_runs,
+            )
+        )
     return build_accuracy_table(figures, 100 * TARGET_HALF_WIDTH)
 
 
@@ -351,10 +387,14 @@ def _reviewed_sample_line(sample: RunSample, key_names: Mapping[str, str]) -> Li
     if estimate is None:
         text = "The sample covers only part of the run. Draw one from the whole run"
         return make_line(text + draw_hint, "warn")
+    if sample.is_estimating_own:
+        return make_line("All drawn items are reviewed. Estimating the benchmark's own metric ...")
     target = f"{symbols().plus_minus} 2 points"
-    if estimate.needed:
-        text = f"All drawn items are reviewed. For {target}, draw {estimate.needed:,} more"
+    if sample.n_needed:
+        text = f"All drawn items are reviewed. For {target}, draw {sample.n_needed:,} more"
         return make_line(text + draw_hint)
+    if sample.n_needed is None:
+        return make_line("All drawn items are reviewed")
     return make_line(f"The estimate is accurate to {target}")
 
 
@@ -373,19 +413,19 @@ def accuracy_range_line(sample: RunSample | None) -> Line:
     return make_line(f"{format_pass_rate_range(*estimate.bounds)}, depending on {items}", "dim")
 
 
-def estimate_meaning_line(
-    sample: RunSample | None, own: OwnScore | None, key_names: Mapping[str, str]
-) -> Line:
-    """Say what the estimate means: the rate of passed items, and not the benchmark's own metric.
-
-    The line also names the key that estimates this metric, and how many reviews were not blind.
-    Empty without an estimate. `key_names`: displayed key names by action id.
+def estimate_meaning_line(sample: RunSample | None, own: OwnScore | None, run: RunRow) -> Line:
+    """Say of which figure the leading estimate is, the estimate of the items passed, and how many
+    reviews were not blind. Empty without an estimate.
     """
     if sample is None or sample.estimate is None:
         return BLANK_LINE
-    parts = ["Estimated: items passed"]
-    if own is not None:
-        parts.append(f"{sanitize(own.title)}{_press_hint('estimates.metrics', key_names)}")
+    passed = "items passed"
+    if sample.own_estimate is not None and own is not None:
+        official = make_run_figures(run).official_text
+        estimated = format_pass_rate_estimate(sample.estimate)
+        parts = [f"Estimated: {sanitize(own.title)}. {passed}: {official}, estimated {estimated}"]
+    else:
+        parts = [f"Estimated: {passed}"]
     seen_reviews = format_seen_reviews(sample.n_seen_reviews)
     if seen_reviews:
         parts.append(seen_reviews)
@@ -416,7 +456,7 @@ def build_sampling_form_defaults(
     """
     if command == "queue extend" and sample is not None and sample.estimate is not None:
         # As many more items as the target interval needs.
-        size = sample.estimate.needed or SAMPLE_SIZE
+        size = sample.n_needed or SAMPLE_SIZE
         return {"name": sample.queues[0].queue, "size": str(size), "run": str(run.run)}
     return {
         "name": _find_free_queue_name(queue_names),
@@ -425,6 +465,7 @@ def build_sampling_form_defaults(
         "overlap": str(min(SHARED_ITEMS, run.n_items)),
         "stratify": "" if find_official_rate(run) is None else "official",
         "run": str(run.run),
+        "blind": YES,
     }
 
 
@@ -490,24 +531,21 @@ def _expected_points(size: int, run: RunRow, sample: RunSample | None) -> float 
     The result is half the width of the confidence interval, in percentage points. It is derived
     from the current estimate, and None if there is none.
     """
-    if sample is None or sample.estimate is None:
+    if sample is None or sample.half_width is None:
         return None
-    estimate = sample.estimate
     n_known = sample.n_decided
     n_items = run.n_items
     if not 0 < n_known < n_items:
         return None
 
     target = 100 * TARGET_HALF_WIDTH
-    needed = estimate.needed or 0
+    needed = sample.n_needed or 0
     n_then = n_known + size
     if needed and size >= needed:
         # The needed labels give exactly the target, so that the form agrees with the advice.
         return target * _shrink_interval(n_known + needed, n_then, n_items)
 
-    # 100 for percentage points, divided by 2 for half the width.
-    points_now = 50 * (estimate.high - estimate.low)
-    points_then = points_now * _shrink_interval(n_known, n_then, n_items)
+    points_then = sample.half_width * _shrink_interval(n_known, n_then, n_items)
     # With fewer labels than the target needs, the interval does not reach the target.
     return max(points_then, target) if needed else points_then
 

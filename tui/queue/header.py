@@ -527,8 +527,6 @@ class QueueCursor:
     """
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
-    n_strong_questions: int | None = None
-    """Number of different questions of the strong suspects."""
 
 
 def format_queue_facts(
@@ -652,7 +650,7 @@ def _list_selection(
 
     names_order = False
     if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
-        parts.append(f"suspects, {_format_strong_suspects(cursor)}")
+        parts.append(f"suspects, {format_count(cursor.n_strong, 'strong item')}")
         names_order = True
 
     if parts:
@@ -662,14 +660,6 @@ def _list_selection(
     if view.queue in PARTIAL_QUEUES:
         return _Selection([f"{view.queue} items only"], names_order=True)
     return _Selection(["all items"])
-
-
-def _format_strong_suspects(cursor: QueueCursor) -> str:
-    """Return `382 strong`, or `382 strong (354 questions)` if benchmarks repeat a question."""
-    text = f"{cursor.n_strong:,} strong"
-    if cursor.n_strong_questions in (None, cursor.n_strong):
-        return text
-    return f"{text} ({format_count(cursor.n_strong_questions, 'question')})"
 
 
 def describe_loading(state: QueueState, runs: Sequence[RunRow] | None) -> str:

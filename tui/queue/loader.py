@@ -60,8 +60,6 @@ class QueuePage:
     """Progress of the annotator in the list, if it was read with the page."""
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
-    n_strong_questions: int | None = None
-    """Number of different questions of the strong suspects."""
     unreviewed: int | None = None
     """Number of the item to open if the request has `opens_unreviewed`. None if no item is left."""
 
@@ -234,7 +232,6 @@ def _add_suspicion(page: QueuePage, view: View, store: Store) -> QueuePage:
         page,
         column_widths=widths,
         n_strong=store.count_strong_suspects(view),
-        n_strong_questions=store.count_suspect_questions(view).strong,
     )
 
 

@@ -106,6 +106,8 @@ class Overview:
     """Numbers of the runs that have a sample in a queue file."""
     estimates: dict[int, PassRateEstimate | None] = field(default_factory=dict)
     """Estimated pass rate by run number. None for a run that cannot be estimated."""
+    n_seen_reviews: int = 0
+    """Number of reviews in the samples of the estimated runs that were not blind."""
     own_scores: OwnScores = field(default_factory=dict)
     """Value of the benchmark's own metric by run number."""
 

@@ -507,11 +507,17 @@ def _level_from_saved_json(fields: Mapping[str, Any]) -> QueueLevel:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorSwitch:
-    """Request to end the session and to start a new one as another annotator."""
+    """Request to end the session and to start a new one, as another annotator or in another
+    mode.
+    """
 
     annotator: str
     position: QueuePosition | None = None
     """Position in the queue at which the new session starts. None to start on the first screen."""
+    blind: bool | None = None
+    """Whether the new session is blind. None for the mode of the earlier session."""
+    hides_models: bool | None = None
+    """Whether the new session hides the names of models. None for the same as before."""
 
 
 def has_assigned_items(workspace: Workspace, queue_name: str, annotator: str | None) -> bool:

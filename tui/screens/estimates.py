@@ -57,7 +57,7 @@ from fcreview.tui.screens.command_form import (
     open_command_form,
 )
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Line, LineBuilder, fit_line, make_line
+from fcreview.tui.text.lines import BLANK_LINE, Line, LineBuilder, fit_line, make_line
 from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.text.tables import lay_out_figure, omit_parts
@@ -107,6 +107,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._unread_runs: frozenset[int] = frozenset()
         """Numbers of the runs whose samples are still to be read."""
         self._own_scores: OwnScores = {}
+        self._estimated_runs: frozenset[int] = frozenset()
+        """Numbers of the runs whose own metric is estimated, or has no estimate."""
         self._queue_names: Sequence[str] = ()
         self._default_annotators = ""
         """Initial value of the form's annotators, separated by commas."""
@@ -199,6 +201,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         except FcreviewError as error:
             self._message = make_line(sanitize(str(error)), "bad")
         self._draw()
+        self._estimate_own_metrics()
 
     def _set_runs(self, runs: Sequence[RunRow], sampled_runs: frozenset[int]) -> None:
         """List the runs: first those with a sample, then the others, both by pass rate.
@@ -213,6 +216,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._runs = sampled + unsampled
         self._samples_by_run = {row.run: RunSample(row.run) for row in unsampled}
         self._unread_runs = sampled_runs
+        self._estimated_runs = frozenset()
         indexes = [index for index, row in enumerate(self._runs) if row.run == cursor_run]
         self._list.cursor = indexes[0] if indexes else 0
 
@@ -245,6 +249,45 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._unread_runs -= {row.run}
             self._draw()
             self.handle_kept_keys()
+            self._estimate_own_metrics()
+
+    @work(exclusive=True, group="own estimates")
+    async def _estimate_own_metrics(self) -> None:
+        """Estimate the benchmark's own metric of the run under the cursor, then of the others with
+        a sample.
+        """
+        services = self._session.report_services
+        estimate = services.estimate_own_metric if services is not None else None
+        if estimate is None:
+            return
+        for run in self._list_runs_without_own_estimate():
+            self._replace_sample(run, is_estimating_own=True)
+        self._draw()
+
+        for run in self._list_runs_without_own_estimate():
+            own_estimate = await estimate(run)
+            self._replace_sample(run, own_estimate=own_estimate, is_estimating_own=False)
+            self._estimated_runs |= {run.run}
+            self._draw()
+
+    def _list_runs_without_own_estimate(self) -> list[RunRow]:
+        """Return the runs whose own metric is to be estimated, with the run under the cursor first.
+        They have a sample with an estimate of the items passed.
+        """
+        selected = self._selected_run
+        runs = sorted(self._runs, key=lambda run: selected is None or run.run != selected.run)
+        return [run for run in runs if self._lacks_own_estimate(run)]
+
+    def _lacks_own_estimate(self, run: RunRow) -> bool:
+        sample = self._samples_by_run.get(run.run)
+        has_own_metric = self._own_scores.get(run.run) is not None
+        is_sampled = sample is not None and sample.estimate is not None
+        return has_own_metric and is_sampled and run.run not in self._estimated_runs
+
+    def _replace_sample(self, run: RunRow, **fields: Any) -> None:
+        sample = self._samples_by_run.get(run.run)
+        if sample is not None:
+            self._samples_by_run[run.run] = replace(sample, **fields)
 
     # -- drawing
 
@@ -359,10 +402,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     def _meaning_of_estimate(self) -> Line:
         """Return what the estimate of the run under the cursor is about."""
-        own = None
-        if self._selected_run is not None:
-            own = self._own_scores.get(self._selected_run.run)
-        return estimate_meaning_line(self._selected_sample, own, find_action_key_names(self.app))
+        run = self._selected_run
+        if run is None:
+            return BLANK_LINE
+        return estimate_meaning_line(self._selected_sample, self._own_scores.get(run.run), run)
 
     def _draw_undecided_range(self) -> None:
         """Draw the range of accuracy that depends on items without a decision, if there are any."""
@@ -432,8 +475,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     def _current_form_inputs(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
         """Return the values from which the fields of the form are built."""
-        needed = sample.estimate.needed if sample.estimate is not None else None
-        return run.run, choose_sampling_command(sample), sample.n_drawn, needed, *self._queue_names
+        return (
+            run.run,
+            choose_sampling_command(sample),
+            sample.n_drawn,
+            sample.n_needed,
+            *self._queue_names,
+        )
 
     @property
     def _command_service(self) -> CommandService | None:

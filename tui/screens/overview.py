@@ -22,6 +22,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
+from fcreview.tables.estimates import format_seen_reviews
 from fcreview.tui.actions import OVERVIEW_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import (
@@ -52,7 +53,9 @@ from fcreview.tui.queue.overview import (
 )
 from fcreview.tui.queue.run_checks import CheckedItems
 from fcreview.tui.queue.scope import make_scope_of_all_items
+from fcreview.tui.queue.state import AnnotatorSwitch
 from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left
+from fcreview.tui.screens.prompts import ConfirmScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, LineBuilder, make_line
 from fcreview.tui.text.styles import symbols
@@ -300,7 +303,18 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 continue
             estimate = await self._loader.load_estimate(run, is_low_priority=True)
             overview.estimates[run.run] = estimate
+            if estimate is not None:
+                await self._count_seen_reviews(run)
             self._draw_right_column()
+
+    async def _count_seen_reviews(self, run: RunRow) -> None:
+        """Add the reviews of the run's sample that were not blind."""
+        names = {progress.queue for progress in self._overview.queues or ()}
+        count = await self._session.query_at_low_priority(
+            lambda store: store.analysis.count_seen_reviews(run.run, names)
+        )
+        n_seen_reviews = self._overview.n_seen_reviews + count
+        self._overview = replace(self._overview, n_seen_reviews=n_seen_reviews)
 
     def _list_visible_runs(self) -> list[RunRow]:
         """Return the runs that are visible in the two lists of runs, so that their estimates are
@@ -451,7 +465,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         facts = f"items passed {symbols().separator} {format_count(len(self._runs), 'run')}"
         has_estimates = bool(self._overview.sampled_runs)
         if has_estimates:
-            facts = f"items passed {symbols().separator} 95 % intervals"
+            seen_reviews = format_seen_reviews(self._overview.n_seen_reviews)
+            facts = f"items passed {symbols().separator} {seen_reviews or '95 % intervals'}"
         self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
 
     def _draw_next_actions(self) -> None:
@@ -576,7 +591,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         from fcreview.tui.screens.estimates import EstimatesScreen
 
         if self._overview.blind:
-            self._show_message("estimates: not available in blind mode")
+            self._ask_to_end_blind_review()
             return
 
         def apply_choice(choice: OverviewChoice | None) -> None:
@@ -589,6 +604,22 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         run = self._runs[index].run if index < len(self._runs) else None
         screen = EstimatesScreen(self._session, self._view, run, is_above_overview=True)
         self.app.push_screen(screen, apply_choice)
+
+    def _ask_to_end_blind_review(self) -> None:
+        """Ask whether to end a blind session that a queue file started. Other blind sessions stay
+        blind.
+        """
+        switch = self._session.switch
+        if switch is None or not switch.blind:
+            self._show_message("estimates: not available in blind mode")
+            return
+
+        def end_blind_review(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                self._session.request_switch(AnnotatorSwitch(self._session.annotator, blind=False))
+
+        question = "Estimates show verdicts. End the blind review?"
+        self.app.push_screen(ConfirmScreen(question), end_blind_review)
 
     def action_open_form(self, form_name: str) -> None:
         from fcreview.tui.screens.command_form import open_command_form

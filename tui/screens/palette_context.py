@@ -28,7 +28,7 @@ from fcreview.tui.commands import (
     make_download_name,
     path_exists,
 )
-from fcreview.tui.keymap import list_available_actions
+from fcreview.tui.keymap import find_action_key_names, list_available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators, read_own_assignments
 from fcreview.tui.queue.scope import make_scope_of_all_items
 from fcreview.tui.screens.pager import PagerScreen, PagerText
@@ -243,6 +243,11 @@ class PaletteContext:
 
     def export_items(self, format_name: str, path: str) -> None:
         """Write all items of the chosen runs, or of the opened queue file, to a file."""
+        if self.session.hidden_names is not None:
+            # The file would have the numbers of the runs instead of their names.
+            key = find_action_key_names(self.app).get("app.hide_models", "")
+            self.show_message(f"An export names the models. Show their names first: press {key}")
+            return
         scope = make_scope_of_all_items(self.state.view)
         request = ExportRequest(format_name, path=path, scope=scope)
         self.app.run_worker(self._write_export(request), group="export")

@@ -22,6 +22,7 @@ from textual.widget import Widget
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.drafts import describe_drafts
+from fcreview.store.queue_file import is_blind_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import LIST_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.keymap import (
@@ -34,11 +35,13 @@ from fcreview.tui.queue.loader import find_unfinished_share
 from fcreview.tui.queue.scope import make_scope_of_all_items
 from fcreview.tui.queue.state import (
     OVERVIEW,
+    AnnotatorSwitch,
     CursorPosition,
     QueueLevels,
     QueuePosition,
     QueueState,
     describe_resumed_queue,
+    first_unreviewed_position,
 )
 from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
 from fcreview.tui.screens.split_view import SplitView
@@ -313,6 +316,23 @@ class QueueScreen(GuardedScreen[None]):
             self._session, View(runs=self.state.scope), runs, blind=self.state.blind
         )
 
+    def _starts_blind_session(self, menu_name: str, choice: Any) -> bool:
+        """If the choice is a queue file whose items are reviewed blind, and the session is not
+        blind, start a blind session with this queue.
+        """
+        if menu_name != "file" or not isinstance(choice, str) or self.state.blind:
+            return False
+        if not is_blind_queue(self._session.workspace, choice):
+            return False
+        if self._session.in_browser:
+            self.pane.show_message(
+                "The queue is reviewed blind. Ask for a server with fcreview serve --blind"
+            )
+            return True
+        position = first_unreviewed_position(choice)
+        self._session.request_switch(AnnotatorSwitch(self._session.annotator, position, blind=True))
+        return True
+
     def _leave_overview(self, choice: OverviewChoice | None) -> None:
         if choice is None:
             self._reload_view(self.pane.cursor_position.item)
@@ -322,6 +342,8 @@ class QueueScreen(GuardedScreen[None]):
     def apply_overview_choice(self, choice: OverviewChoice) -> None:
         """Open the menu or list the items that the user chose on the overview."""
         menu_name, value = choice
+        if self._starts_blind_session(menu_name, value):
+            return
         if menu_name == "menu":
             self.action_show_list(value)
             return
@@ -438,6 +460,8 @@ class QueueScreen(GuardedScreen[None]):
         Without a choice, load the view again if items were reviewed in bulk meanwhile, or if the
         menu cleared the filter.
         """
+        if self._starts_blind_session(menu_name, choice):
+            return
         if choice is not None:
             cursor = self._menus.apply_choice(menu_name, choice, self.pane.cursor_position)
             self.pane.load_view(cursor)
@@ -450,6 +474,8 @@ class QueueScreen(GuardedScreen[None]):
         """Apply a choice that was made in the command palette, for the menu `menu_name` of
         `QueueMenus`.
         """
+        if self._starts_blind_session(menu_name, choice):
+            return
         self.pane.load_view(
             self._menus.apply_choice(menu_name, choice, self.pane.cursor_position, opened_from="")
         )

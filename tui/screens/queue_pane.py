@@ -503,7 +503,6 @@ class QueuePane(Vertical):
             total=page.total if page else None,
             run_name=run_name,
             n_strong=page.n_strong if page else None,
-            n_strong_questions=page.n_strong_questions if page else None,
         )
         margin = FLAT_FACTS_MARGIN if is_small_screen(self.app.size) else FACTS_MARGIN
         cells = max(self.size.width - margin, 1)

@@ -4,6 +4,7 @@ sample.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -12,8 +13,12 @@ from typing import Any
 
 import pytest
 
+from fcreview.cli.options import WorkspaceOptions
+from fcreview.cli.wiring import build_report_services
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.review import UNSURE, Annotation
 from fcreview.stats import estimation
+from fcreview.stats.estimation import MetricEstimate
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -82,6 +87,17 @@ def true_verdict(name: str) -> str:
 def queue_items(cli: Cli, run: Path, queue: str) -> list[str]:
     _, *items = cli("queue", "show", run, queue, "--json").objects
     return [item["id"] for item in items]
+
+
+async def estimate_own_metric_in_the_app(run: Path) -> MetricEstimate:
+    """Return the estimate that the screens show. It comes from a process of its own."""
+    with open_workspace(WorkspaceOptions([run])) as session:
+        estimate = build_report_services(session).estimate_own_metric
+        assert estimate is not None
+        (row,) = session.select_runs(None)
+        found = await estimate(row)
+    assert found is not None
+    return found
 
 
 @pytest.mark.sweep
@@ -311,6 +327,11 @@ def test_report_and_estimate_show_same_figures(cli: Cli, run: Path, tmp_path: Pa
     assert "estimated, 95 % CI" in text and "20 sampled" in text
     own, *_ = [line for line in tables.splitlines() if "own metric" in line]
     assert own.startswith("overall accuracy (the benchmark's own metric): automatic ")
+    (only_own,) = cli("estimate", run, "--own", "--json").objects
+    assert only_own == estimated["accuracy", 0, "overall"] and only_own["digits"] == 2
+    shown = asyncio.run(estimate_own_metric_in_the_app(run))
+    assert (shown.key, shown.corrected) == (("accuracy", 0, "overall"), only_own["corrected"])
+    assert shown.low is not None and shown.needed == pytest.approx(only_own["needed"], rel=0.2)
     heads = next(line for line in tables.splitlines() if line.startswith("accuracy "))
     assert "corrected" in heads and "estimated, 95 % CI" in heads
 

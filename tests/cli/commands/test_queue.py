@@ -142,6 +142,16 @@ def test_blind_queues_by_verdict_are_refused(cli: Cli, imported_run: Path) -> No
         assert "needs a terminal" in cli("open", imported_run, "--blind", *queue).err
 
 
+def test_queue_of_a_blind_sample_is_opened_blind(cli: Cli, imported_run: Path) -> None:
+    assert create_queue(cli, imported_run, "pilot", "--blind").code == 0
+    assert read_queue(imported_run)["design"]["blind"] is True
+    assert "The items are reviewed blind." in cli("queue", "show", imported_run, "pilot").out
+    done = cli("open", imported_run, "--queue", "pilot", "--annotator", "ann")
+    assert done.code == 1 and "--blind needs a terminal" in done.err
+    printed = cli("review", imported_run, "--queue", "pilot", "--annotator", "ann", stdin="q\n").out
+    assert "official" not in printed.partition("verdict?")[0].replace("official hidden", "")
+
+
 def test_export_takes_items_of_queue(cli: Cli, imported_run: Path) -> None:
     create_queue(cli, imported_run, "few", "--size", "2", "--overlap", "0", "--repeats", "0")
     labels = cli("export", imported_run, "--queue", "few").objects

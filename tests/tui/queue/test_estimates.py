@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.metric import OwnScore
-from fcreview.stats.estimation import PassRateEstimate
+from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
 from fcreview.tui.commands import FormField, add_run_name_choices, build_command_arguments
 from fcreview.tui.queue.estimates import (
@@ -94,15 +94,62 @@ def test_estimates_lead_with_the_benchmarks_own_metric() -> None:
     assert all(line_width(line) <= 78 for line in (lines.heading, *lines.rows))
 
 
-def test_meaning_of_estimate_names_its_figure_and_reviews_that_were_not_blind() -> None:
-    own = OwnScore("overall accuracy", 0.4, "share", digits=2, table="accuracy", name="overall")
-    line = estimate_meaning_line(make_sample(n_seen_reviews=50), own, KEYS)
-    assert plain_text(line) == (
-        "Estimated: items passed · overall accuracy: press m · 50 reviews not blind"
+OWN = OwnScore("overall accuracy", 0.4, "share", digits=2, table="accuracy", name="overall")
+OWN_ESTIMATE = MetricEstimate(
+    "accuracy",
+    level=0,
+    name="overall",
+    unit="share",
+    digits=2,
+    automatic=0.4,
+    corrected=0.41,
+    estimated=0.42,
+    low=0.36,
+    high=0.48,
+    n_random=50,
+    n_known=50,
+    method="posterior",
+    needed=235,
+)
+
+
+@pytest.mark.parametrize("cells", [78, 154])
+def test_interval_and_labels_are_of_the_own_metric_if_it_is_estimated(cells: int) -> None:
+    sample = make_sample(own_estimate=OWN_ESTIMATE)
+    figure = build_accuracy_figure(RUNS, {1: sample}, frozenset(), {1: OWN})
+    titles = ["run", "overall accuracy", "estimated [95 %]", "for ±2", "items passed"]
+    assert figure.titles[:5] == titles
+    assert figure.rows[0].texts[2:4] == ["42.00 % [36.00, 48.00]", "235 labels"]
+    lines = lay_out_figure(figure, cells)
+    assert "42.00 % [36.00, 48.00]" in plain_text(lines.rows[0])
+    assert all(line_width(line) <= cells for line in (lines.heading, *lines.rows))
+
+    reviewed = replace(sample, outcomes=[OutcomeCounts(True, 2070, 160, 160, 0, 0)])
+    assert "draw 235 more" in plain_text(next_step_line(reviewed, "alice", {}))
+    defaults = build_sampling_form_defaults("queue extend", RUNS[0], sample, "alice", [])
+    assert defaults["size"] == "235"
+    expected = expected_interval_line({"size": "235"}, RUNS[0], sample)
+    assert "about ± 2.0 points" in plain_text(expected)
+
+
+def test_own_metric_that_is_being_estimated_promises_nothing() -> None:
+    sample = make_sample(is_estimating_own=True)
+    figure = build_accuracy_figure(RUNS, {1: sample}, frozenset(), {1: OWN})
+    assert figure.rows[0].texts[2:4] == ["estimating", ""]
+    reviewed = replace(sample, outcomes=[OutcomeCounts(True, 2070, 160, 160, 0, 0)])
+    assert plain_text(next_step_line(reviewed, "alice", {})) == (
+        "All drawn items are reviewed. Estimating the benchmark's own metric ..."
     )
-    line = estimate_meaning_line(make_sample(), None, KEYS)
-    assert plain_text(line) == "Estimated: items passed"
-    assert not estimate_meaning_line(make_sample(estimate=None), own, KEYS)
+
+
+def test_meaning_of_estimate_names_its_figure_and_reviews_that_were_not_blind() -> None:
+    sample = make_sample(own_estimate=OWN_ESTIMATE, n_seen_reviews=50)
+    line = plain_text(estimate_meaning_line(sample, OWN, RUNS[0]))
+    assert line.startswith("Estimated: overall accuracy. items passed: 72.1 %, estimated ")
+    assert line.endswith("] · 50 reviews not blind")
+    line = plain_text(estimate_meaning_line(make_sample(), None, RUNS[0]))
+    assert line == "Estimated: items passed"
+    assert not estimate_meaning_line(make_sample(estimate=None), OWN, RUNS[0])
 
 
 def test_form_promises_the_target_for_the_labels_that_the_advice_names() -> None:

@@ -166,6 +166,9 @@ async def test_sample_is_drawn_and_estimated_in_the_app(
         assert isinstance(app.screen, CommandFormScreen), "the form stays open"
         names = [each.name for each in build_form_fields("queue create")]
         list(app.screen.query(FormInput))[names.index("size")].value = "2"
+        blind = list(app.screen.query(FormInput))[names.index("blind")]
+        assert blind.value == "yes"
+        blind.value = "no"
         await pilot.press("enter")
         lines = "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, PagerScreen) and "2 of 3 items" in lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -588,14 +587,11 @@ def test_top_line_counts_others_if_they_reviewed_more():
     )
 
 
-def test_facts_count_strong_suspects_and_their_questions():
+def test_facts_count_strong_suspects():
     view = View(queue="suspects")
-    cursor = QueueCursor(1, 6, n_strong=4, n_strong_questions=2)
+    cursor = QueueCursor(1, 6, n_strong=4)
     text = header.format_queue_facts([run_row()], view, "", "", cursor, 80)
-    assert text == "bfcl V4 · suspects, 4 strong (2 questions) · 1/6"
-    cursor = replace(cursor, n_strong_questions=4)
-    text = header.format_queue_facts([run_row()], view, "", "", cursor, 80)
-    assert text == "bfcl V4 · suspects, 4 strong · 1/6"
+    assert text == "bfcl V4 · suspects, 4 strong items · 1/6"
 
 
 def test_long_filter_replaces_the_order():

@@ -1,0 +1,62 @@
+"""A queue that is drawn as blind is reviewed blind, also if the session is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.stats.sampling import ShareOptions
+from fcreview.store.queue_file import is_blind_queue, write_queue
+from fcreview.store.queue_sampling import QueueRequest
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
+from fcreview.tui.session import Session
+from tests.store.factory import Imported
+from tests.tui.conftest import screen_lines
+
+
+@pytest.fixture
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    """A workspace with the queue `sample`, which `alice` reviews blind."""
+    workspace = imported(tmp_path / "work", {"maple-8b": [{"official": False}] * 4})
+    with Store.open(workspace, "alice") as store:
+        sharing = ShareOptions(["alice"], seed=4)
+        queue = store.draw_queue(
+            QueueRequest("sample", view=View(), size=4, stratify="", sharing=sharing, blind=True)
+        )
+        write_queue(workspace, queue)
+    return workspace
+
+
+async def test_queue_starts_a_blind_session_and_estimates_end_it(
+    workspace: Workspace, wait_for_screen: Any
+) -> None:
+    assert is_blind_queue(workspace, "sample") and not is_blind_queue(workspace, "other")
+    app = FcreviewApp(Session(workspace, "alice"), View())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        await pilot.press("b")
+        await pilot.pause()
+    switch = app.next_switch
+    assert switch is not None and switch.blind and switch.annotator == "alice"
+    assert switch.position is not None and switch.position.settings.file == "sample"
+
+    session = Session(workspace, "alice", blind=True)
+    session.switch = switch
+    blind_app = FcreviewApp(session, View())
+    async with blind_app.run_test(size=(120, 40)) as pilot:
+        await wait_for_screen(pilot)
+        assert "hidden" in "\n".join(screen_lines(blind_app))
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        await pilot.press("M")
+        assert "End the blind review?" in "\n".join(await wait_for_screen(pilot))
+        await pilot.press("y")
+        await pilot.pause()
+    assert blind_app.next_switch is not None and blind_app.next_switch.blind is False

@@ -136,7 +136,7 @@ async def test_enter_waits_until_the_chosen_run_is_loaded(
         assert isinstance(app.screen, QueueScreen)
         gate.set()
         lines = await wait_for_screen(pilot)
-        assert "maple-8b" in lines[0] and "1/3" in lines[1]
+        assert "maple-8b" in lines[1] and "1/3" in lines[1]
 
 
 def hold(load: Callable[..., Awaitable[Any]], gate: Event) -> Callable[..., Awaitable[Any]]:

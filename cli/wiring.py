@@ -181,9 +181,22 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         compute_own_scores=compute_scores,
         open_benchmarks=build_services,
         commands=build_command_service(session),
+        name_own_metrics=_name_own_metrics,
         estimate_own_metric=partial(_estimate_own_metric, session),
         compare_conventions=compare_conventions,
     )
+
+
+def _name_own_metrics(runs: Sequence[RunRow]) -> set[str]:
+    """Return the titles of the first own metrics of the benchmarks of runs."""
+    from fcreview.importers.registry import importer_for
+
+    titles = set()
+    for run in runs:
+        own_metrics = importer_for(run.info).own_metrics
+        if own_metrics:
+            titles.add(own_metrics[0].title)
+    return titles
 
 
 async def _estimate_own_metric(session: WorkspaceSession, row: RunRow) -> MetricEstimate | None:

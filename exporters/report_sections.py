@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.matching.clusters import (
     BY_ERROR_TYPE,
+    NO_ERROR_TYPE,
     Cluster,
     format_share,
     group_clusters,
@@ -136,7 +137,6 @@ def build_table_section(table: Table) -> Section:
 
 
 MAX_CLUSTERS = 20
-NO_ERROR_TYPE = "no error type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def _build_error_type_table(dataset: DatasetFailures, n_failing: int) -> Table:
     for group in group_clusters(dataset.clusters, BY_ERROR_TYPE):
         share = format_share(group.count, n_failing)
         largest_subgroup = summarize_group(group, BY_ERROR_TYPE)
-        rows.append([group.name or NO_ERROR_TYPE, f"{group.count:,}", share, largest_subgroup])
+        rows.append([group.title, f"{group.count:,}", share, largest_subgroup])
     titles = ["error type", "items", "share", "largest subgroup"]
     return make_table(titles, rows, right_aligned=(1, 2))
 

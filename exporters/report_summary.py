@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fcreview.exporters.report_sections import (
-    NO_ERROR_TYPE,
     Card,
     DatasetFailures,
     Paragraph,
@@ -352,7 +351,7 @@ def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
 
 def _build_reason_row(group: ClusterGroup, largest: int) -> Row:
     """Build the row of an error type. Without a known meaning, the type itself is the reason."""
-    error_type = group.name or NO_ERROR_TYPE
+    error_type = group.title
     meaning = describe_error_type(error_type)
     if meaning:
         sentence = meaning[0].upper() + meaning[1:]

@@ -336,7 +336,7 @@ OVERVIEW_ACTIONS = [
         action="scroll_categories(-1)",
         label="scroll to the categories on the left",
     ),
-    Action("overview.close", "escape,v", action="close", label="queue"),
+    Action("overview.close", "escape,v", action="close", label="back"),
     Action("overview.quit", "q", action="app.quit", label="quit"),
 ]
 
@@ -605,7 +605,7 @@ ITEM_ACTIONS = [
     ),
     hidden("item.copy", "y", action="copy", label="copy"),
     hidden("item.overview", "v", action="app.overview", label="show the overview"),
-    hidden("item.back", "q,escape", action="back", label="go back to the queue"),
+    hidden("item.back", "q,escape", action="back", label="go back to the list"),
 ]
 
 ITEM_TEXT_ACTIONS = [

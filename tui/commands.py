@@ -317,6 +317,8 @@ class ReportServices:
     """Computes the value of the benchmark's own metric of runs, by run number. A run without such a
     metric has the value None.
     """
+    name_own_metrics: Callable[[Sequence[RunRow]], set[str]] = lambda _: set()
+    """Returns the titles of the own metrics that the benchmarks of runs have."""
     estimate_own_metric: Callable[[RunRow], Awaitable[MetricEstimate | None]] | None = None
     """Estimates the benchmark's own metric of a run from its sample, in a process of its own. The
     result is None if there is no estimate.

@@ -307,7 +307,20 @@ def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
     return bindings
 
 
-_RANKS = {name: (name.startswith("app."), rank) for rank, name in enumerate(ACTIONS)}
+QUIT_ACTIONS = ("queue.quit", "overview.quit")
+
+
+def _rank_action(name: str, rank: int) -> tuple[int, int]:
+    """Return the sort key of an action: those that quit come after the others, and those of the app
+    last.
+    """
+    if name.startswith("app."):
+        return 2, rank
+    return int(name in QUIT_ACTIONS), rank
+
+
+_RANKS = {name: _rank_action(name, rank) for rank, name in enumerate(ACTIONS)}
+_LAST_RANK = (3, 0)
 
 
 def _list_active_bindings(screen: Screen[Any]) -> list[Binding]:
@@ -335,10 +348,28 @@ def list_key_hints(screen: Screen[Any]) -> list[KeyHint]:
     for binding in _list_active_bindings(screen):
         action_id = binding.id or binding.action
         if binding.show and binding.description and action_id not in hint_by_action:
-            hint_by_action[action_id] = (format_key(binding.key), binding.description)
+            label = _find_hint_label(screen, binding)
+            hint_by_action[action_id] = (format_key(binding.key), label)
 
-    action_ids = sorted(hint_by_action, key=lambda action_id: _RANKS.get(action_id, (True, 0)))
+    action_ids = sorted(hint_by_action, key=lambda action_id: _RANKS.get(action_id, _LAST_RANK))
     return [hint_by_action[action_id] for action_id in action_ids]
+
+
+BACK_LABEL = "back"
+"""Label of the actions that return to the screen below. The key line names this screen instead."""
+
+
+def _find_hint_label(screen: Screen[Any], binding: Binding) -> str:
+    """Return the label of a key, which says where the key leads if it leaves the screen."""
+    own_labels: Mapping[str, str] = getattr(screen, "hint_labels", {})
+    label = own_labels.get(binding.id or "", binding.description)
+    if label != BACK_LABEL:
+        return label
+
+    screens = screen.app.screen_stack
+    position = screens.index(screen) if screen in screens else 0
+    below = screens[position - 1] if position else None
+    return getattr(below, "place_name", "") or label
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +443,7 @@ def list_keys(app: App[Any], actions: Sequence[Action]) -> set[str]:
 
 ON_AN_ITEM = "on an item"
 _PLACES = (
-    (QUEUE_ACTIONS, "in the queue"),
+    (QUEUE_ACTIONS, "in the list"),
     (OVERVIEW_ACTIONS, "on the overview"),
     (ITEM_ACTIONS, ON_AN_ITEM),
 )
@@ -421,7 +452,7 @@ _PLACES = (
 def format_unavailable_key_message(app: App[Any], key: str, open_item_key: str = "") -> str:
     """Return the message for a key that has no action on the current screen.
 
-    The message says where the key works: in the queue, on the overview or on an item.
+    The message says where the key works: in the list, on the overview or on an item.
 
     Args:
         key: Key in Textual's notation.

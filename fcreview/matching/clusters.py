@@ -97,6 +97,10 @@ class Cluster:
 
     All other properties are then empty.
     """
+    n_by_erratum: int = 0
+    """Number of items that fail only by a corrected golden answer."""
+    n_by_review: int = 0
+    """Number of items that fail by a review, although they pass by automatic verdicts."""
     usual_reason: str = ""
     """Most frequent first difference of the items whose function is unknown, such as `prose, not
     calls`.
@@ -138,6 +142,12 @@ class Cluster:
         return f"{golden}{VALUE_ARROW}{predicted}"
 
 
+NO_ERROR_TYPE = "no error type"
+FAILS_BY_ERRATUM = "fails by a corrected golden answer"
+FAILS_BY_REVIEW = "fails by a review"
+FAILS_BY_PEOPLE = "fails by a review or a corrected golden answer"
+
+
 @dataclass(slots=True)
 class ClusterGroup:
     """Clusters that have the same name in one grouping, such as the same function."""
@@ -149,6 +159,23 @@ class ClusterGroup:
     @property
     def count(self) -> int:
         return sum(cluster.count for cluster in self.clusters)
+
+    @property
+    def title(self) -> str:
+        """The name, or why failures without a name fail. Only automatic verdicts have an error
+        type.
+        """
+        if self.name:
+            return self.name
+        n_by_erratum = sum(cluster.n_by_erratum for cluster in self.clusters)
+        n_by_review = sum(cluster.n_by_review for cluster in self.clusters)
+        if n_by_erratum == self.count:
+            return FAILS_BY_ERRATUM
+        if n_by_review == self.count:
+            return FAILS_BY_REVIEW
+        if n_by_erratum + n_by_review == self.count:
+            return FAILS_BY_PEOPLE
+        return NO_ERROR_TYPE
 
     @property
     def is_incident(self) -> bool:

@@ -22,7 +22,13 @@ from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FAILING_FILTER, ExactTermBuilder, add_terms, quote_or_hash
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT, HAS_INCIDENT, incident_kind_sql
+from fcreview.store.reviews.review_sql import (
+    AUTOMATIC_VERDICT,
+    EFFECTIVE_VERDICT,
+    HAS_INCIDENT,
+    incident_kind_sql,
+    is_resolved_sql,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -34,6 +40,7 @@ NO_INCIDENT_TERM = "incident:none"
 UNCOUNTED_KINDS = ("limit", "empty_reply")
 """Kinds of incidents that figures count only if a reviewer sets the mark."""
 MAX_TEXT_CHARS = 200  # maximum length of the text of a failure in `Cluster.difference`
+_IS_RESOLVED = f"coalesce({is_resolved_sql('h.decided_by')}, false)"
 _FIRST_LINE = f"left(split_part(coalesce(i.incident_text, ''), chr(10), 1), {MAX_TEXT_CHARS})"
 N_EXAMPLES = 3  # maximum number of item ids in `Cluster.examples`
 MAX_VALUE_PAIRS = 300
@@ -80,6 +87,8 @@ class _ClusterRow:
     first_item: int
     n_decisive: int
     usual_reason: str | None
+    n_by_erratum: int
+    n_by_review: int
 
 
 def fetch_clusters_by_groupings(
@@ -192,6 +201,8 @@ class _ClusterBuilder:
             first_item=row.first_item,
             n_decisive=row.n_decisive,
             usual_reason=row.usual_reason or "",
+            n_by_erratum=row.n_by_erratum,
+            n_by_review=row.n_by_review,
             scope_term=self.scope_term,
         )
 
@@ -309,7 +320,9 @@ def _build_cluster_query(
         f"SELECT {selected}, grouping_id({', '.join(columns.values())}),"
         f" count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
         " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step),"
-        " mode(i.first_difference ORDER BY i.first_difference) FILTER (i.diff_function IS NULL)"
+        " mode(i.first_difference ORDER BY i.first_difference) FILTER (i.diff_function IS NULL),"
+        f" count(h.golden_verdict) FILTER (NOT {_IS_RESOLVED}),"
+        f" count(*) FILTER ({_IS_RESOLVED} AND {AUTOMATIC_VERDICT})"
         f" {failing} GROUP BY GROUPING SETS ({', '.join(grouping_sets)}) ORDER BY n DESC,"
         f" {', '.join(positions.values())}"
     )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.registry import compute_metrics, rescore
+from fcreview.matching.clusters import BY_ERROR_TYPE, group_clusters
 from fcreview.model.review import Annotation, ItemKey
 from fcreview.store.golden_fix_effect import collect_changed_verdicts, measure_run_effects
 from fcreview.store.reviews import journal
@@ -76,6 +77,31 @@ def record_verdict(workspace: Workspace, verdict: bool, model: str, annotator: s
     with Store.open(workspace, annotator) as store:
         item = find_item(store, model)
         Reviewer(store, Journal(workspace, annotator)).review(item, Annotation(verdict=verdict))
+
+
+def test_failures_that_people_decided_have_a_name_of_their_own(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        rows = store.fetch_page(View("official:pass", queue="dataset"), 0, 10)
+        row = next(row for row in rows if row.recomputed)
+
+    def list_titles() -> list[str]:
+        with Store.open(workspace, "alice") as store:
+            clusters = store.fetch_clusters(View(f"id:{row.id} official:pass", queue="dataset"))
+        return [group.title for group in group_clusters(clusters, BY_ERROR_TYPE)]
+
+    def review(annotation: Annotation) -> None:
+        with Store.open(workspace, "alice") as store:
+            Reviewer(store, Journal(workspace, "alice")).review(row.item, annotation)
+
+    assert list_titles() == []
+    with Store.open(workspace, "alice") as store:
+        details = next(store.iter_details(View(f"id:{row.id} official:pass", queue="dataset")))
+        (item,) = [detail.item for detail in details if detail.row.item == row.item]
+    verdicts = {row.model: {item.prediction_hash: False}}
+    review(Annotation(golden_fix=FIX, golden_status="accepted", golden_verdicts=verdicts))
+    assert list_titles() == ["fails by a corrected golden answer"]
+    review(Annotation(verdict=False))
+    assert list_titles() == ["fails by a review"]
 
 
 Verdicts = dict[tuple[str, str, str], bool | None]

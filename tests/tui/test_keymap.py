@@ -148,7 +148,7 @@ def test_hints_name_the_configured_keys() -> None:
     ).startswith(
         " ] [ items · j k move · enter open · . difference · D decisive step · t dialogue · d"
         " function docs"
-        " · R records · / search · q queue"
+        " · R records · / search · q list"
     )
 
 

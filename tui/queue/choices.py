@@ -614,6 +614,8 @@ def _describe_cluster_group(
 
     # A group without a name has the failures that have nothing in common.
     name = UNNAMED_GROUPS[grouping_index]
+    if grouping_index == BY_ERROR_TYPE:
+        name = f"({group.title})"
     code = ""
     if group.name:
         name = sanitize(group.name)
@@ -733,7 +735,9 @@ def _name_failure_reason(group: ClusterGroup) -> str:
     unknown.
     """
     meaning = _describe_group(group)
-    return _capitalize(meaning) if meaning else sanitize(group.name or "(no error type)")
+    if meaning:
+        return _capitalize(meaning)
+    return sanitize(group.name) if group.name else f"({group.title})"
 
 
 def _failure_example_line(group: ClusterGroup, cells: int) -> Line:
@@ -744,7 +748,7 @@ def _failure_example_line(group: ClusterGroup, cells: int) -> Line:
     """
     line = LineBuilder()
     if _describe_group(group):
-        code = sanitize(group.name or "(no error type)")
+        code = sanitize(group.title)
         line.add(truncate_error_type(code, cells // 2), "dim")
         line.add("  ")
     example_cells = max(cells - line.width, 1)

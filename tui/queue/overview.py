@@ -109,6 +109,8 @@ class Overview:
     n_seen_reviews: int = 0
     """Number of reviews in the samples of the estimated runs that were not blind."""
     own_scores: OwnScores = field(default_factory=dict)
+    pending_own_metric: str = ""
+    """Title of the benchmark's own metric while it is computed. Its column is drawn already."""
     """Value of the benchmark's own metric by run number."""
 
     @property
@@ -359,7 +361,7 @@ def build_run_table(
     name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
     columns = [
         _name_column(labels, runs, name_cells, style="strong"),
-        *_list_own_score_columns(runs, overview.own_scores),
+        *_list_own_score_columns(runs, overview),
         _overall_rate_column(runs),
         _overall_bar_column(RATE_BAR_CELLS if cells >= WIDE_TABLE_CELLS else 0),
         *_list_extra_columns(runs),
@@ -381,6 +383,9 @@ def _name_column(
     return FixedColumn("run", cells, lambda run: make_line(short_names[run.run], style), gap="")
 
 
+OWN_SCORE_CELLS = len("100.00 %")
+
+
 def _own_progress_column() -> FixedColumn[RunRow]:
     def make_cell(run: RunRow) -> Line:
         return make_line(f"{run.yours:,} of {run.n_items:,}", "dim")
@@ -389,12 +394,18 @@ def _own_progress_column() -> FixedColumn[RunRow]:
 
 
 def _list_own_score_columns(
-    runs: Sequence[RunRow], own_scores: OwnScores
+    runs: Sequence[RunRow], overview: Overview
 ) -> list[FixedColumn[RunRow]]:
-    """Return the column with the benchmark's own metric, such as `overall accuracy`.
-
-    The list is empty if no run has this metric, and has this one column otherwise.
+    """Return the column with the benchmark's own metric. While it is computed, the column is as
+    wide as it will be.
     """
+    if overview.pending_own_metric:
+        title = sanitize(overview.pending_own_metric)
+        width = max(display_width(title), OWN_SCORE_CELLS)
+        waiting = make_line(symbols().ellipsis, "dim")
+        return [FixedColumn(title, width, lambda _: waiting, align_right=True)]
+
+    own_scores = overview.own_scores
     figures = {}
     for run in runs:
         figures[run.run] = replace(make_run_figures(run), own=own_scores.get(run.run))

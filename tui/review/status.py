@@ -161,7 +161,7 @@ KEY_HINTS = (
     KeyHint(("item.document",), label="function docs", priority=0),
     KeyHint(("item.raw",), label="records", priority=0),
     KeyHint(("item.search",), label="search", priority=1),
-    KeyHint(("item.back",), label="queue", priority=2),
+    KeyHint(("item.back",), label="list", priority=2),
 )
 
 
@@ -368,7 +368,7 @@ def score_prompt_message(target: str, criterion: str) -> StatusMessage:
 
 def format_key_hints(key_names: Mapping[str, str], cells: int) -> str:
     """Format as many key hints as fit into `cells`, by priority: `] [ items · j k move · .
-    difference · q queue`.
+    difference · q list`.
     """
     text = ""
     highest_priority = max(hint.priority for hint in KEY_HINTS)

@@ -132,6 +132,7 @@ class AdjudicationScreen(GuardedScreen[None]):
     `Adjudicator` records the reviews.
     """
 
+    place_name = "adjudication"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ADJUDICATION_ACTIONS)
     CSS = """
     AdjudicationScreen { layout: vertical; overflow: hidden hidden; }

@@ -26,6 +26,7 @@ from fcreview.tui.widgets.document_view import LineBlock
 class CheckScreen(PanelPickerScreen[CheckedItems], inherit_bindings=False):
     """Table with the checks of the runs. The result is the items of the chosen line."""
 
+    place_name = "check"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PICKER_ACTIONS, MODAL_HELP_ACTIONS)
     WAITING_FOR = "checking runs"
 

@@ -354,6 +354,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
     The result is the filter terms of the chosen group or cluster.
     """
 
+    place_name = "clusters"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CLUSTER_ACTIONS, MODAL_HELP_ACTIONS)
     WAITING_FOR = "counting failures"
 

@@ -302,6 +302,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     nothing about its pass rate. It is not available in blind review.
     """
 
+    place_name = "comparison"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMPARISON_ACTIONS, MODAL_HELP_ACTIONS)
     CSS = """
     CompareScreen #rates-panel { height: auto; }

@@ -79,6 +79,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     The result is a choice that the queue applies, or None without a choice.
     """
 
+    place_name = "estimates"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ESTIMATE_ACTIONS)
     CSS = """
     EstimatesScreen #accuracy-panel { height: auto; }

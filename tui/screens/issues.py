@@ -30,6 +30,7 @@ class IssuesScreen(PickerScreen[str], inherit_bindings=False):
     the issue whole. The result is the filter that selects the item of the chosen issue.
     """
 
+    place_name = "issues"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PICKER_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(self, session: Session, runs: Sequence[int], last_filter: str) -> None:

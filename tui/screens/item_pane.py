@@ -706,6 +706,7 @@ class ItemScreen(GuardedScreen[int]):
     The result of the screen is the number of the last displayed item.
     """
 
+    place_name = "item"
     CSS_PATH = "item.tcss"
 
     def __init__(self, session: Session, view: View, item: int) -> None:

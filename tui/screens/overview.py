@@ -5,6 +5,7 @@ Enter on a line opens its items.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -133,6 +134,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     The result is a choice that the queue applies, or None without a choice.
     """
 
+    place_name = "overview"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERVIEW_ACTIONS)
     CSS = """
     OverviewScreen #runs-panel { height: auto; }
@@ -244,7 +246,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
         blind = self._overview.blind
         self._runs = self._arrangement.filter_and_sort_runs(runs)
-        self._show_overview(Overview(runs, annotator=self._session.annotator, blind=blind))
+        overview = Overview(runs, annotator=self._session.annotator, blind=blind)
+        self._show_overview(overview)
+        self._show_overview(replace(overview, pending_own_metric=await self._name_own_metric(runs)))
         await self._read_part(add_queue_progress)
         if blind:
             return
@@ -254,14 +258,25 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         await self._read_own_scores()
         await self._read_suspects()
 
+    async def _name_own_metric(self, runs: Sequence[RunRow]) -> str:
+        """Return the title of the own metric of all runs, whose values are read later. Empty if
+        there is none, or if benchmarks have different ones.
+        """
+        services = self._session.report_services
+        if services is None or services.compute_own_scores is None or self._session.blind:
+            return ""
+        titles = await asyncio.to_thread(services.name_own_metrics, runs)
+        return titles.pop() if len(titles) == 1 else ""
+
     async def _read_own_scores(self) -> None:
         """Read and show the values of the benchmark's own metric."""
         try:
             own_scores = await load_own_scores(self._session, self._overview.runs)
         except FcreviewError as error:
+            self._show_overview(replace(self._overview, pending_own_metric=""))
             self._show_message(sanitize(str(error)))
             return
-        self._show_overview(replace(self._overview, own_scores=own_scores))
+        self._show_overview(replace(self._overview, own_scores=own_scores, pending_own_metric=""))
 
     async def _read_suspects(self) -> None:
         """Count the golden answers that look wrong. This takes seconds, so the progress is
@@ -389,7 +404,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Draw the table of runs, unless the same table is already drawn."""
         width = self._list_width("runs")
         own_scores = self._overview.own_scores
-        drawn = (self._runs, width, self.size.height, self._first_category, own_scores)
+        pending = self._overview.pending_own_metric
+        drawn = (self._runs, width, self.size.height, self._first_category, own_scores, pending)
         if drawn == self._drawn_runs:
             return
         self._drawn_runs = drawn

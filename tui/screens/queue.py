@@ -6,7 +6,7 @@ orders, runs and clusters, and `SplitView` shows the item under the cursor on a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from math import inf
@@ -72,6 +72,7 @@ LIST_ACTION_NAMES = {action.action.partition("(")[0] for action in LIST_ACTIONS}
 class QueueScreen(GuardedScreen[None]):
     """Screen with the queue. It handles the keys of the queue."""
 
+    place_name = "list"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(QUEUE_ACTIONS)
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -517,6 +518,16 @@ class QueueScreen(GuardedScreen[None]):
         return QueuePosition(
             self.state.settings, cursor=self.pane.cursor_position, levels=self._levels.above
         )
+
+    @property
+    def hint_labels(self) -> Mapping[str, str]:
+        """Label of the key that leaves the list, if it does not quit but returns to the level
+        above.
+        """
+        if not self._levels.above:
+            return {}
+        level = self._levels.above[-1]
+        return {"queue.quit": level.opened_from or "list above"}
 
     @property
     def hidden_actions(self) -> frozenset[str]:

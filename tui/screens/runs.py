@@ -418,6 +418,7 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
     To compare two runs, the user marks one after the other.
     """
 
+    place_name = "runs"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(RUN_LIST_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(

@@ -238,6 +238,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
 class AgreementScreen(StatisticsScreen, inherit_bindings=False):
     """Inter-annotator agreement, as a table for each scope."""
 
+    place_name = "agreement"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(AGREEMENT_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(self, session: Session, scope: FigureScope) -> None:
@@ -317,6 +318,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
     table of their errors.
     """
 
+    place_name = "calibration"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(self, session: Session, scope: FigureScope) -> None:
@@ -419,6 +421,7 @@ def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
 class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
     """Screen with the runs' pass rates under the conventions of each benchmark program."""
 
+    place_name = "conventions"
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONVENTION_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(self, session: Session, scope: FigureScope) -> None:

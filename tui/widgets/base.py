@@ -205,6 +205,8 @@ class GuardedScreen(Screen[T]):
     """Whether closing the screen may discard input. The command palette then lists no command that
     closes the screen.
     """
+    place_name = ""
+    """Name with which the key line of a screen above says where its key for back leads."""
     _result_when_resumed: tuple[T | None] | None = None
     """Result of a screen that was closed while it opened or while another screen covered it.
 

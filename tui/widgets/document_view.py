@@ -371,7 +371,7 @@ class LineBlock(Widget):
 
 
 VERDICT_LABELS = [action.label for action in ITEM_ACTIONS if action.action.startswith("verdict(")]
-LAST_LABELS = ("quit", "palette", "help")
+LAST_LABELS = ("palette", "help")
 """Labels of the hints that come last in the key line, in this order."""
 
 

@@ -113,6 +113,19 @@ def test_categories_that_do_not_fit_are_counted_and_reachable() -> None:
     assert "live" in plain_text(build_run_table(Overview(runs, "alice"), runs, 38, 1).heading)
 
 
+def test_column_of_the_own_metric_keeps_its_place_while_it_is_computed() -> None:
+    runs = make_two_runs()
+    own = OwnScore("overall accuracy", 0.4, "share", digits=2, table="accuracy", name="overall")
+    overview = Overview(runs, "alice", pending_own_metric=own.title)
+    waiting = build_run_table(overview, runs, 120, 0)
+    scores = {run.run: own for run in runs}
+    complete = build_run_table(Overview(runs, "alice", own_scores=scores), runs, 120, 0)
+    assert plain_text(waiting.heading) == plain_text(complete.heading)
+    assert "overall accuracy" in plain_text(waiting.heading)
+    (before, after) = (plain_text(table.lines[0]) for table in (waiting, complete))
+    assert "40.00 %" in after and before == after.replace("40.00 %", "      …")
+
+
 def test_blind_overview_shows_own_progress_only() -> None:
     runs = make_two_runs()
     overview = Overview(

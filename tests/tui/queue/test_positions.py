@@ -175,7 +175,7 @@ async def test_verdict_key_in_the_list_names_the_key_that_opens_the_item(
         await wait_for_screen(pilot)
         await pilot.press("x")
         assert (
-            "x (adjudicate) works in the queue and on the overview"
+            "x (adjudicate) works in the list and on the overview"
             in (await wait_for_screen(pilot))[-2]
         )
 

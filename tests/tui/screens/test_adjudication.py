@@ -277,7 +277,7 @@ async def test_other_keys_give_a_reason(workspace: Workspace) -> None:
         await person.press("T")
         assert "only the disputed target can be reviewed" in person.status()
         await person.press("C")
-        assert "C (calibration) works in the queue" in person.status()
+        assert "C (calibration) works in the list" in person.status()
         assert not person.events
 
 

@@ -146,11 +146,10 @@ async def test_unavailable_key_names_its_screen(make_app: Any, wait_for_screen: 
     async with make_app(runs=RUNS).run_test(size=(60, 24)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("r", "C")
-        assert "C (calibration) works in the queue" in (await wait_for_screen(pilot))[0]
+        assert "C (calibration) works in the list" in (await wait_for_screen(pilot))[0]
         await pilot.press("percent_sign")
         assert (
-            "% (agreement) works in the queue; press ? for help"
-            in (await wait_for_screen(pilot))[0]
+            "% (agreement) works in the list; press ? for help" in (await wait_for_screen(pilot))[0]
         )
         await pilot.press("j")
         assert (

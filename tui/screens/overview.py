@@ -481,8 +481,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         facts = f"items passed {symbols().separator} {format_count(len(self._runs), 'run')}"
         has_estimates = bool(self._overview.sampled_runs)
         if has_estimates:
+            parts = ["items passed", "95 % intervals"]
             seen_reviews = format_seen_reviews(self._overview.n_seen_reviews)
-            facts = f"items passed {symbols().separator} {seen_reviews or '95 % intervals'}"
+            if seen_reviews:
+                parts.append(seen_reviews)
+            facts = f" {symbols().separator} ".join(parts)
         self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
 
     def _draw_next_actions(self) -> None:

@@ -527,7 +527,7 @@ class QueueScreen(GuardedScreen[None]):
         if not self._levels.above:
             return {}
         level = self._levels.above[-1]
-        return {"queue.quit": level.opened_from or "list above"}
+        return {"queue.quit": level.opened_from or "back"}
 
     @property
     def hidden_actions(self) -> frozenset[str]:

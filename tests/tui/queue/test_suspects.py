@@ -27,7 +27,7 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
     async with app.run_test(size=(120, 32)) as pilot:
         lines = await wait_for_screen(pilot)
         assert "score you reason for suspicion" in lines[3]
-        assert "suspects, 1 strong · 1/10" in lines[-3]
+        assert "suspects, 1 strong item · 1/10" in lines[-3]
         assert (
             "simple_0" in lines[4]
             and "0.91" in lines[4]
@@ -44,7 +44,7 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
         await pilot.press("v")
         await wait_for_screen(pilot)
         await pilot.press("s")
-        assert "suspects, 1 strong · 1/10" in (await wait_for_screen(pilot))[-3], (
+        assert "suspects, 1 strong item · 1/10" in (await wait_for_screen(pilot))[-3], (
             "the strongest evidence first"
         )
 
@@ -86,7 +86,7 @@ async def test_key_shows_suspects_by_reason_and_returns(
     async with app.run_test(size=(80, 24)) as pilot:
         failures = await wait_for_screen(pilot)
         await pilot.press("s")
-        assert "suspects, 1 strong · 1/10" in (await wait_for_screen(pilot))[2]
+        assert "suspects, 1 strong item · 1/10" in (await wait_for_screen(pilot))[2]
         await pilot.press("c")
         lines = await wait_for_screen(pilot)
         assert "suspects by reason · 2 reasons" in lines[0]

@@ -250,6 +250,12 @@ class Session(SessionSettings):
             self._annotator_state, state, self._can_open_queue_file, self.start_options
         )
 
+    def is_blind_queue(self, name: str) -> bool:
+        """Whether the items of a queue file are reviewed blind."""
+        from fcreview.store.queue_file import is_blind_queue
+
+        return is_blind_queue(self._workspace, name)
+
     def _can_open_queue_file(self, name: str) -> bool:
         from fcreview.store.queue_file import QueueError, read_queue
 

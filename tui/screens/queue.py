@@ -22,7 +22,6 @@ from textual.widget import Widget
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.drafts import describe_drafts
-from fcreview.store.queue_file import is_blind_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import LIST_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.keymap import (
@@ -323,7 +322,7 @@ class QueueScreen(GuardedScreen[None]):
         """
         if menu_name != "file" or not isinstance(choice, str) or self.state.blind:
             return False
-        if not is_blind_queue(self._session.workspace, choice):
+        if not self._session.is_blind_queue(choice):
             return False
         if self._session.in_browser:
             self.pane.show_message(

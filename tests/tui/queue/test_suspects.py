@@ -40,7 +40,7 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
         assert '· this answer may be right: city: "Hangzhou, CN"' in item
         assert "▸╭─ get_weather" in item
         await pilot.press("j")
-        assert "suspects, 1 strong · 2/10" in (await wait_for_screen(pilot))[-3]
+        assert "suspects, 1 strong item · 2/10" in (await wait_for_screen(pilot))[-3]
         await pilot.press("v")
         await wait_for_screen(pilot)
         await pilot.press("s")
@@ -96,7 +96,9 @@ async def test_key_shows_suspects_by_reason_and_returns(
         )
         assert "not in the question" in lines[3] and "city is" in lines[3]
         await pilot.press("j", "enter")
-        assert "selected 9 items · suspects, 0 strong · 1/9" in (await wait_for_screen(pilot))[2]
+        assert (
+            "selected 9 items · suspects, 0 strong items · 1/9" in (await wait_for_screen(pilot))[2]
+        )
         await pilot.press("escape", "escape", "escape")
         assert await wait_for_screen(pilot) == failures
 

@@ -501,8 +501,8 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
     def _describe_mark(self) -> str:
         """Return the note that one run is marked, and the key that marks the other one."""
         key = find_action_key_names(self.app).get("runs.compare", "")
-        hint = f" {symbols().separator} {key} on another run compares them" if key else ""
-        return f"1 of 2 runs marked{hint}"
+        hint = f" {symbols().separator} {key} on another run compares" if key else ""
+        return f"1 of 2 marked{hint}"
 
     def _find_choice_index(self, values: Sequence[RunChoice], choice: RunChoice | None) -> int:
         """Return the index of a choice, or of its group, or 0."""

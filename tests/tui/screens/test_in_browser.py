@@ -48,6 +48,7 @@ NO_PATHS = {
         "max-pairs",
         "name",
         "only",
+        "own",
         "policy",
         "queue",
         "run",

@@ -202,7 +202,9 @@ def _name_own_metrics(runs: Sequence[RunRow]) -> set[str]:
 async def _estimate_own_metric(session: WorkspaceSession, row: RunRow) -> MetricEstimate | None:
     """Estimate the benchmark's own metric in a process of its own, because it takes seconds."""
     arguments = ["--own", f"--run={row.run}", "--json", "--"]
-    result = await _run_python(build_python_arguments(session, "estimate", arguments))
+    result = await _run_python(
+        build_python_arguments(session, "estimate", arguments), on_progress=lambda _: None
+    )
     # Messages can stand before the only line of JSON.
     lines = [line for line in result.text.splitlines() if line.startswith("{")]
     if not result.is_successful or not lines:

@@ -23,7 +23,6 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
-from fcreview.tables.estimates import format_seen_reviews
 from fcreview.tui.actions import OVERVIEW_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import (
@@ -325,7 +324,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     async def _count_seen_reviews(self, run: RunRow) -> None:
         """Add the reviews of the run's sample that were not blind."""
         names = {progress.queue for progress in self._overview.queues or ()}
-        count = await self._session.query_at_low_priority(
+        count = await self._session.read_in_background(
             lambda store: store.analysis.count_seen_reviews(run.run, names)
         )
         n_seen_reviews = self._overview.n_seen_reviews + count
@@ -482,9 +481,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         has_estimates = bool(self._overview.sampled_runs)
         if has_estimates:
             parts = ["items passed", "95 % intervals"]
-            seen_reviews = format_seen_reviews(self._overview.n_seen_reviews)
-            if seen_reviews:
-                parts.append(seen_reviews)
+            if self._overview.n_seen_reviews:
+                parts.append(f"{self._overview.n_seen_reviews:,} not blind")
             facts = f" {symbols().separator} ".join(parts)
         self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
 

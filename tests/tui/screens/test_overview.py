@@ -258,7 +258,7 @@ async def test_only_sampled_runs_have_an_estimate(make_app: Any, wait_for_screen
             lines = await wait_for_screen(pilot)
         text = "\n".join(lines)
         assert (
-            "items passed · 95 % intervals · 2 reviews not blind" in text
+            "items passed · 95 % intervals · 2 not blind" in text
             and "pilot · alice" in text
             and "2 / 2" in text
         )

@@ -138,6 +138,8 @@ ITEM_WALK: list[Step] = [
             "m",
             "T",
             "T",
+            "right_parenthesis",
+            "left_parenthesis",
         )
     ],
     ("D",),

@@ -53,6 +53,7 @@ NO_PATHS = {
         "queue",
         "run",
         "seed",
+        "siblings",
         "trust-rule",
     ),
     *("where", "with"),

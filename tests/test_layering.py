@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import re
 
+from fcreview.importers.registry import list_importer_names
+from fcreview.model.benchmark_rules import BENCHMARK_RULES
 from tests.sources import PACKAGES, SOURCES, called, calls, imported, join_lines, texts
 
 ONLY_IN = {
@@ -210,3 +212,37 @@ def test_checks_find_violations() -> None:
     assert [node.lineno for node, text in texts(nodes) if SQL.search(text)] == [4]  # type: ignore[attr-defined]
     assert len(SOURCES) > 50
     assert {source.package for source in SOURCES} == set(PACKAGES)
+
+
+OWN_FORMATS = {"generic", "mapping"}
+"""Formats of fcreview, which name no benchmark."""
+BENCHMARK_NAMES_ALLOWED = {
+    "fcreview/model/benchmark_rules.py": "the rules by which reviews count without an importer",
+    "exporters/base.py": "names of formats, which are also names of programs",
+    "exporters/inspect_log.py": "writes logs of Inspect",
+    "exporters/native.py": "writes notes for the viewer of tau2-bench",
+    "cli/commands/export.py": "options of the format `inspect`",
+    "cli/commands/import_labels.py": "reads logs of Inspect and notes of tau2-bench",
+    "cli/serve_server.py": "the word `sessions` in an address",
+}
+"""Modules outside of `importers/` that may name a benchmark, and why."""
+
+
+def test_only_importers_know_benchmarks_by_name() -> None:
+    names = set(list_importer_names()) - OWN_FORMATS
+    faults = []
+    for source in SOURCES:
+        if source.package == "importers" or source.name in BENCHMARK_NAMES_ALLOWED:
+            continue
+        for node, text in texts(source.nodes):
+            if text in names:
+                faults.append(
+                    f"{source.at(node)}: {text!r}: ask the importer, or"
+                    " fcreview/model/benchmark_rules.py"
+                )
+    assert not faults, join_lines(faults)
+
+
+def test_every_benchmark_with_rules_has_an_importer() -> None:
+    unknown = sorted(set(BENCHMARK_RULES) - set(list_importer_names()))
+    assert not unknown, f"fcreview/model/benchmark_rules.py: no importer has the name {unknown}"

@@ -50,11 +50,6 @@ from fcreview.model.review import (
 from fcreview.model.verdict import (
     PASS_FAIL_CRITERIA,
     TargetCriterion,
-    derive_item_verdict_from_reviews_alone,
-    derive_verdict,
-    derives_verdicts,
-    find_derivation_sources,
-    list_derivable_targets,
 )
 
 RESOLUTION_REQUIREMENT = "give a verdict other than unsure, or a fault"
@@ -423,7 +418,7 @@ def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpCo
     than their own verdicts on parts and criteria imply by the rules of the benchmark. For example,
     `db` fails and `correct` passes in tau-bench.
     """
-    if not derives_verdicts(context.benchmark):
+    if not context.derivation.derives_verdicts:
         return []
 
     verdicts_by_annotator: dict[str, dict[TargetCriterion, Any]] = {}
@@ -436,8 +431,8 @@ def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpCo
     for annotator, own_verdicts in verdicts_by_annotator.items():
         # The verdict on the item must not take part in deriving the implied one.
         on_item = own_verdicts.pop(ITEM_CORRECT, None)
-        implied = derive_item_verdict_from_reviews_alone(
-            context.benchmark, own_verdicts, context.metadata
+        implied = context.derivation.derive_item_verdict_from_reviews_alone(
+            own_verdicts, context.metadata
         )
         if isinstance(on_item, bool) and implied is not None and on_item is not implied:
             contradicting.append(annotator)
@@ -455,7 +450,7 @@ def _apply_derived_verdicts(
     The result has a decision for each target and criterion whose verdict changes, even if nobody
     reviewed it. Metrics derive the same verdicts (`ScoredItem.derive_verdict`).
     """
-    if not derives_verdicts(context.benchmark):
+    if not context.derivation.derives_verdicts:
         return decisions
     overriding = _find_overriding_decisions(decisions, context)
     if not overriding:
@@ -465,16 +460,17 @@ def _apply_derived_verdicts(
         target_criterion: decision.human for target_criterion, decision in overriding.items()
     }
     by_target = {(decision.target, decision.criterion): decision for decision in decisions}
-    for target_criterion in list_derivable_targets(context.benchmark, overrides, context.automatic):
+    targets = context.derivation.list_derivable_targets(overrides, context.automatic)
+    for target_criterion in targets:
         decision = by_target.get(target_criterion)
         if decision is not None and not _can_derive(decision, collected):
             continue
-        verdict = derive_verdict(
-            context.benchmark, target_criterion, overrides, context.metadata, context.automatic
+        verdict = context.derivation.derive(
+            target_criterion, overrides, context.metadata, context.automatic
         )
         if verdict is None or is_same_verdict(verdict, context.automatic.get(target_criterion)):
             continue
-        sources = find_derivation_sources(context.benchmark, target_criterion, overrides)
+        sources = context.derivation.find_sources(target_criterion, overrides)
         deciding = [overriding[source] for source in sources if source in overriding]
         if decision is None:
             decision = by_target[target_criterion] = Decision(*target_criterion)

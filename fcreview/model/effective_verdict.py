@@ -21,15 +21,14 @@ from fcreview.model.address import (
     parse_address,
     turn_address,
 )
+from fcreview.model.benchmark_rules import find_benchmark_rules
+from fcreview.model.derivation import DerivationRules
 from fcreview.model.item import Item, SourceName
 from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation, Opinion
 from fcreview.model.verdict import (
     ABSTENTIONS,
     EQUIVALENT,
     TargetCriterion,
-    derive_verdict,
-    find_derivation_sources,
-    find_derived_targets,
 )
 
 DISPUTED = "disputed"
@@ -186,6 +185,11 @@ class RollUpContext:
     automatic: Mapping[TargetCriterion, Any] = field(default_factory=dict)
     """Automatic verdicts on the item and its parts."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def derivation(self) -> DerivationRules:
+        """Rules by which verdicts follow from verdicts on other criteria of the item."""
+        return find_benchmark_rules(self.benchmark).derivation
 
 
 PartVerdicts = Mapping[str, Any]
@@ -571,7 +575,7 @@ def _add_verdicts_from_criteria(
                 verdicts.has_derived = True
 
     undisputed = {name: _omit_keys(verdicts, disputed) for name, verdicts in combined.items()}
-    for target_criterion in find_derived_targets(context.benchmark, collected):
+    for target_criterion in context.derivation.find_derived_targets(collected):
         derived = _derive_verdict_by_annotator(target_criterion, undisputed, context)
         if find_agreed_verdict(derived.values()) == DISPUTED:
             collected[target_criterion] = VerdictsByAnnotator(derived, has_derived=True)
@@ -640,7 +644,7 @@ def _derive_verdict_by_annotator(
         context: Data by which verdicts follow from other verdicts.
     """
     reviewed = _list_reviewed_targets(verdicts)
-    sources = find_derivation_sources(context.benchmark, target_criterion, reviewed)
+    sources = context.derivation.find_sources(target_criterion, reviewed)
     overriding = {
         name: _select_overriding(own, sources, context.automatic) for name, own in verdicts.items()
     }
@@ -648,8 +652,7 @@ def _derive_verdict_by_annotator(
 
     derived: dict[str, Any] = {}
     for name, own in verdicts.items():
-        implied = derive_verdict(
-            context.benchmark,
+        implied = context.derivation.derive(
             target_criterion,
             overriding[name],
             context.metadata,

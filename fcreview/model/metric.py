@@ -13,8 +13,12 @@ from functools import wraps
 from typing import Any, Literal, Protocol, TypeVar
 
 from fcreview.model.address import ITEM
+from fcreview.model.benchmark_rules import find_benchmark_rules
+from fcreview.model.derivation import NO_VERDICTS
 from fcreview.model.item import Run
-from fcreview.model.verdict import NO_VERDICTS, SNAPSHOT_BENCHMARK, TargetCriterion, derive_verdict
+from fcreview.model.verdict import (
+    TargetCriterion,
+)
 
 MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
 """Unit: `share` is from 0 to 1, `percent` from 0 to 100, and `score` is a mean on the scale of a
@@ -104,21 +108,11 @@ class ScoredItem:
         """
         if self.is_target_reviewed(target, criterion):
             return None
-        return derive_verdict(
-            benchmark,
-            (target, criterion),
-            self.overrides,
-            self.metadata,
-            self._get_automatic_verdicts(benchmark),
-        )
-
-    def _get_automatic_verdicts(self, benchmark: str) -> Mapping[TargetCriterion, Any]:
-        """Return the verdicts on the item's criteria, where overrides of some of them leave
-        others as they are.
-        """
-        if benchmark != SNAPSHOT_BENCHMARK:
-            return NO_VERDICTS
-        return {(ITEM, criterion): value for criterion, value in self.values.items()}
+        derivation = find_benchmark_rules(benchmark).derivation
+        automatic = NO_VERDICTS
+        if derivation.needs_other_criteria:
+            automatic = {(ITEM, name): value for name, value in self.values.items()}
+        return derivation.derive((target, criterion), self.overrides, self.metadata, automatic)
 
 
 def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem], T]:

@@ -11,11 +11,11 @@ from math import exp, isfinite, lgamma, log, log1p, sqrt
 from typing import Any
 
 from fcreview.model.address import WHOLE_TARGETS
+from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.metric import Metric, MetricKey, ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.model.verdict import (
-    GOLDEN_ACTS_KEY,
     TRUE_MEANS_FAILURE,
     Scale,
     TargetCriterion,

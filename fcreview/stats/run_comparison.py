@@ -21,6 +21,7 @@ from itertools import zip_longest
 from math import sqrt
 from typing import Literal, NamedTuple
 
+from fcreview.model.benchmark_rules import find_benchmark_rules
 from fcreview.model.review import QuestionKey
 from fcreview.model.wording import NO_VALUE, format_count
 from fcreview.stats.paired_difference import (
@@ -275,8 +276,6 @@ def _order_trials_of_run(outcomes: Sequence[ItemOutcome], n_pairs: int) -> list[
     return paired + others + undecided
 
 
-TASK_BENCHMARKS = frozenset({"tau", "inspect", "atif"})
-"""Benchmarks whose groups are tasks. In other benchmarks, groups are conversations."""
 _LIVE_ID = re.compile(r"live_[a-z_]+?_\d+-(\d+)-\d+", re.ASCII)
 """Id of an item of BFCL Live, such as `live_simple_3-2-0`.
 
@@ -294,9 +293,9 @@ def _find_cluster(outcome: ItemOutcome, identity: Cluster, *, is_trial: bool) ->
         return key.language, key.category, "function", live_id[1]
     if is_trial or outcome.group is None:
         return identity
-    # A conversation of CONFETTI has items of several categories. Domains of tau-bench number their
-    # tasks alike.
-    domain = key.category if key.benchmark in TASK_BENCHMARKS else ""
+    # Domains number their tasks alike. A conversation can have items of several categories.
+    are_tasks = find_benchmark_rules(key.benchmark).groups_are_tasks
+    domain = key.category if are_tasks else ""
     return key.language, domain, "group", outcome.group
 
 

@@ -42,6 +42,7 @@ from fcreview.importers.common.records import (
 from fcreview.importers.common.writeback import JsonObject
 from fcreview.matching.align import align_calls
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
+from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import (
     ABSENT,
     SIMULATED_USER_INSTRUCTION,
@@ -54,7 +55,6 @@ from fcreview.model.item import (
     Verdict,
 )
 from fcreview.model.json_value import to_plain_json
-from fcreview.model.verdict import MILESTONES_MET
 from fcreview.model.wording import format_count
 from fcreview.safe_files import read_file
 

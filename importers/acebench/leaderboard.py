@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from fcreview.importers.acebench.filenames import CATEGORIES
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import MILESTONES_MET
 
 PROCESS_ACCURACY = "process_accuracy"
 """Criterion of agent items: the share of met milestones, or 1 if the end state is correct."""

@@ -55,6 +55,7 @@ from fcreview.importers.common.writeback import JsonObject, check_fix_fields, ch
 from fcreview.matching.align import align_calls
 from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
+from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import (
     AcceptedValues,
@@ -68,7 +69,6 @@ from fcreview.model.item import (
     Verdict,
 )
 from fcreview.model.json_value import answer_hash, is_string_list
-from fcreview.model.verdict import MILESTONES_MET
 from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"

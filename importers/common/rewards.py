@@ -9,11 +9,12 @@ from typing import Any
 
 from fcreview.importers.common.records import add_issue, is_number
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import PASSING_REWARD_KEY
 from fcreview.model.item import Item, RunFact, Verdict
 from fcreview.model.json_value import to_json_text
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
+from fcreview.model.verdict import TOTAL_REWARD
 
 ITEM_REWARD = (ITEM, TOTAL_REWARD)
 MAX_SHOWN_REWARD_LENGTH = 60

@@ -25,9 +25,13 @@ from fcreview.importers.bfcl.checker.evaluate import Evaluation, EvaluationSetti
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.importers.common.records import as_list, as_object
+from fcreview.model.derivation import (
+    FIXED_SOFT_SCORE_KEY,
+    SOFT_SCORE_DECIMALS,
+    combine_soft_scores,
+)
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
-from fcreview.model.verdict import FIXED_SOFT_SCORE_KEY, SOFT_SCORE_DECIMALS, combine_soft_scores
 
 ACT_CRITERION = "dialog_act"
 BFCL_TYPES = {"object": "dict", "number": "float"}

@@ -35,10 +35,11 @@ from fcreview.importers.confetti.checker import (
 )
 from fcreview.importers.confetti.discovery import ACTS_CATEGORY, CALLS_CATEGORY
 from fcreview.model.address import ITEM, get_enclosing_call_address, parse_address
+from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, cached_on_item, get_chain_id, pass_rate
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import DIALOG_ACTS, GOLDEN_ACTS_KEY
+from fcreview.model.verdict import DIALOG_ACTS
 
 CALLS_TABLE = "function calling"
 SOFT_SCORE_CRITERION = "soft_score"

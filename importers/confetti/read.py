@@ -56,6 +56,7 @@ from fcreview.importers.confetti.discovery import (
 from fcreview.matching.align import align_calls
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import RESPONSE, argument_address, call_address
+from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.item import (
     GOLDEN_CALL,
     ArgumentDiff,
@@ -70,7 +71,6 @@ from fcreview.model.item import (
     Verdict,
 )
 from fcreview.model.json_value import answer_hash, append_to_path, to_json_text
-from fcreview.model.verdict import GOLDEN_ACTS_KEY
 from fcreview.run_plan import RunPlan
 
 JsonObject = dict[str, Any]

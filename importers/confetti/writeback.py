@@ -27,11 +27,12 @@ from fcreview.importers.confetti.leaderboard import (
 )
 from fcreview.importers.confetti.read import RunRecords, get_failing_item_id, load_run_records
 from fcreview.model.address import ITEM, RESPONSE, get_enclosing_call_address, parse_address
+from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.item import Call, GoldenObject, Item, Run
 from fcreview.model.json_value import append_to_path
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import DIALOG_ACTS, GOLDEN_ACTS_KEY
+from fcreview.model.verdict import DIALOG_ACTS
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 

@@ -40,10 +40,10 @@ from typing import Any, Literal, NamedTuple
 
 from fcreview.importers.hammerbench.discovery import MULTI_TURN_TYPES, split_item_id
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import DECLINE_KEY
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, cached_on_item
 from fcreview.model.review import CORRECT
-from fcreview.model.verdict import DECLINE_KEY
 
 EPSILON = 1e-9
 """Small number that the scripts add to some denominators, so that they are never 0."""

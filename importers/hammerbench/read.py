@@ -52,6 +52,11 @@ from fcreview.importers.hammerbench.leaderboard import CHANGE_KEY
 from fcreview.matching.align import align_calls
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference
+from fcreview.model.derivation import (
+    DECLINE_KEY,
+    FIRST_FUNCTION_KEY,
+    SAME_NAMES_KEY,
+)
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import (
     GOLDEN_CALL,
@@ -64,7 +69,6 @@ from fcreview.model.item import (
     Verdict,
 )
 from fcreview.model.json_value import answer_hash, to_plain_json
-from fcreview.model.verdict import DECLINE_KEY, FIRST_FUNCTION_KEY, SAME_NAMES_KEY
 from fcreview.run_plan import RunPlan
 
 _ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)

@@ -55,11 +55,11 @@ from fcreview.importers.hammerbench.read import (
     should_decline,
 )
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import SAME_NAMES_KEY
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import Call, Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT
-from fcreview.model.verdict import SAME_NAMES_KEY
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 

@@ -14,9 +14,10 @@ from fcreview.importers.common.effective_scores import apply_derived_verdict, ge
 from fcreview.importers.common.records import as_list, is_number
 from fcreview.importers.mcp_atlas.columns import ERRORS
 from fcreview.importers.mcp_atlas.read import NO_ANSWER_KEY
+from fcreview.model.derivation import CLAIM_SCORES_KEY, PASSING_COVERAGE
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, build_category_metrics
-from fcreview.model.verdict import CLAIM_SCORES_KEY, COVERAGE, PASSING_COVERAGE
+from fcreview.model.verdict import COVERAGE
 from fcreview.model.wording import format_count
 
 BENCHMARK = "mcp_atlas"

@@ -41,6 +41,7 @@ from fcreview.importers.mcp_atlas.claims import Judgement, parse_claims, read_ju
 from fcreview.importers.mcp_atlas.discovery import RunFiles
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.address import RESPONSE
+from fcreview.model.derivation import CLAIM_SCORES_KEY, PASSING_COVERAGE
 from fcreview.model.item import (
     AcceptedValues,
     Call,
@@ -53,7 +54,7 @@ from fcreview.model.item import (
     Verdict,
 )
 from fcreview.model.json_value import answer_hash
-from fcreview.model.verdict import CLAIM_PREFIX, CLAIM_SCORES_KEY, COVERAGE, PASSING_COVERAGE
+from fcreview.model.verdict import CLAIM_PREFIX, COVERAGE
 from fcreview.run_plan import RunPlan
 
 SCORER = "MCP-Atlas scorer"

@@ -21,8 +21,9 @@ from fcreview.importers.common.writeback import CriterionKey, find_unrepresentab
 from fcreview.importers.mcp_atlas import columns
 from fcreview.importers.mcp_atlas.discovery import SPLITS, STATISTICS, RunFiles
 from fcreview.model.address import RESPONSE
+from fcreview.model.derivation import COVERAGE_DECIMALS
 from fcreview.model.metric import ScoredItem
-from fcreview.model.verdict import CLAIM_PREFIX, COVERAGE_DECIMALS
+from fcreview.model.verdict import CLAIM_PREFIX
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 

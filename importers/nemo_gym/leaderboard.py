@@ -18,9 +18,10 @@ from typing import Any
 from fcreview.importers.common.effective_scores import apply_derived_verdict, get_effective_score
 from fcreview.importers.common.records import as_object, is_number
 from fcreview.importers.nemo_gym.read import FAILED_KEY, ROLLOUT_KEY, TASK_KEY, USAGE_KEY
+from fcreview.model.derivation import PASSING_REWARD_KEY
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
-from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
+from fcreview.model.verdict import TOTAL_REWARD
 
 BENCHMARK = "nemo_gym"
 REWARD = "reward"

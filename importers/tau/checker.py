@@ -25,8 +25,8 @@ from fcreview.importers.tau.task import describe_env_assertion
 from fcreview.matching.decisive_step import add_decisive_step
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import REWARD_CHECKS, REWARD_PARTS
 from fcreview.model.item import Item, SourceName, Verdict
-from fcreview.model.verdict import REWARD_CHECKS, REWARD_PARTS
 
 JsonObject = dict[str, Any]
 REWARD_PART_NAMES = ("DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION")

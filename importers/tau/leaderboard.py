@@ -23,10 +23,14 @@ from fcreview.importers.tau.checker import (
 )
 from fcreview.importers.tau.read import PLANNED_TRIALS
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import (
+    REWARD_CHECKS,
+    REWARD_PARTS,
+    derive_reward_part,
+)
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, cached_on_item
 from fcreview.model.review import CORRECT
-from fcreview.model.verdict import REWARD_CHECKS, REWARD_PARTS, derive_reward_part
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 ERROR_REASONS = ("too_many_errors", "agent_error", "user_error")

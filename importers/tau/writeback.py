@@ -24,10 +24,10 @@ from fcreview.importers.tau.checker import INFRASTRUCTURE_ERROR, OWN_FIELD, REWA
 from fcreview.importers.tau.leaderboard import get_reward
 from fcreview.importers.tau.read import read_items
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import REWARD_CHECKS, REWARD_PARTS
 from fcreview.model.item import Item
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import REWARD_CHECKS, REWARD_PARTS
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 

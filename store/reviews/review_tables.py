@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from fcreview.model.benchmark_rules import find_benchmark_rules
 from fcreview.model.decision import (
     apply_golden_fix,
     decide,
@@ -45,7 +46,6 @@ from fcreview.model.review import (
     find_retracted_events,
     is_stale,
 )
-from fcreview.model.verdict import derives_verdicts
 from fcreview.store.database import pause_garbage_collection
 from fcreview.store.reviews import decision_cache, review_sql
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
@@ -326,7 +326,7 @@ class ReviewTables:
         """Whether verdicts can follow from the reviews of an item: from reviews of parts or of
         other criteria and, in some benchmarks, from the verdict on the item.
         """
-        if derives_verdicts(key.benchmark):
+        if find_benchmark_rules(key.benchmark).derivation.derives_verdicts:
             return True
         return any(
             (event.target, event.criterion) != ITEM_CORRECT

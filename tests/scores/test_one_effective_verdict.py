@@ -18,9 +18,10 @@ import pytest
 
 from fcreview.cli.report_data import compute_run_metrics, load_scored_runs
 from fcreview.model.address import parse_address
+from fcreview.model.derivation import DECLINE_KEY
 from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.item import Run
-from fcreview.model.verdict import DECISIVE_STEP, DECLINE_KEY, SCALES
+from fcreview.model.verdict import DECISIVE_STEP, SCALES
 from fcreview.store.rows import View
 from tests.labels import fetch_labels
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns

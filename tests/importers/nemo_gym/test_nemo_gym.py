@@ -20,9 +20,10 @@ from fcreview.importers.nemo_gym.rules import (
     recompute_verdict,
 )
 from fcreview.importers.registry import discover, read_items, rewrite_scores
+from fcreview.model.derivation import PASSING_REWARD_KEY
 from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, MissingItem, RunFact
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import PASSING_REWARD_KEY, TOTAL_REWARD
+from fcreview.model.verdict import TOTAL_REWARD
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from tests.examples import only_long
 from tests.importers.mutations import (

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from fcreview.model.decision import Decision, decide
-from fcreview.model.effective_verdict import DISPUTED, RollUpContext, select_effective_verdict
-from fcreview.model.review import Event, fold_events
-from fcreview.model.verdict import (
+from fcreview.model.derivation import (
     FIRST_FUNCTION_KEY,
     FIXED_SOFT_SCORE_KEY,
     GOLDEN_ACTS_KEY,
     MILESTONES_MET,
     REWARD_PARTS,
 )
+from fcreview.model.effective_verdict import DISPUTED, RollUpContext, select_effective_verdict
+from fcreview.model.review import Event, fold_events
 from tests.store.reviews.test_decisions import make_event
 
 ITEM = "item"

@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from fcreview.model.decision import decide, find_disagreements
+from fcreview.model.derivation import (
+    DECLINE_KEY,
+    GOLDEN_ACTS_KEY,
+    MILESTONES_MET,
+    SAME_NAMES_KEY,
+)
 from fcreview.model.effective_verdict import RollUpContext
 from fcreview.model.review import Event, fold_events
-from fcreview.model.verdict import DECLINE_KEY, GOLDEN_ACTS_KEY, MILESTONES_MET, SAME_NAMES_KEY
 from tests.store.reviews.test_decisions import make_event
 
 CALL = "turn:1/call:1"

@@ -7,7 +7,7 @@ message is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -286,21 +286,22 @@ class Adjudicator:
 
         if has_open_fix:
             # Accepting the answer accepts the correction too.
-            self._queue_review(
+            review = Annotation(
                 verdict=answer.verdict if is_definite(answer.verdict) else None,
                 fault=answer.fault or "golden",
                 golden_fix=answer.golden_fix,
                 golden_status=ACCEPTED,
                 golden_verdicts=answer.golden_verdicts,
             )
-            return
-        self._queue_review(
-            verdict=answer.verdict,
-            fault=answer.fault,
-            golden_fix=answer.golden_fix,
-            # Other answers propose a correction, and this one does not.
-            golden_status=REJECTED if case.disagreement.golden_status else None,
-        )
+        else:
+            review = Annotation(
+                verdict=answer.verdict,
+                fault=answer.fault,
+                golden_fix=answer.golden_fix,
+                # Other answers propose a correction, and this one does not.
+                golden_status=REJECTED if case.disagreement.golden_status else None,
+            )
+        self._queue_review(review)
 
     def record_verdict(self, verdict_key: str) -> None:
         """Record a verdict. `verdict_key` is one of `verdict_keys.VERDICT_KEY_BY_NAME`."""
@@ -310,10 +311,11 @@ class Adjudicator:
         if fault is None and own is not None and own.verdict is None:
             # A verdict without a fault would clear the recorded fault.
             fault = own.fault
-        self._queue_review(verdict=key.value, fault=fault, **self._decide_golden(key))
+        review = Annotation(verdict=key.value, fault=fault)
+        self._queue_review(self._decide_golden(review, key))
 
-    def _decide_golden(self, key: VerdictKey) -> dict[str, Any]:
-        """Return the fields of the adjudicator's review that decide about the golden answer.
+    def _decide_golden(self, review: Annotation, key: VerdictKey) -> Annotation:
+        """Return the adjudicator's review with its decision about the golden answer.
 
         The annotators may have proposed to correct it. The verdict "golden wrong" accepts the
         correction if there is only one. Pass and fail reject it. Unsure decides nothing, and
@@ -322,20 +324,21 @@ class Adjudicator:
         # A case is the disagreement of annotators about one item.
         case = self.cases.current
         if case is None or case.disagreement.golden_status is None or not is_definite(key.value):
-            return {}
+            return review
         if key is not GOLDEN_WRONG_KEY:
-            return {"golden_status": REJECTED}
+            return replace(review, golden_status=REJECTED)
         fixes = case.disagreement.golden_fixes
         if len(fixes) != 1:
-            return {}
+            return review
         (fix,) = fixes
         # The recomputed verdicts are the same in all answers with this correction.
         answers = [answer for answer in case.disagreement.answers if answer.golden_fix == fix]
-        return {
-            "golden_fix": fix,
-            "golden_status": ACCEPTED,
-            "golden_verdicts": answers[0].golden_verdicts,
-        }
+        return replace(
+            review,
+            golden_fix=fix,
+            golden_status=ACCEPTED,
+            golden_verdicts=answers[0].golden_verdicts,
+        )
 
     def record_value(self, typed_value: str) -> None:
         """Record a typed value, or show an error if it is not on the scale of the criterion."""
@@ -348,16 +351,16 @@ class Adjudicator:
             criterion = sanitize(case.disagreement.criterion)
             self._show_message(f"{criterion} must be {error}; got {sanitize(typed_value)}", "warn")
             return
-        self._queue_review(verdict=value)
+        self._queue_review(Annotation(verdict=value))
 
     def record_fault(self, fault: Fault) -> None:
         """Record the fault. If the annotators disagree only on the fault, also record a pass."""
         case = self.cases.current
         passes = case is not None and is_fault_disagreement(case.disagreement) and not case.resolved
-        self._queue_review(verdict=True if passes else None, fault=fault)
+        self._queue_review(Annotation(verdict=True if passes else None, fault=fault))
 
     def record_note(self, note: str) -> None:
-        self._queue_review(note=note)
+        self._queue_review(Annotation(note=note))
 
     def undo(self) -> None:
         """Undo the adjudicator's latest review and show its case."""
@@ -420,20 +423,18 @@ class Adjudicator:
             values = [answer.verdict for answer in answers if is_definite(answer.verdict)]
         return find_scale(criterion, values) or Scale()
 
-    def _queue_review(self, **fields: Any) -> None:
-        """Queue a review of the displayed case. `fields`: fields of the `Annotation`, such as
-        `verdict`.
-        """
+    def _queue_review(self, review: Annotation) -> None:
+        """Queue a review of the displayed case, which gives it its target and criterion."""
         case = self.cases.current
         if case is None:
             return
-        annotation = Annotation(
+        adjudication = replace(
+            review,
             act="adjudicate",
             target=case.disagreement.target,
             criterion=case.disagreement.criterion,
-            **fields,
         )
-        self._add_action(partial(self._save, case, annotation))
+        self._add_action(partial(self._save, case, adjudication))
 
     async def _load_cases(self) -> None:
         await self._session.open_journal()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
 from fcreview.model.address import ITEM, RESPONSE, describe_address
+from fcreview.model.benchmark_rules import find_benchmark_rules
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.incident import INCIDENT
 from fcreview.model.item import Item, Verdict
@@ -29,7 +30,6 @@ from fcreview.model.verdict import (
     TRUE_MEANS_FAILURE,
     ZERO_TO_TWO_CRITERIA,
     TargetCriterion,
-    derives_verdicts,
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
@@ -390,7 +390,8 @@ class ReviewRecorder:
         """
         subject = review.subject
         annotation = review.annotation
-        if annotation.verdict is None or not derives_verdicts(subject.detail.key.benchmark):
+        rules = find_benchmark_rules(subject.detail.key.benchmark)
+        if annotation.verdict is None or not rules.derivation.derives_verdicts:
             return False
         annotator = self._session.annotator
         saved = (annotation.target, annotation.criterion)

@@ -60,6 +60,13 @@ class AnswerGroup:
     """Whether these runs have another golden answer than the displayed one."""
 
     @property
+    def lacks_golden(self) -> bool:
+        """Whether the golden answer is unknown. BFCL's score files have those of failing items only,
+        so passing items have none without the dataset.
+        """
+        return self.detail.run.lacks_dataset and not self.detail.item.golden
+
+    @property
     def items(self) -> list[int]:
         return [row.item for row in self.rows]
 
@@ -376,10 +383,16 @@ def _difference_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -
     """
     item = group.detail.item
     lines: list[Line] = []
-    if group.has_other_golden:
-        lines.append(make_line("compared with another golden answer, of its own dataset", "warn"))
-        lines += _golden_lines(item, cells)
-    lines += _call_lines(item, cells)
+    if group.lacks_golden:
+        lines.append(make_line("the files of these runs have no golden answer", "dim"))
+        lines += _unpaired_call_lines(item, (), cells)
+    else:
+        if group.has_other_golden:
+            lines.append(
+                make_line("compared with another golden answer, of its own dataset", "warn")
+            )
+            lines += _golden_lines(item, cells)
+        lines += _call_lines(item, cells)
 
     if hides_verdicts:
         return lines

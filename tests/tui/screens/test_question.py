@@ -313,6 +313,28 @@ async def test_failed_criterion_is_said_in_words(tmp_path: Path) -> None:
     assert text[first:second].count("\n") == 1, "blank lines of the question are left out"
 
 
+async def test_answers_without_known_golden_answer_are_compared_with_nothing(
+    tmp_path: Path,
+) -> None:
+    """Without the dataset, BFCL's passing items have no golden answer."""
+
+    def make_items(model: str, file: str) -> list[Item]:
+        item = make_answer(0, CITIES[model], file)
+        if CITIES[model] == "Ulm":
+            item.golden = []
+            item.pairs = align_calls([], item.predicted)
+            item.golden_hash = ""
+        return [item]
+
+    workspace = import_answers(tmp_path, make_items)
+    async with open_app(workspace, size=(120, 40)) as (app, keys):
+        await keys.press("m")
+        text = shown_text(app)
+    assert "the files of these runs have no golden answer" in text
+    assert 'get_weather(city="Ulm", unit="C")' in text
+    assert "extra" not in text
+
+
 def test_missing_and_unexpected_state_is_named() -> None:
     assert describe_state_difference("cart", StateDifference([1], ABSENT)) == (
         "cart does not exist; golden [1]"

@@ -183,9 +183,9 @@ class KeyWalker:
 def names_item(screen: ItemScreen | AdjudicationScreen, rows: Sequence[str], item: str) -> bool:
     """Whether the title of the screen names this item, and no other."""
     if isinstance(screen, AdjudicationScreen):
-        return any(
-            matches_cut_text(word.strip(), item) for word in rows[1].split("  ") if word.strip()
-        )
+        # In a narrow terminal, the title is `ITEM · CRITERION`.
+        parts = [part.strip() for part in re.split(r"  | · ", rows[1])]
+        return any(matches_cut_text(part, item) for part in parts if part)
     beside_list = BESIDE_LIST_ID.search(rows[1])
     if beside_list:
         return matches_cut_text(beside_list["id"], item)

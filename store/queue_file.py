@@ -280,8 +280,16 @@ def serialize_queue(queue: QueueFile) -> bytes:
     )
 
 
+NEW_DESIGN_FIELDS = ("same_questions", "blind")
+"""Fields of `SampleDesign` that older versions do not know, so that they refuse files with them."""
+
+
 def _queue_to_json(queue: QueueFile) -> dict[str, Any]:
     content = asdict(queue)
+    for name in NEW_DESIGN_FIELDS:
+        # Without these fields, a queue means the same to all versions.
+        if not content["design"][name]:
+            del content["design"][name]
     for fields, stratum in zip(content["strata"], queue.strata, strict=True):
         fields["probability"] = stratum.probability
     for fields in content["items"]:

@@ -82,6 +82,22 @@ def test_queue_file_has_inclusion_probabilities_as_json(store: Store, workspace:
     assert content["design"]["runs"][0]["model"] == "maple-8b"
 
 
+def test_older_versions_read_a_queue_without_newer_features(
+    store: Store, workspace: Workspace
+) -> None:
+    """Older versions refuse a file with a field that they do not know."""
+    newer_fields = {"same_questions", "blind"}
+    content = json.loads(queue_path(workspace, "pilot").read_text())
+    assert newer_fields.isdisjoint(content["design"])
+
+    queue = store.draw_queue(replace(WANTED, name="blind"))
+    blind_queue = replace(queue, design=replace(queue.design, blind=True))
+    write_queue(workspace, blind_queue)
+    content = json.loads(queue_path(workspace, "blind").read_text())
+    assert newer_fields & content["design"].keys() == {"blind"}
+    assert read_queue(workspace, "blind").design.blind
+
+
 def test_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
     before = queue_path(workspace, "pilot").read_bytes()
     with pytest.raises(QueueError, match="already"):

@@ -7,10 +7,11 @@ and earlier commands (`cli/run_options.py`). It copies the file of `--errata` to
 
 If no file changed since the last command, `ImportCache` makes the search and the import
 unnecessary. For each set of options (paths, dataset folders, format, decoders),
-`.fcreview/seen.json` has an entry `{"state": digest, "others": files outside the paths, "runs": run
-numbers in the store}`. The digest covers names, sizes and times of the result files, the datasets,
-the store, and the code of importers and store. Runs without a dataset get no entry, so that every
-command searches for their dataset. If the file is lost or damaged, fcreview searches again.
+`.fcreview/seen.json` has an entry `{"state": digest, "dataset_files": dataset files outside the
+paths, "runs": run numbers in the store}`. The digest covers names, sizes and times of the result
+files, the datasets, the store, and the code of importers and store. Runs without a dataset get no
+entry, so that every command searches for their dataset. If the file is lost or damaged, fcreview
+searches again.
 """
 
 from __future__ import annotations
@@ -205,6 +206,45 @@ def _is_up_to_date(row: Mapping[str, Any]) -> bool:
     return row["status"] in ("imported", "unchanged") and has_all_folders
 
 
+@dataclass(frozen=True, slots=True)
+class _CacheEntry:
+    """Entry of `.fcreview/seen.json`."""
+
+    digest: str
+    """Digest of the state of all compared files."""
+    dataset_files: list[str]
+    """The dataset files outside the paths."""
+    run_numbers: list[int]
+
+    @classmethod
+    def from_json(cls, value: Any) -> _CacheEntry | None:
+        """Return the entry of a JSON value. None if there is no entry, or if it is damaged or from
+        another program.
+        """
+        if not isinstance(value, dict):
+            return None
+        digest = value.get("state")
+        dataset_files: Any = value.get("dataset_files")
+        run_numbers: Any = value.get("runs")
+        if not isinstance(digest, str):
+            return None
+        if _is_list_of(str, dataset_files) and _is_list_of(int, run_numbers):
+            return cls(digest, dataset_files, run_numbers)
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "state": self.digest,
+            "dataset_files": self.dataset_files,
+            "runs": self.run_numbers,
+        }
+
+
+def _is_list_of(element_type: type, value: Any) -> bool:
+    """Whether a JSON value is a list of elements of exactly this type. (`True` is no number.)"""
+    return isinstance(value, list) and all(type(element) is element_type for element in value)
+
+
 class ImportCache:
     """Cache of the run numbers at the paths, valid until a file changes. Create the cache before
     the search for runs, so that the next command notices files that change during the import.
@@ -238,21 +278,15 @@ class ImportCache:
         The state of the files is compared by a digest of their names, sizes and times.
         """
         entries = workspace.files.read_json_object(_locate_cache_file(workspace))
-        match entries.get(self._key):
-            case {"state": saved_digest, "others": [*dataset_files], "runs": [*run_numbers]}:
-                pass
-            case _:
-                return None
-        # The file may be damaged, or from another program.
-        if not all(type(file) is str for file in dataset_files):
-            return None
-        if not all(type(number) is int for number in run_numbers):
+        entry = _CacheEntry.from_json(entries.get(self._key))
+        if entry is None:
             return None
 
-        dataset_digest = _hash_file_states(Path(file) for file in dataset_files)
-        if saved_digest != self._compute_digest(workspace, dataset_digest):
-            return None
-        return tuple(run_numbers)
+        dataset_digest = _hash_file_states(Path(file) for file in entry.dataset_files)
+        present_digest = self._compute_digest(workspace, dataset_digest)
+        if present_digest == entry.digest:
+            return tuple(entry.run_numbers)
+        return None
 
     def record_dataset_state(self, plans: Sequence[RunPlan]) -> None:
         """Record the state of the datasets. Call this before the import reads the datasets."""
@@ -282,11 +316,12 @@ class ImportCache:
         while len(entries) >= MAX_CACHE_ENTRIES:
             oldest_key = next(iter(entries))
             del entries[oldest_key]
-        entries[self._key] = {
-            "state": self._compute_digest(workspace, self._dataset_digest),
-            "others": self._dataset_files,
-            "runs": list(run_numbers),
-        }
+        entry = _CacheEntry(
+            self._compute_digest(workspace, self._dataset_digest),
+            dataset_files=self._dataset_files,
+            run_numbers=list(run_numbers),
+        )
+        entries[self._key] = entry.to_json()
         # Without the cache, the next command only takes longer.
         with suppress(OSError):
             workspace.files.write_json(cache_file, entries)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -129,7 +129,9 @@ def find_runs(
     found = DiscoveredRuns()
     _plan_jobs(files_by_trial, set(files), found)
     unclaimed = [path for path in loose_files if path not in found.claimed]
-    _plan_single_trajectories(unclaimed, found)
+    trajectories = _select_trajectories(unclaimed)
+    found.claimed.update(trajectories.keys())
+    found.plans += _plan_single_trajectories(trajectories)
     return found
 
 
@@ -311,28 +313,35 @@ class _SingleRun(NamedTuple):
     model: str
 
 
-def _plan_single_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    """Add the runs of trajectories outside of Harbor jobs to `found`.
+def _plan_single_trajectories(trajectories: Mapping[Path, AgentAndModel]) -> Iterator[RunPlan]:
+    """Yield the plans of the runs of trajectories outside of Harbor jobs.
 
-    The trajectories of one folder, agent and model form a run. `files` may contain other files,
-    which are left to other importers.
+    The trajectories of one folder, agent and model form a run.
     """
-    agents_and_models: dict[Path, AgentAndModel] = {}
-    for path in files:
-        names = read_agent_and_model(path)
-        if names is not None:
-            agents_and_models[path] = names
-    found.claimed.update(agents_and_models)
-
-    index = _TrajectoryIndex.of_files(agents_and_models)
+    related_files = _TrajectoryIndex.of_files(trajectories)
     trials_by_run: defaultdict[_SingleRun, list[TrialFiles]] = defaultdict(list)
-    for path, (agent, model) in agents_and_models.items():
-        # A trajectory of a subagent, or a continuation, is a part of another trajectory.
-        if not _is_attachment(path, agents_and_models):
-            run = _SingleRun(_find_run_place(path), agent, model)
-            trials_by_run[run].append(_make_single_trial(path, index))
+    for path, (agent, model) in trajectories.items():
+        # A trajectory of a subagent, or a continuation, is a part of another trajectory, to which
+        # `_make_single_trial` adds it.
+        if _is_attachment(path, trajectories):
+            continue
+        run = _SingleRun(_find_run_place(path), agent, model)
+        trials_by_run[run].append(_make_single_trial(path, related_files))
+
     for run, trials in trials_by_run.items():
-        found.plans.append(_plan_single_run(run, trials))
+        yield _plan_single_run(run, trials)
+
+
+def _select_trajectories(files: Sequence[Path]) -> dict[Path, AgentAndModel]:
+    """Return the agent and the model of each file that is a trajectory. The other files are left to
+    other importers.
+    """
+    trajectories: dict[Path, AgentAndModel] = {}
+    for path in files:
+        agent_and_model = read_agent_and_model(path)
+        if agent_and_model is not None:
+            trajectories[path] = agent_and_model
+    return trajectories
 
 
 def _find_run_place(path: Path) -> Path:
@@ -343,7 +352,8 @@ def _find_run_place(path: Path) -> Path:
     return path.parent.parent if path.name == MAIN_TRAJECTORY else path.parent
 
 
-def _make_single_trial(path: Path, index: _TrajectoryIndex) -> TrialFiles:
+def _make_single_trial(path: Path, related_files: _TrajectoryIndex) -> TrialFiles:
+    """Return the trial of a trajectory, with the files that continue or belong to it."""
     if path.suffix in LINE_SUFFIXES:
         return TrialFiles(path.stem, (path,))
     name = path.stem.removesuffix(".trajectory")
@@ -351,8 +361,8 @@ def _make_single_trial(path: Path, index: _TrajectoryIndex) -> TrialFiles:
         name = path.parent.name
     return TrialFiles(
         name,
-        documents=(path, *index.find_continuations(path)),
-        attachments=index.find_attachments(path),
+        documents=(path, *related_files.find_continuations(path)),
+        attachments=related_files.find_attachments(path),
     )
 
 
@@ -373,9 +383,16 @@ def _plan_single_run(single_run: _SingleRun, trials: Sequence[TrialFiles]) -> Ru
         path = trial.documents[0]
         name = trial.name
     title = _format_run_title(single_run.agent, single_run.model)
-    run = Run("atif", "", "", title, str(path), needs_dataset=False)
-    run.settings = {"agent": single_run.agent, "model": single_run.model}
-    run.name_parts = [name]
+    run = Run(
+        benchmark="atif",
+        generation="",
+        language="",
+        model=title,
+        path=str(path),
+        needs_dataset=False,
+        settings={"agent": single_run.agent, "model": single_run.model},
+        name_parts=[name],
+    )
     reason = "files with steps, agent and an ATIF schema_version"
     return _make_plan(run, JobFiles(tuple(trials)), confidence=0.9, reason=reason)
 

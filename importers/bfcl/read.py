@@ -608,13 +608,18 @@ class _ItemSource:
 def _find_record(category: JoinedCategory, item_id: str, entry: ScoreEntry | None) -> _ItemSource:
     """Find the record of an item: in the result file or, if that lacks it, what the score entry
     quotes of it.
+
+    Raises KeyError if there is neither a result record nor a score entry.
     """
     results = category.results
-    if entry is None or item_id in results.records:
+    if item_id in results.records:
         result = results.records[item_id]
         return _ItemSource(
             str(result.path), position=result.record, record=results.read_record(item_id)
         )
+
+    if entry is None:
+        raise KeyError(item_id)
     return _ItemSource(
         str(category.scores.path),
         position=JsonRecord(entry.line, offset=entry.offset, length=entry.length, value=None),

@@ -169,22 +169,42 @@ def apply_overrides_to_log(
         dataset_record: Dataset record of the sample, or None.
         overrides: Address of a call -> whether an annotator accepts it.
     """
-    log = parse_log(log_text)
+    position_by_address = _locate_comparisons_by_address(
+        parse_log(log_text), result_record, dataset_record
+    )
+
+    verdict_by_position: dict[ComparisonPosition, bool] = {}
+    missing_addresses: set[str] = set()
+    for address, is_accepted in overrides.items():
+        position = position_by_address.get(address)
+        if position is None:
+            missing_addresses.add(address)
+        else:
+            verdict_by_position[position] = is_accepted
+    return OverriddenLog(_replace_outcomes(log_text, verdict_by_position), missing_addresses)
+
+
+def _locate_comparisons_by_address(
+    log: EvaluationLog, result_record: JsonObject, dataset_record: JsonObject | None
+) -> dict[str, ComparisonPosition]:
+    """Return address of a call -> where the log has its comparison. Calls without a comparison are
+    missing.
+    """
     predicted_path = checker.parse_predicted_path(result_record)
     golden_path = checker.parse_golden_path(dataset_record)
     function_docs = (dataset_record or {}).get("functions") or []
+    # An address is the place of a call pair, and the pairs follow from the verdicts on the calls.
     verdicts = checker.derive_call_verdicts(predicted_path, golden_path, function_docs, log)
     pairs = pair_calls(verdicts, golden_path)
+    verdict_by_address = checker.index_verdicts_by_address(pairs, verdicts)
 
     position_by_call = _find_comparison_positions(predicted_path, log)
-    verdict_by_position = {}
-    missing_addresses = set(overrides)
-    for address, call_verdict in checker.index_verdicts_by_address(pairs, verdicts).items():
-        position = position_by_call.get(call_verdict.predicted.index)
-        if address in overrides and position is not None:
-            verdict_by_position[position] = overrides[address]
-            missing_addresses.remove(address)
-    return OverriddenLog(_replace_outcomes(log_text, verdict_by_position), missing_addresses)
+    position_by_address = {}
+    for address, verdict in verdict_by_address.items():
+        call_index = verdict.predicted.index
+        if call_index in position_by_call:
+            position_by_address[address] = position_by_call[call_index]
+    return position_by_address
 
 
 def _find_comparison_positions(

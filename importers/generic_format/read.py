@@ -309,19 +309,26 @@ def _read_record(line: JsonRecord) -> _SourceRecord:
     value = convert_chat_log_line(line.value, line.line)
     fields = as_object(value)
     messages = as_list(fields.get("messages"))
-    # Messages that fcreview exported state their turn and step themselves.
     if has_placed_messages(messages):
-        record = Record.model_validate(value)
-        no_conversation = ParsedConversation(OPENAI_CHAT)
-        return _SourceRecord(record, no_conversation, messages, is_in_schema=True, is_placed=True)
+        return _read_placed_record(value, messages)
 
     conversation = read_conversation({"messages": messages, "tools": fields.get("tools")})
     is_in_schema = conversation.dialect in READ_LIKE_OPENAI_CHAT and _match_schema(messages)
-    if messages and not is_in_schema:
-        record = _validate_without_messages(value, conversation.dialect)
-    else:
+    # Without messages, the whole record is checked, which finds a field `messages` that is no list.
+    if is_in_schema or not messages:
         record = Record.model_validate(value)
+    else:
+        record = _validate_without_messages(value, conversation.dialect)
     return _SourceRecord(record, conversation, messages, is_in_schema=is_in_schema)
+
+
+def _read_placed_record(value: dict[str, Any], messages: list[Any]) -> _SourceRecord:
+    """Read a record that fcreview exported: its messages state their turn and step themselves, so
+    no conversation is derived from them.
+    """
+    record = Record.model_validate(value)
+    no_conversation = ParsedConversation(OPENAI_CHAT)
+    return _SourceRecord(record, no_conversation, messages, is_in_schema=True, is_placed=True)
 
 
 def _validate_without_messages(value: dict[str, Any], dialect: str) -> Record:

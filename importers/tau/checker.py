@@ -214,21 +214,28 @@ def add_unchecked_verdicts(
         is_left_out: Whether the benchmark leaves the item out of its figures, because it has no
             recorded reward although others have one. Then it gets no recomputed verdict.
     """
-    no_parts = RewardParts()
+    # First the fields of the item, because the verdicts repeat them.
     _set_official_verdict(item, reward)
     if is_left_out:
         item.rule_note = NO_REWARD
-        item.verdicts += _make_official_verdicts(item, reward, no_parts, rationale)
-        add_decisive_step(item)
-        return
+    else:
+        _set_failure_without_check(item, error_type, rationale)
 
+    no_parts = RewardParts()
+    item.verdicts += _make_official_verdicts(item, reward, parts=no_parts, rationale=rationale)
+    if not is_left_out:
+        item.verdicts += _make_recomputed_verdicts(item, 0.0, parts=no_parts, rationale=rationale)
+    add_decisive_step(item)
+
+
+def _set_failure_without_check(item: Item, error_type: str, rationale: str) -> None:
+    """Set that the item fails by the rules. Its official error type is only set if the official
+    verdict, which must be set already, is a failure, too.
+    """
     item.rule = False
     item.rule_error_type = error_type
     item.error_type = error_type if item.official is False else None
     item.first_difference = rationale
-    item.verdicts += _make_official_verdicts(item, reward, no_parts, rationale)
-    item.verdicts += _make_recomputed_verdicts(item, 0.0, no_parts, rationale)
-    add_decisive_step(item)
 
 
 def add_reward_verdicts(
@@ -441,7 +448,7 @@ class _MessageChecks:
 
     are_matched: list[bool]
     """For each golden action, whether a call matches it."""
-    is_said: dict[str, bool]
+    said_by_text: dict[str, bool]
     """Expected text -> whether the agent said it."""
     is_complete: bool
     """Whether the whole conversation could be read."""
@@ -452,7 +459,7 @@ class _MessageChecks:
 
     @property
     def missing_texts(self) -> list[str]:
-        return [text for text, said in self.is_said.items() if not said]
+        return [text for text, is_said in self.said_by_text.items() if not is_said]
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,7 +498,7 @@ class _CheckedSimulation:
 
         has_task = item.golden_hash != ""
         if has_task:
-            self._report_contradicting_checks(item, list(results.is_said), official.reward)
+            self._report_contradicting_checks(item, list(results.said_by_text), official.reward)
         item.verdicts += _make_uncounted_verdicts(
             self.recorded, self.counted_parts, recomputed_values
         )
@@ -507,8 +514,8 @@ class _CheckedSimulation:
         """Find the golden actions and the expected texts in a conversation."""
         finder = CallFinder(item.predicted)
         are_matched = [finder.has_match(action) for action in self.actions]
-        is_said = self._find_expected_texts(messages or ())
-        return _MessageChecks(are_matched, is_said, is_complete=messages is not None)
+        said_by_text = self._find_expected_texts(messages or ())
+        return _MessageChecks(are_matched, said_by_text, is_complete=messages is not None)
 
     def _make_recomputed_parts(
         self, official: RewardParts, recomputed_values: Mapping[str, float | None]

@@ -611,8 +611,8 @@ def find_spoken_texts(texts: Sequence[str], replies: Sequence[str]) -> dict[str,
     of tau2-bench.
     """
     plain_replies = [reply.lower().replace(",", "") for reply in replies]
-    is_spoken = {}
+    spoken_by_text = {}
     for text in texts:
         plain_text = text.lower()
-        is_spoken[text] = any(plain_text in reply for reply in plain_replies)
-    return is_spoken
+        spoken_by_text[text] = any(plain_text in reply for reply in plain_replies)
+    return spoken_by_text

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -503,24 +503,28 @@ def _add_output_parts(
 ) -> None:
     """Add the part COMMUNICATE of the reward: whether the agent said the expected outputs.
 
+    If the outputs or the messages are unknown, the recomputed value is None.
+
     Args:
         parts: The official and the recomputed parts, which get this part.
         recorded: The recorded checks.
         expected_outputs: The texts that the agent must say; None if they are unknown.
         messages: The messages of the agent; None if they cannot be graded.
     """
-    is_said = check_outputs(expected_outputs or [], messages or [])
-    recomputed_value = None
-    if expected_outputs is not None and messages is not None:
-        recomputed_value = float(all(is_said.values()))
-    parts.recomputed.values["COMMUNICATE"] = recomputed_value
-    parts.recomputed.missing_texts = [text for text, said in is_said.items() if not said]
+    # Without messages, all expected outputs count as missing.
+    said_by_text = check_outputs(expected_outputs or (), messages or ())
+    missing_texts = _list_missing_texts(said_by_text)
+    can_be_recomputed = expected_outputs is not None and messages is not None
+    parts.recomputed.values["COMMUNICATE"] = float(not missing_texts) if can_be_recomputed else None
+    parts.recomputed.missing_texts = missing_texts
 
     parts.official.values["COMMUNICATE"] = to_part_value(recorded.get("r_outputs"))
-    recorded_outputs = as_object(recorded.get("outputs"))
-    parts.official.missing_texts = [
-        str(text) for text, said in recorded_outputs.items() if not said
-    ]
+    parts.official.missing_texts = _list_missing_texts(as_object(recorded.get("outputs")))
+
+
+def _list_missing_texts(said_by_text: Mapping[str, Any]) -> list[str]:
+    """Return the texts that the agent did not say, from text -> whether it said the text."""
+    return [str(text) for text, is_said in said_by_text.items() if not is_said]
 
 
 def _read_expected_outputs(

@@ -63,18 +63,33 @@ def _find_other_configs(path: Path, known_files: set[Path]) -> list[Path]:
 def _plan_traces(path: Path, first: JsonObject, known_files: set[Path]) -> RunPlan:
     """Make the import plan of a file with traces, whose settings stand in a configuration file or
     in its first record.
+
+    Args:
+        path: The file with traces.
+        first: Its first record.
+        known_files: All files among which the configuration file may be.
     """
     config_path = _find_config(path, known_files)
     config = _read_config(config_path)
-    environment = as_object(first.get("env"))
-    name = environment.get("name") or environment.get("id")
-    run = Run("verifiers", name if isinstance(name, str) else "", "", path.stem, str(path))
-    run.model = _find_model(config, first) or path.parent.name
-    run.needs_dataset = False
-    run.settings = _read_settings(config)
-    run.name_parts = [path.parent.name, path.stem]
+    run = Run(
+        benchmark="verifiers",
+        generation=_find_environment_name(first),
+        language="",
+        model=_find_model(config, first) or path.parent.name,
+        path=str(path),
+        needs_dataset=False,
+        settings=_read_settings(config),
+        name_parts=[path.parent.name, path.stem],
+    )
     reason = "the records have traces, task and env"
     return _make_plan(run, RunFiles(path, config=config_path), reason)
+
+
+def _find_environment_name(episode: JsonObject) -> str:
+    """Return the name or, without one, the id of an episode's environment; empty if unknown."""
+    environment = as_object(episode.get("env"))
+    name = environment.get("name") or environment.get("id")
+    return name if isinstance(name, str) else ""
 
 
 def _find_config(path: Path, known_files: set[Path]) -> Path | None:
@@ -103,12 +118,18 @@ def _plan_legacy(path: Path, first: JsonObject, known_files: set[Path]) -> RunPl
     config = _read_config(config_path)
     environment = config.get("env_id")
     model = config.get("model")
-    run = Run("verifiers", "", "", path.parent.name, str(path), needs_dataset=False)
-    run.generation = environment if isinstance(environment, str) else ""
-    if isinstance(model, str) and model:
-        run.model = model
-    run.settings = _read_settings(config)
-    run.name_parts = [path.parent.name, path.parent.parent.name]
+    if not isinstance(model, str) or not model:
+        model = path.parent.name
+    run = Run(
+        benchmark="verifiers",
+        generation=environment if isinstance(environment, str) else "",
+        language="",
+        model=model,
+        path=str(path),
+        needs_dataset=False,
+        settings=_read_settings(config),
+        name_parts=[path.parent.name, path.parent.parent.name],
+    )
     files = RunFiles(path, is_legacy=True, config=config_path)
     return _make_plan(run, files, "the records have prompt, completion and reward")
 

@@ -252,13 +252,19 @@ def select_folders_with_dataset(folders: Sequence[Path], plan: RunPlan) -> tuple
 def find_folder_without_dataset(plan: RunPlan, remembered_folders: Sequence[Path]) -> Path | None:
     """Return a remembered folder that is missing, empty (not mounted), or does not contain the
     run's dataset.
+
+    None if nothing is missing, or if no folder is remembered.
     """
     for folder in remembered_folders:
         if not _is_nonempty_folder(folder):
             return folder
-    if remembered_folders and not plan.data:
-        return remembered_folders[0]
-    return None
+
+    has_dataset = bool(plan.data)
+    if has_dataset or not remembered_folders:
+        return None
+    # All folders have files, but none has the dataset. Messages name one folder: the first, because
+    # nothing tells in which of them the dataset was.
+    return remembered_folders[0]
 
 
 def find_folder_of_lost_dataset(

@@ -82,7 +82,7 @@ def test_damaged_seen_file_is_ignored(cli: Cli, one_run: Path, content: bytes) -
 
 
 @pytest.mark.parametrize(
-    "broken", [1, {"state": 1, "others": [2], "runs": ["x"]}, {"others": None}]
+    "broken", [1, {"state": 1, "dataset_files": [2], "runs": ["x"]}, {"dataset_files": None}]
 )
 def test_damaged_entry_of_seen_file_is_ignored(cli: Cli, one_run: Path, broken: Any) -> None:
     before = item_ids(cli, one_run)

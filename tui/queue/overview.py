@@ -75,6 +75,10 @@ MIN_INTERVAL_CELLS = 8
 SCORE_CELLS = 10
 ESTIMATE_CELLS = 24
 """Width of a column of scores, and of the column of estimates, in cells."""
+INTERVAL_BAR_GAP = " "
+"""Blank between the estimate and the bar of its interval."""
+RIGHT_MARGIN_CELLS = 1
+"""Cells at the right edge of a table that its columns leave free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +372,7 @@ def build_run_table(
     ]
 
     categories = list_categories_by_size(runs)[first_category_index:]
-    room = cells - fixed_columns_width(columns) - 1
+    room = cells - fixed_columns_width(columns) - RIGHT_MARGIN_CELLS
     category_columns = _list_category_columns(categories, room)
 
     table = lay_out_fixed_columns(columns + category_columns, runs)
@@ -624,27 +628,46 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[
     If there is no room, the corrected score is omitted. Estimates are shown only if a run has a
     random sample.
     """
-    labels = format_run_names(overview.runs)
-    has_estimates = bool(overview.sampled_runs)
-    estimate_cells = ESTIMATE_CELLS if has_estimates else 0
-    columns = [_score_column("official", _official_score)]
-    if width > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells:
-        columns.append(_score_column("corrected", _corrected_score, style="strong"))
-    if has_estimates:
-        columns.append(_estimate_column(overview))
+    score_columns = _list_score_columns(overview, width)
+    room_for_name = width - fixed_columns_width(score_columns) - RIGHT_MARGIN_CELLS
+    columns = [_score_name_column(overview, runs, room_for_name), *score_columns]
 
-    # The name gets the cells that the scores leave. A bar of the interval gets the rest.
-    room_for_name = width - fixed_columns_width(columns) - 1
-    longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
-    name_cells = max(MIN_NAME_CELLS, min(longest_name, MAX_NAME_CELLS, room_for_name))
-    columns.insert(0, _name_column(labels, runs, name_cells))
-    bar_cells = width - fixed_columns_width(columns)
-    if has_estimates and bar_cells > MIN_INTERVAL_CELLS:
-        columns.append(_estimate_bar_column(overview, bar_cells - 1))
+    # The bar of the interval gets the cells that are left.
+    room_for_bar = width - fixed_columns_width(columns) - len(INTERVAL_BAR_GAP)
+    if overview.sampled_runs and room_for_bar >= MIN_INTERVAL_CELLS:
+        columns.append(_estimate_bar_column(overview, room_for_bar))
 
     table = lay_out_fixed_columns(columns, runs)
     heading = plain_text(table.heading).rstrip()
     return [make_line(truncate(heading, width), "dim"), *table.rows]
+
+
+def _list_score_columns(overview: Overview, width: int) -> list[FixedColumn[RunRow]]:
+    """Return the columns with figures, without the corrected score if a table of `width` cells has
+    no room for it beside the shortest column of names.
+    """
+    official = _score_column("official", _official_score)
+    corrected = _score_column("corrected", _corrected_score, style="strong")
+    columns = [official, corrected]
+    if overview.sampled_runs:
+        columns.append(_estimate_column(overview))
+
+    needed_cells = MIN_NAME_CELLS + fixed_columns_width(columns) + RIGHT_MARGIN_CELLS
+    if needed_cells <= width:
+        return columns
+    return [column for column in columns if column is not corrected]
+
+
+def _score_name_column(
+    overview: Overview, runs: Sequence[RunRow], room: int
+) -> FixedColumn[RunRow]:
+    """Return the column with the names of the runs, as wide as the longest name if `room` cells
+    and the maximum allow it. It is never narrower than the minimum, even without room.
+    """
+    labels = format_run_names(overview.runs)
+    longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
+    cells = max(MIN_NAME_CELLS, min(longest_name, MAX_NAME_CELLS, room))
+    return _name_column(labels, runs, cells)
 
 
 def _score_column(
@@ -694,7 +717,7 @@ def _estimate_bar_column(overview: Overview, cells: int) -> FixedColumn[RunRow]:
         estimate = overview.estimates.get(run.run)
         return BLANK_LINE if estimate is None else estimate_bar(estimate, run, cells)
 
-    return FixedColumn("", cells, make_cell, gap=" ")
+    return FixedColumn("", cells, make_cell, gap=INTERVAL_BAR_GAP)
 
 
 def _format_rate_if_complete(n_passing: int, n_with_verdict: int, n_items: int) -> str:

@@ -123,7 +123,7 @@ def review(
         statuses[position] = replace(
             statuses[position],
             human=run.truth[position],
-            is_random=is_random,
+            has_sample_verdict=is_random,
             sample_outcome="decided" if is_random else None,
         )
 
@@ -247,7 +247,7 @@ def err(error: float) -> Design:
             is_adjudicated = is_double and wrong[0] != wrong[1]
             verdict = run.truth[position] is not bool(wrong[0] and not is_adjudicated)
             statuses[position] = replace(
-                statuses[position], human=verdict, is_random=True, sample_outcome="decided"
+                statuses[position], human=verdict, has_sample_verdict=True, sample_outcome="decided"
             )
         agreement = LabelAgreement(
             n_single=size - n_double, n_double=n_double, n_different=n_different
@@ -288,7 +288,7 @@ def unsure_of_wrong_passes(run: Run, size: int, generator: np.random.Generator) 
         is_wrong_pass = run.items[position].valid is True and not run.truth[position]
         if is_wrong_pass and generator.random() < 2 / 3:
             statuses[position] = replace(
-                statuses[position], human=None, is_random=False, sample_outcome="unsure"
+                statuses[position], human=None, has_sample_verdict=False, sample_outcome="unsure"
             )
     return Labels(statuses)
 
@@ -301,7 +301,7 @@ def unsure_where_wrong(run: Run, size: int, generator: np.random.Generator) -> L
     for position in sample:
         if run.items[position].valid is not run.truth[position] and generator.random() < 1 / 3:
             statuses[position] = replace(
-                statuses[position], human=None, is_random=False, sample_outcome="unsure"
+                statuses[position], human=None, has_sample_verdict=False, sample_outcome="unsure"
             )
     return Labels(statuses)
 

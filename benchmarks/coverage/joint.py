@@ -186,7 +186,7 @@ def review(
         if human is not status.automatic and is_unsure[question]:
             status = replace(status, sample_outcome="unsure")
         else:
-            status = replace(status, human=human, is_random=True, sample_outcome="decided")
+            status = replace(status, human=human, has_sample_verdict=True, sample_outcome="decided")
         reviewed[number] = replace(item, status=status, is_drawn=True)
     return reviewed
 

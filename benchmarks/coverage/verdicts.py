@@ -281,7 +281,7 @@ def measure_metric(setting: Setting, key: MetricKey, size: int, repetitions: int
                 human=truth[at] if at in sample else None,
                 stratum=("",),
                 inclusion_probability=probability,
-                is_random=at in sample,
+                has_sample_verdict=at in sample,
             )
             for at, row in enumerate(before)
         ]

@@ -12,9 +12,10 @@ one, the repeated call is extra and the other golden call is missing.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import chain
 from math import inf
 from typing import Any
 
@@ -287,22 +288,30 @@ def _pair_unique_functions(
     """Pair golden and predicted calls whose function occurs once on each side. Returns pairs of a
     golden and a predicted index.
     """
-    only_matches: dict[int, int] = {}
-    """Index of a golden call -> index of the only predicted call with its function."""
-    n_matches = [0] * len(predicted)
-    """Number of golden calls with the function of each predicted call."""
-    for golden_index, wanted in enumerate(golden):
-        matches = [
-            index for index, made in enumerate(predicted) if is_same_function(wanted, made, rules)
-        ]
-        for index in matches:
-            n_matches[index] += 1
-        if len(matches) == 1:
-            only_matches[golden_index] = matches[0]
+    matches_of_golden = [
+        _find_calls_of_same_function(golden_call, predicted, rules) for golden_call in golden
+    ]
+    # Number of golden calls that have the function of a predicted call, by its index.
+    n_golden_matches = Counter(chain.from_iterable(matches_of_golden))
+
+    pairs: list[IndexPair] = []
+    for golden_index, matches in enumerate(matches_of_golden):
+        if len(matches) != 1:
+            continue
+        (predicted_index,) = matches
+        if n_golden_matches[predicted_index] == 1:
+            pairs.append((golden_index, predicted_index))
+    return pairs
+
+
+def _find_calls_of_same_function(
+    golden_call: Call, predicted: Sequence[Call], rules: ComparisonRules
+) -> list[int]:
+    """Return the indexes of the predicted calls that have the function of a golden call."""
     return [
-        (golden_index, predicted_index)
-        for golden_index, predicted_index in only_matches.items()
-        if n_matches[predicted_index] == 1
+        index
+        for index, predicted_call in enumerate(predicted)
+        if is_same_function(golden_call, predicted_call, rules)
     ]
 
 

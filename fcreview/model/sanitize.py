@@ -288,26 +288,45 @@ def display_width(text: str) -> int:
     return sum(map(_widths.__getitem__, text))
 
 
+_ELLIPSIS = "…"
+_MAX_CHARACTER_CELLS = 2
+
+
 def clip(text: str, width: int) -> str:
-    """Shorten sanitized text to at most `width` terminal cells. A shortened text ends in `…`."""
-    if len(text) <= width:
-        # A character has at most two cells, so that short texts need not be measured.
-        fits_surely = len(text) * 2 <= width
-        if fits_surely or display_width(text) <= width:
-            return text
+    """Shorten sanitized text to at most `width` terminal cells.
+
+    A shortened text ends in `…`, which has one of the cells. The result is empty if `width` is 0
+    or negative.
+    """
     if width <= 0:
         return ""
+    if _fits(text, width):
+        return text
 
-    # The ellipsis needs the last cell.
+    n_kept = _count_fitting_characters(text, width - len(_ELLIPSIS))
+    return text[:n_kept] + _ELLIPSIS
+
+
+def _fits(text: str, width: int) -> bool:
+    """Whether a text needs at most `width` cells."""
+    # Most texts are so short that they need not be measured.
+    max_cells = len(text) if text.isascii() else len(text) * _MAX_CHARACTER_CELLS
+    if max_cells <= width:
+        return True
+    return _count_fitting_characters(text, width) == len(text)
+
+
+def _count_fitting_characters(text: str, width: int) -> int:
+    """Return how many characters at the start of a text fit into `width` cells.
+
+    Only this start is measured, because a text can be much longer than a line.
+    """
     n_cells = 0
-    end_before_ellipsis = 0
     for index, char in enumerate(text):
         n_cells += _widths[char]
         if n_cells > width:
-            return text[:end_before_ellipsis] + "…"
-        if n_cells < width:
-            end_before_ellipsis = index + 1
-    return text
+            return index
+    return len(text)
 
 
 def pad(text: str, width: int, *, align_right: bool = False) -> str:

@@ -60,7 +60,8 @@ class CriterionAnswers:
     human: Sequence[Any]
     """Answer of the annotators; None if there is no answer or the annotators disagree."""
     is_reviewed: Sequence[bool]
-    is_random: Sequence[bool]
+    has_sample_verdict: Sequence[bool]
+    """Whether the answer of the annotators is from the review of a random sample."""
 
 
 class AnswerModel:
@@ -109,7 +110,9 @@ class AnswerModel:
             # extension of a sample draws items by verdict.
             stratum = (*stratum, f"{status.inclusion_probability:.6f}")
         if answer is None or self.scale is None:
-            return replace(status, automatic=None, stratum=stratum, human=None, is_random=False)
+            return replace(
+                status, automatic=None, stratum=stratum, human=None, has_sample_verdict=False
+            )
 
         human_answer = self.human_answers.human[position]
         is_right = None if human_answer is None else is_same_verdict(human_answer, answer)
@@ -118,7 +121,7 @@ class AnswerModel:
             automatic=classify_answer(answer, self.scale),
             stratum=stratum,
             human=is_right,
-            is_random=self.human_answers.is_random[position],
+            has_sample_verdict=self.human_answers.has_sample_verdict[position],
         )
 
     @property
@@ -189,7 +192,7 @@ class AnswerModel:
         corrections = []
         answers_of_other_kinds = []
         for human_answer, status in zip(self.human_answers.human, self.statuses, strict=True):
-            if not status.is_random:
+            if not status.has_sample_verdict:
                 continue
             if status.automatic == kind:
                 if status.human is False:

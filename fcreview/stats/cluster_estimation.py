@@ -71,7 +71,7 @@ def _build_group(name: str, positions: list[int], statuses: Sequence[ItemStatus]
         status.is_known_before_sample or status.is_incident for status in of_group
     )
     is_reached = all(
-        status.is_random or status.is_known_before_sample or status.is_incident
+        status.has_sample_verdict or status.is_known_before_sample or status.is_incident
         for status in of_group
     )
     strata = [status.stratum for status in of_group if status.stratum is not None]

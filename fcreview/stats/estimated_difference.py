@@ -334,7 +334,7 @@ def _find_decision(pair: _ItemPair, *, assumes_verdicts: bool) -> Decision:
         return "outside"
     if not all(item.is_reached for item in to_review):
         return "not reviewed"
-    if all(item.status.is_random for item in to_review):
+    if all(item.status.has_sample_verdict for item in to_review):
         return "reviewed"
     return "reviewed" if assumes_verdicts else "undecided"
 

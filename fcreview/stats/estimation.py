@@ -104,7 +104,7 @@ def omit_incidents_from_input(
                 each.criterion,
                 human=[each.human[position] for position in positions],
                 is_reviewed=[each.is_reviewed[position] for position in positions],
-                is_random=[each.is_random[position] for position in positions],
+                has_sample_verdict=[each.has_sample_verdict[position] for position in positions],
             )
         )
     return EstimationInput(
@@ -217,7 +217,7 @@ class MetricDependencies:
         """Count the items of the categories whose verdicts change the metric."""
         items = [status for status in statuses if key in changed.get(status.run_category, ())]
         return ItemCounts(
-            sum(status.is_random for status in items),
+            sum(status.has_sample_verdict for status in items),
             n_known=sum(status.human is not None for status in items),
             n_items=len(items),
         )
@@ -609,7 +609,9 @@ def _decide_undecided_statuses(statuses: Sequence[ItemStatus], verdict: bool) ->
     new_statuses = []
     for status in statuses:
         if status.is_undecided:
-            decided = replace(status, human=verdict, is_random=True, sample_outcome="decided")
+            decided = replace(
+                status, human=verdict, has_sample_verdict=True, sample_outcome="decided"
+            )
             new_statuses.append(decided)
         else:
             new_statuses.append(status)
@@ -716,7 +718,7 @@ def _estimate_metrics_without_bounds(
     models = [
         AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers
     ]
-    is_sampled = any(status.is_random for status in run.statuses)
+    is_sampled = any(status.has_sample_verdict for status in run.statuses)
     dependencies = MetricDependencies(run, models, is_sampled=is_sampled)
     methods = _choose_methods(run, dependencies, metrics.latest)
     estimator: _GroupEstimator | _ItemEstimator

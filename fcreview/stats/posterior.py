@@ -426,7 +426,7 @@ class ItemStatus:
     stratum: SampleStrata | None = None
     """Stratum in each random sample; None if no sample can contain the item."""
     inclusion_probability: float = 0.0
-    is_random: bool = False
+    has_sample_verdict: bool = False
     """Whether the human verdict is from the review of a random sample.
 
     Only such verdicts estimate unreviewed items.
@@ -470,7 +470,9 @@ class ItemStatus:
         sample. The posterior therefore treats the item as unreviewed, and uses its human verdict as
         a bound.
         """
-        return self.human is not None and not self.is_random and not self.is_in_known_stratum
+        return (
+            self.human is not None and not self.has_sample_verdict and not self.is_in_known_stratum
+        )
 
     @property
     def run_category(self) -> RunCategory:
@@ -510,8 +512,8 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
     positions_by_key, unsampled = _group_positions_by_cell(statuses)
     keys = sorted(positions_by_key, key=_get_cell_order)
     members = [_CellMembers.select(statuses, positions_by_key[key]) for key in keys]
-    reviewed = [each.reviewed for each in members]
-    unreviewed = [each.unreviewed for each in members]
+    reviewed = [each.with_sample_verdict for each in members]
+    unreviewed = [each.without_verdict for each in members]
     outside_sample = [each.known_outside_sample for each in members]
     cells = Cells(
         pool=_number_pools(keys),
@@ -528,38 +530,47 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
         unreviewed=unreviewed,
         unsampled=unsampled,
         n_known=sum(status.human is not None for status in statuses),
-        n_random=sum(status.is_random for status in statuses),
+        n_random=sum(status.has_sample_verdict for status in statuses),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _CellMembers:
-    """Positions of the items of one cell."""
+    """Positions of the items of one cell. Each item is in one of the three lists."""
 
-    reviewed: list[int]
-    """Reviewed items of the random sample."""
-    unreviewed: list[int]
+    with_sample_verdict: list[int]
+    """Items whose human verdict is from the review of the random sample."""
+    without_verdict: list[int]
+    """Items without a human verdict."""
     known_outside_sample: list[int]
+    """Items that were reviewed beside the sample."""
     mean_probability: float
     """Mean inclusion probability of all items."""
 
     @classmethod
     def select(cls, statuses: Sequence[ItemStatus], positions: Sequence[int]) -> _CellMembers:
-        reviewed = []
-        unreviewed = []
+        """Divide the items of a cell by where their human verdict is from.
+
+        Args:
+            statuses: The statuses of all items.
+            positions: The positions of the cell's items, none of which is in a known stratum.
+        """
+        with_sample_verdict = []
+        without_verdict = []
         known_outside_sample = []
         for position in positions:
             status = statuses[position]
-            if status.is_random:
-                reviewed.append(position)
             if status.human is None:
-                unreviewed.append(position)
-            if status.is_known_outside_sample:
+                without_verdict.append(position)
+            elif status.has_sample_verdict:
+                with_sample_verdict.append(position)
+            else:
                 known_outside_sample.append(position)
+
         probabilities = [statuses[position].inclusion_probability for position in positions]
         return cls(
-            reviewed,
-            unreviewed=unreviewed,
+            with_sample_verdict,
+            without_verdict=without_verdict,
             known_outside_sample=known_outside_sample,
             mean_probability=float(np.mean(probabilities)),
         )
@@ -573,7 +584,7 @@ def _group_positions_by_cell(
     """
     # Without an automatic outcome, items count only if the sample has such items.
     samples_missing_outcomes = any(
-        status.is_random and status.automatic is None for status in statuses
+        status.has_sample_verdict and status.automatic is None for status in statuses
     )
     positions_by_key: dict[CellKey, list[int]] = {}
     unsampled: list[int] = []

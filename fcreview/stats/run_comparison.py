@@ -1028,37 +1028,61 @@ def _count_run(run: int, items: Sequence[AlignedItem]) -> RankedRun:
 
 
 def _compare_with_best(items: Sequence[AlignedItem], run: int, best: int) -> RateDifference | None:
-    """Compute the difference of a run minus the best run.
+    """Compute the difference of a run minus the best run, from the items on which both have a
+    verdict.
 
-    None without common items or if reviews depend on the run.
+    None if there is no such item. None, too, if annotators changed a verdict of one run without
+    reviewing the other: the difference would depend on which run was reviewed.
     """
-    sizes: Counter[Cluster] = Counter()
-    differences: Counter[Cluster] = Counter()
-    only_run = 0
-    only_best = 0
+    common_items = _list_common_items(items, run, best)
+    if not common_items:
+        return None
+    if any(_has_one_sided_override(item.own, item.best) for item in common_items):
+        return None
+
+    clusters_of_only_own = [item.cluster for item in common_items if item.only_own_passes]
+    clusters_of_only_best = [item.cluster for item in common_items if item.only_best_passes]
+    sizes = Counter(item.cluster for item in common_items)
+    n_only_own = Counter(clusters_of_only_own)
+    n_only_best = Counter(clusters_of_only_best)
+    pairs = ClusteredPairs(
+        sizes=list(sizes.values()),
+        differences=[n_only_own[cluster] - n_only_best[cluster] for cluster in sizes],
+        only_a=len(clusters_of_only_own),
+        only_b=len(clusters_of_only_best),
+    )
+    return compute_difference(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class _CommonItem:
+    """Item on which a run and the best run have a verdict."""
+
+    cluster: Cluster
+    own: ItemOutcome
+    best: ItemOutcome
+
+    @property
+    def only_own_passes(self) -> bool:
+        return self.own.verdict is True and self.best.verdict is False
+
+    @property
+    def only_best_passes(self) -> bool:
+        return self.best.verdict is True and self.own.verdict is False
+
+
+def _list_common_items(items: Sequence[AlignedItem], run: int, best: int) -> list[_CommonItem]:
+    """Return the items on which both runs have a verdict."""
+    common_items = []
     for item in items:
         own = item.outcomes[run]
         other = item.outcomes[best]
-        if own is None or own.verdict is None or other is None or other.verdict is None:
+        if own is None or other is None:
             continue
-        if _has_one_sided_override(own, other):
-            return None
-        sizes[item.cluster] += 1
-        if own.verdict and not other.verdict:
-            only_run += 1
-            differences[item.cluster] += 1
-        elif other.verdict and not own.verdict:
-            only_best += 1
-            differences[item.cluster] -= 1
-    if not sizes:
-        return None
-    pairs = ClusteredPairs(
-        list(sizes.values()),
-        [differences[cluster] for cluster in sizes],
-        only_a=only_run,
-        only_b=only_best,
-    )
-    return compute_difference(pairs)
+        if own.verdict is None or other.verdict is None:
+            continue
+        common_items.append(_CommonItem(item.cluster, own=own, best=other))
+    return common_items
 
 
 def _has_one_sided_override(a: ItemOutcome, b: ItemOutcome) -> bool:

@@ -938,7 +938,7 @@ def _build_item_status(
         human=item.human,
         stratum=_list_strata(key, samples) if samples_of_item else None,
         inclusion_probability=_compute_inclusion_probability(item, samples_of_item),
-        is_random=is_decided and key in progress.representative,
+        has_sample_verdict=is_decided and key in progress.representative,
         is_known_before_sample=key in progress.known_before,
         is_sample_reviewed=is_drawn and is_reviewed,
         sample_outcome=_find_sample_outcome(key, progress),
@@ -986,14 +986,19 @@ def _build_criterion_answers(
     for criterion, answer_by_key in sorted(answers.items()):
         human = []
         is_reviewed = []
-        is_random = []
+        has_sample_verdict = []
         for content_key in content_keys:
             answer = answer_by_key.get(content_key)
             human.append(answer)
             is_reviewed.append(content_key in answer_by_key)
-            is_random.append(answer is not None and content_key in progress.representative)
+            has_sample_verdict.append(answer is not None and content_key in progress.representative)
         result.append(
-            CriterionAnswers(criterion, human=human, is_reviewed=is_reviewed, is_random=is_random)
+            CriterionAnswers(
+                criterion,
+                human=human,
+                is_reviewed=is_reviewed,
+                has_sample_verdict=has_sample_verdict,
+            )
         )
     return result
 

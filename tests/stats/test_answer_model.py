@@ -88,7 +88,7 @@ def make_input(
     ]
     for at in places:
         standings[at] = replace(
-            standings[at], human=rows[at].valid, is_random=True, is_sample_reviewed=True
+            standings[at], human=rows[at].valid, has_sample_verdict=True, is_sample_reviewed=True
         )
     return EstimationInput(rows, after, standings, compute_metrics, answers)
 

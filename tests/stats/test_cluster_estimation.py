@@ -74,7 +74,7 @@ def review(
                 human=truth[position] if is_reviewed else None,
                 stratum=("",),
                 inclusion_probability=len(reviewed) / len(items),
-                is_random=is_reviewed,
+                has_sample_verdict=is_reviewed,
                 cluster=item.group if by_group else None,
             )
         )

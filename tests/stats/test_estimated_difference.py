@@ -41,7 +41,9 @@ def make_item(question: Question, side: int) -> JointSampleItem:
         letter = question.human[side]
         outcome: SampleOutcome = "unsure" if letter == "U" else "decided"
         human = {"P": True, "F": False, "U": None}[letter]
-        status = replace(status, human=human, is_random=human is not None, sample_outcome=outcome)
+        status = replace(
+            status, human=human, has_sample_verdict=human is not None, sample_outcome=outcome
+        )
     return JointSampleItem(
         status,
         queues=("joint",) if question.is_in_frame else (),

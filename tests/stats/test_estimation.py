@@ -73,7 +73,7 @@ def review_items(
     standings: list[ItemStatus], truth: Sequence[bool], places: Sequence[int], *, random: bool
 ) -> None:
     for at in places:
-        standings[at] = replace(standings[at], human=bool(truth[at]), is_random=random)
+        standings[at] = replace(standings[at], human=bool(truth[at]), has_sample_verdict=random)
 
 
 def set_inclusion_probability(standings: Sequence[ItemStatus], part: float) -> list[ItemStatus]:

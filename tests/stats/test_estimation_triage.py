@@ -61,7 +61,7 @@ def review_sample_and_triage(size: int, triage: Triage, seed: int) -> list[ItemS
                 human=truth[position] if is_reviewed else None,
                 stratum=("",),
                 inclusion_probability=size / N_ITEMS,
-                is_random=position in sampled and not is_known_before,
+                has_sample_verdict=position in sampled and not is_known_before,
                 is_known_before_sample=is_known_before,
             )
         )

@@ -153,7 +153,7 @@ def triage_before(run: Run, size: int, generator: np.random.Generator) -> Labels
         statuses[position] = replace(
             statuses[position],
             human=run.truth[position],
-            is_random=False,
+            has_sample_verdict=False,
             is_known_before_sample=True,
         )
     return Labels(statuses)

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Literal
 from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.paired_difference import (
     Number,
-    compute_t_quantile,
+    compute_design_effect,
     compute_tango_interval,
 )
 from fcreview.stats.run_comparison import RunComparison, group_by_question, list_outcomes
@@ -51,7 +51,7 @@ MAX_QUANTILE = 8.0
 _BISECTION_STEPS = 26
 _PRIOR_FLIPS = 0.25
 """Weight, in flips, of the assumption that all pairs of a cluster flip together
-(`paired_difference` explains it). The strata leave few flips, so that it is smaller than there.
+(`compute_design_effect` explains it). The strata leave few flips, so that it is smaller than there.
 """
 
 
@@ -369,6 +369,14 @@ class _Stratum:
         """Mean difference of the reviewed pairs; 0 if none is reviewed."""
         return (self.only_a - self.only_b) / self.n_reviewed if self.n_reviewed else 0.0
 
+    @property
+    def squared_deviations(self) -> float:
+        """Sum of the squared deviations of the reviewed pairs from their mean difference.
+
+        A pair that only one run passes has the square 1, and any other pair the square 0.
+        """
+        return self.only_a + self.only_b - self.n_reviewed * self.mean**2
+
     def add(self, question: _Question) -> None:
         self.n_pairs += question.size
         if question.decision == "reviewed":
@@ -492,34 +500,30 @@ class _DifferenceModel:
         Student's t distribution.
         """
         sizes = self._list_cluster_sizes()
-        n_reviewed = sum(sizes)
         if max(sizes) == 1:
             return 1.0
-        n_clusters = len(sizes)
-        if n_clusters < 2:
-            return float(n_reviewed)
+        if len(sizes) == 1:
+            return float(sum(sizes))  # One cluster counts as one pair.
 
-        # Each question represents as many pairs as its stratum has for each reviewed pair.
         deviations: defaultdict[str, float] = defaultdict(float)
         independent_variance = 0.0
         for stratum in self._strata:
             if not stratum.reviewed:
                 continue
-            weight = stratum.n_pairs / stratum.n_reviewed * n_reviewed / self._n_pairs
-            squares = stratum.only_a + stratum.only_b - stratum.n_reviewed * stratum.mean**2
-            independent_variance += weight**2 * squares
+            # Each reviewed pair stands for as many pairs as its stratum has for each reviewed
+            # pair. If every stratum has reviewed pairs, their mean weight is 1.
+            weight = stratum.n_pairs / stratum.n_reviewed * sum(sizes) / self._n_pairs
+            independent_variance += weight**2 * stratum.squared_deviations
             for question in stratum.reviewed:
                 deviation = float(question.human) - question.size * stratum.mean
                 deviations[question.cluster] += weight * deviation
 
-        squares = sum(deviation**2 for deviation in deviations.values())
-        clustered_variance = squares * n_clusters / (n_clusters - 1)
-        largest = sum(size**2 for size in sizes) / n_reviewed
-        ratio = (clustered_variance + _PRIOR_FLIPS * largest) / (
-            independent_variance + _PRIOR_FLIPS
+        return compute_design_effect(
+            sizes,
+            squared_deviations=sum(deviation**2 for deviation in deviations.values()),
+            independent_variance=independent_variance,
+            prior_flips=_PRIOR_FLIPS,
         )
-        quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
-        return max(ratio, 1.0) * quantile_ratio**2
 
 
 def _build_strata(questions: Iterable[_Question]) -> list[_Stratum]:

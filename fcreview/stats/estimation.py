@@ -713,6 +713,9 @@ def _replaces_interval(
 def _estimate_metrics_without_bounds(
     run: EstimationInput, settings: EstimationSettings
 ) -> Iterator[MetricEstimate]:
+    """Yield each metric of a run with its estimate, or with the reason why there is none. Undecided
+    items of the sample count as not reviewed.
+    """
     run = replace(run, statuses=add_group_positions(run.automatic_items, run.statuses))
     metrics = _RunMetrics.compute(run)
     models = [
@@ -1390,6 +1393,10 @@ def _find_pass_rate_bounds(
 def _estimate_pass_rate_without_bounds(
     statuses: Sequence[ItemStatus], half_width: float, seed: int
 ) -> PassRateEstimate | None:
+    """Estimate the pass rate of a run, as if the undecided items of the sample were not reviewed.
+
+    None without a verdict from a sample, or if the sample represents only a part of the items.
+    """
     if is_group_sample(statuses):
         return _estimate_pass_rate_from_groups(statuses, half_width, seed)
     population = build_population(statuses)

@@ -124,23 +124,50 @@ def estimate_design_effect(pairs: ClusteredPairs) -> float:
     The factor includes the quantile of Student's t distribution, because the variance is estimated
     from few clusters.
     """
-    n_clusters = len(pairs.sizes)
     if not pairs.is_clustered:
         return 1.0
-    if n_clusters < 2:
+    if len(pairs.sizes) == 1:
         return float(pairs.n)  # One cluster counts as one pair.
 
     value = pairs.value
-    squares = _sum_squared_deviations(pairs.differences, pairs.sizes, value)
-    clustered_variance = squares * n_clusters / (n_clusters - 1)
-    independent_variance = pairs.only_a + pairs.only_b - pairs.n * value**2
+    return compute_design_effect(
+        pairs.sizes,
+        squared_deviations=_sum_squared_deviations(pairs.differences, pairs.sizes, value),
+        independent_variance=pairs.only_a + pairs.only_b - pairs.n * value**2,
+        prior_flips=_PRIOR_FLIPS,
+    )
 
-    # If all items of each cluster flip together, the design effect is the mean cluster size of an
-    # item.
-    largest = sum(size**2 for size in pairs.sizes) / pairs.n
-    ratio = (clustered_variance + _PRIOR_FLIPS * largest) / (independent_variance + _PRIOR_FLIPS)
-    quantile = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
-    return max(ratio, 1.0) * quantile**2
+
+def compute_design_effect(
+    cluster_sizes: Sequence[int],
+    *,
+    squared_deviations: float,
+    independent_variance: float,
+    prior_flips: float,
+) -> float:
+    """Compute the design effect of at least two clusters. It is not below the one of independent
+    pairs.
+
+    Args:
+        cluster_sizes: Number of pairs in each cluster.
+        squared_deviations: Sum over the clusters of the squared deviation of their difference from
+            the mean difference times their size.
+        independent_variance: The same sum if each pair were a cluster of its own.
+        prior_flips: Weight, in flips, of the assumption that all pairs of a cluster flip together.
+    """
+    n_clusters = len(cluster_sizes)
+    clustered_variance = squared_deviations * n_clusters / (n_clusters - 1)
+
+    # With few different pairs, both variances are uncertain. The prior pulls their ratio to the
+    # largest design effect: the one if all items of a cluster flip together, which is the mean
+    # cluster size of an item.
+    largest_effect = sum(size**2 for size in cluster_sizes) / sum(cluster_sizes)
+    prior_variance = prior_flips * largest_effect
+    ratio = (clustered_variance + prior_variance) / (independent_variance + prior_flips)
+
+    # The variance is estimated from the clusters, so Student's t replaces the normal distribution.
+    quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
+    return max(ratio, 1.0) * quantile_ratio**2
 
 
 def _sum_squared_deviations(totals: Sequence[Number], sizes: Sequence[int], mean: float) -> float:

@@ -342,4 +342,5 @@ def test_golden_fix_of_any_form_is_read_as_golden_calls(all_runs: ReviewedRuns) 
         "confetti",
         "hammerbench",
         "helpdesk",
+        "travel-desk",
     }

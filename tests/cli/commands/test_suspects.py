@@ -201,7 +201,8 @@ def test_repeated_questions_count_once(cli: Cli, suspect_runs: Path) -> None:
     assert 0 < n_strong < 3
     text = cli("report", suspect_runs, "--markdown").out
     assert out.splitlines()[0] in text, "the report has the counts of the command"
-    assert f"{n_strong} strong, none confirmed yet" in text
+    n_weak = 3 - n_strong
+    assert f"golden answers: {n_strong} · {n_weak} weak, none confirmed yet" in text
 
     workspace = find_workspace(suspect_runs, create=False)
     with Store.open(workspace) as store:

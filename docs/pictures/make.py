@@ -8,6 +8,7 @@ needs Chromium and is omitted without it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from textual.worker import WorkerCancelled
 
 from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.wiring import build_command_service
@@ -101,6 +104,13 @@ def review_sample(workspace: Workspace) -> None:
                 )
 
 
+async def wait_for_workers(app: FcreviewApp) -> None:
+    """Wait until no task runs. A task that another one replaces is cancelled."""
+    while list(app.workers):
+        with contextlib.suppress(WorkerCancelled):
+            await app.workers.wait_for_complete()
+
+
 async def draw(picture: Picture, workspace: Workspace) -> str:
     if picture.is_sampled:
         review_sample(workspace)
@@ -116,7 +126,7 @@ async def draw(picture: Picture, workspace: Workspace) -> str:
         for key in (None, *picture.keys):
             if key:
                 await pilot.press(key)
-            await app.workers.wait_for_complete()
+            await wait_for_workers(app)
             await asyncio.sleep(1)  # what a thread has found is drawn by the next frames
             await pilot.pause()
         return FONTS.sub("", app.export_screenshot(title="fcreview"))

@@ -68,7 +68,7 @@ def test_reviewing_continues_while_files_change(
         change(sample)
         app.type("R")
         app.until(
-            lambda: "q,escape" in app.text() or "back" in app.text() or "cannot" in app.text()
+            lambda: "q,escape" in app.text() or "q item" in app.text() or "cannot" in app.text()
         )
         app.type("q")
         app.until("verdict on")

@@ -358,6 +358,8 @@ def test_sample_is_extended_to_target_width(cli: Cli, run: Path, tmp_path: Path)
         "BFCL simple_python",
         "--half-width",
         "6",
+        "--seed",
+        "1",
         "--json",
     )
     assert done.code == 0, done.err

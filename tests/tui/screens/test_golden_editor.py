@@ -107,8 +107,8 @@ async def test_correction_is_checked_and_saved_with_its_reason(sample_workspace:
         assert (event["fault"], event["note"], event["target"]) == ("golden", "two", "item")
         assert (event["verdict"], event["golden_status"]) == (True, "accepted")
         assert set(event["golden_verdicts"]) == {"maple-8b", "maple-8b-FC"}
-        saved = "saved: golden answer accepted · pass · 1 of 2 runs would pass (0 now)"
-        assert saved in bar_text(app, "status")
+        saved = "saved: golden answer accepted · pass · simple_python_4 · z undo"
+        assert saved in bar_text(app, "status"), "80 columns have no room for the effect"
         await pilot.press("z")
         assert [each["act"] for each in read_events(sample_workspace)] == ["review", "retract"]
         assert "undone: pass, fault: golden" in bar_text(app, "status")

@@ -127,8 +127,11 @@ def test_killed_import_leaves_a_usable_store(
     while killed < times(3, 200):
         for file in files:
             file.touch()
-        killed += kill_at_random(words, environ, usual)
+        was_killed = kill_at_random(words, environ, usual)
+        killed += was_killed
         rounds += 1
+        if not was_killed:
+            usual *= 0.9  # the machine was slower when the time was measured
         said = events(place)
         assert said == [("agent_multi_step_0", True)]
         assert rounds < 20 * times(3, 200)

@@ -38,6 +38,17 @@ SIGN_FIELDS = frozenset(
     }
 )
 """Fields of a message with a role and a text in which the other dialects have their signs."""
+OTHER_CHAT_FIELDS = frozenset(
+    {
+        "reasoning_content",
+        "reasoning",
+        "thinking",
+        "refusal",
+        "tool_plan",
+        "function_call",
+    }
+)
+"""Fields of chat messages with a text or a call, which tau-bench and Inspect do not write."""
 CHAT_RESULT_ROLES = ("tool", "function")
 _PATH_START = re.compile(r"^(\w+)\[(\d+)\]")
 """Beginning of the path of an issue: the list of messages, and the position in it."""

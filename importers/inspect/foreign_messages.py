@@ -17,6 +17,7 @@ from fcreview.importers.dialects.conversation import (
     ToolResult,
 )
 from fcreview.importers.dialects.embedded import (
+    OTHER_CHAT_FIELDS,
     has_foreign_form,
     has_openai_calls,
     read_embedded,
@@ -33,17 +34,6 @@ SERVER_CALL_FIELDS = ("tool_type", "arguments", "result")
 """Fields of Inspect's part `tool_use`. Anthropic's block of this name has none of them."""
 NEUTRAL_FIELDS = ("metadata", "source", "model")
 """Fields of Inspect that say nothing about texts and calls."""
-FOREIGN_FIELDS = frozenset(
-    {
-        "reasoning_content",
-        "reasoning",
-        "thinking",
-        "refusal",
-        "tool_plan",
-        "function_call",
-    }
-)
-"""Fields of chat messages with a text or a call, which Inspect does not write."""
 
 
 @dataclass(slots=True)
@@ -85,7 +75,7 @@ def _report_unknown_role(
 def _is_foreign(message: dict[str, Any]) -> bool:
     if _list_foreign_parts(message) or has_openai_calls(message):
         return True
-    if any(message[name] for name in message.keys() & FOREIGN_FIELDS):
+    if any(message[name] for name in message.keys() & OTHER_CHAT_FIELDS):
         return True
     has_own_content = isinstance(message.get("content"), str | list)
     return not has_own_content and has_foreign_form(message)

@@ -13,6 +13,7 @@ from fcreview.importers.dialects.conversation import (
     ToolResult,
 )
 from fcreview.importers.dialects.embedded import (
+    OTHER_CHAT_FIELDS,
     MessageBlock,
     has_foreign_form,
     has_only_text,
@@ -24,17 +25,6 @@ from fcreview.importers.tau.conversation import ToolCall as AgentCall
 from fcreview.model.item import UNKNOWN_PARTS
 from fcreview.model.json_value import to_json_text
 
-FOREIGN_FIELDS = frozenset(
-    {
-        "reasoning_content",
-        "reasoning",
-        "thinking",
-        "refusal",
-        "tool_plan",
-        "function_call",
-    }
-)
-"""Fields of chat messages with a text or a call, which tau-bench does not write."""
 OWN_FIELDS = (
     "turn_idx",
     "timestamp",
@@ -52,7 +42,7 @@ LEGACY_RESULT_ROLE = "function"
 
 def is_foreign_message(message: dict[str, Any]) -> bool:
     """Whether a message has a text, a call or a result in the form of another dialect."""
-    if any(message[field] for field in message.keys() & FOREIGN_FIELDS):
+    if any(message[field] for field in message.keys() & OTHER_CHAT_FIELDS):
         return True
     content = message.get("content")
     if isinstance(content, list) and not has_only_text(content):

@@ -204,7 +204,7 @@ class DerivationRules:
         """
         reviewed_parts = [target for target, _ in overrides if target not in WHOLE_TARGETS]
         targets: list[TargetCriterion] = []
-        for target, criterion in self._table:
+        for target, criterion in self._list_targets():
             if target == PART:
                 targets.extend((part, criterion) for part in reviewed_parts)
             else:
@@ -521,13 +521,6 @@ class ClaimMeanRules(DerivationRules):
     ) -> Any:
         return _derive_from_claims(target_criterion, verdicts, metadata)
 
-    def list_derivable_targets(
-        self,
-        overrides: Iterable[TargetCriterion],  # noqa: ARG002 - see the base class
-        automatic: Iterable[TargetCriterion],  # noqa: ARG002
-    ) -> list[TargetCriterion]:
-        return [_COVERAGE, ITEM_VERDICT]
-
     def _list_targets(self) -> Iterable[TargetCriterion]:
         return (_COVERAGE, ITEM_VERDICT)
 
@@ -613,13 +606,6 @@ class RewardProductRules(DerivationRules):
         automatic: Mapping[TargetCriterion, Any] = NO_VERDICTS,  # noqa: ARG002 - see the base class
     ) -> Any:
         return _derive_reward_or_item_verdict(target_criterion, verdicts, metadata)
-
-    def list_derivable_targets(
-        self,
-        overrides: Iterable[TargetCriterion],  # noqa: ARG002 - see the base class
-        automatic: Iterable[TargetCriterion],  # noqa: ARG002
-    ) -> list[TargetCriterion]:
-        return [_REWARD, ITEM_VERDICT]
 
     def _list_targets(self) -> Iterable[TargetCriterion]:
         return (_REWARD, ITEM_VERDICT)

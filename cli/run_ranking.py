@@ -11,10 +11,12 @@ from fcreview.errors import UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.stats.ranking import (
     DRAWS,
+    NO_DECIDING_ITEMS,
     SEED,
     NamedRanking,
-    RunRank,
     RunTrials,
+    find_deciding_items,
+    find_rival,
     rank_by_conventions,
     rank_by_verdicts,
 )
@@ -44,13 +46,10 @@ class RankedSource:
 
 
 def print_rankings(analysis: UnblindedAnalysis, rows: Sequence[RunRow], *, as_json: bool) -> None:
-    """Print how the runs of one benchmark rank by different verdicts and conventions.
-
-    Raises UsageError for less than two runs, for runs of different benchmarks, and for a run with
-    neither official nor recomputed verdicts.
+    """Print how the runs of one benchmark rank by different verdicts and conventions. Raises
+    UsageError if the runs cannot be ranked (see `choose_ranked_sources`).
     """
-    _check_runs(rows)
-    sources = [_choose_source(row) for row in rows]
+    sources = choose_ranked_sources(rows)
     rankings = compute_rankings(analysis, sources)
     if as_json:
         _print_json(rankings, sources)
@@ -58,16 +57,26 @@ def print_rankings(analysis: UnblindedAnalysis, rows: Sequence[RunRow], *, as_js
         _print_text(rankings, sources)
 
 
+def choose_ranked_sources(rows: Sequence[RunRow]) -> list[RankedSource]:
+    """Choose for each run by which verdicts it is ranked.
+
+    Raises UsageError for less than two runs, for runs of different benchmarks, and for a run with
+    neither official nor recomputed verdicts.
+    """
+    _check_runs(rows)
+    return [_choose_source(row) for row in rows]
+
+
 def _check_runs(rows: Sequence[RunRow]) -> None:
     """Raise UsageError unless there are several runs, all of one benchmark."""
     if len(rows) < 2:
-        raise UsageError("--ranking needs two or more runs. Repeat --run, or omit it for all runs")
+        raise UsageError("a ranking needs two or more runs. Repeat --run, or omit it for all runs")
 
     benchmarks = sorted({row.info.benchmark for row in rows})
     if len(benchmarks) > 1:
         listed = sanitize(", ".join(benchmarks))
         raise UsageError(
-            f"--ranking needs runs of one benchmark, not of {listed}. Choose runs with --run"
+            f"a ranking needs runs of one benchmark, not of {listed}. Choose runs with --run"
         )
 
 
@@ -232,19 +241,25 @@ def _print_text(rankings: Sequence[NamedRanking], sources: Sequence[RankedSource
 def _print_json(rankings: Sequence[NamedRanking], sources: Sequence[RankedSource]) -> None:
     """Print a line for each run of each ranking, best first."""
     for ranking in rankings:
-        for run_rank in ranking.ranking.ranks:
-            emit_json(_build_json(ranking, run_rank, sources))
+        for position in range(len(sources)):
+            emit_json(_build_json(ranking, position, sources))
 
 
 def _build_json(
-    ranking: NamedRanking, run_rank: RunRank, sources: Sequence[RankedSource]
+    ranking: NamedRanking, position: int, sources: Sequence[RankedSource]
 ) -> dict[str, Any]:
-    """Build the JSON object of the rank of one run in one ranking.
+    """Build the JSON object of the run at a position of a ranking.
 
     `rank_low` and `rank_high` are the ranks that chance alone could give. Runs in `not_told_apart`
-    may be as good.
+    may be as good. `against` is the next better run (for the best run the second); `only_run` and
+    `only_other` count the items that only one of the two passes.
     """
+    run_rank = ranking.ranking.ranks[position]
     source = sources[run_rank.run]
+    rival = find_rival(ranking.ranking, position)
+    deciding = NO_DECIDING_ITEMS
+    if rival is not None:
+        deciding = find_deciding_items(ranking.items, run_rank.run, rival.run)
     info = source.row.info
     return {
         "ranking": ranking.kind,
@@ -263,6 +278,9 @@ def _build_json(
         "value": run_rank.value,
         "groups": [format_group(group) for group in run_rank.groups],
         "not_told_apart": [sources[run].row.run for run in run_rank.not_told_apart],
+        "against": sources[rival.run].row.run if rival is not None else None,
+        "only_run": len(deciding.only_first),
+        "only_other": len(deciding.only_second),
         "questions": ranking.n_questions,
         "left_out": ranking.n_left_out,
         "changed": ranking.n_changed,

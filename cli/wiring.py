@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fcreview.run_plan import RunPlan
     from fcreview.stats.conventions import RunConventions
     from fcreview.stats.estimation import MetricEstimate
+    from fcreview.stats.ranking import NamedRanking
     from fcreview.store.rows import RunRow
     from fcreview.store.store import Store
     from fcreview.tables.runs import OwnScores
@@ -171,6 +172,11 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         selected = [row for row in store.fetch_runs() if not runs or row.run in runs]
         return [compute_run_conventions(store.analysis, row) for row in selected]
 
+    def rank_runs(store: Store, runs: Sequence[RunRow]) -> list[NamedRanking]:
+        from fcreview.cli.run_ranking import choose_ranked_sources, compute_rankings
+
+        return compute_rankings(store.analysis, choose_ranked_sources(runs))
+
     def compute_scores(store: Store, runs: Sequence[RunRow]) -> OwnScores:
         from fcreview.cli.report_data import compute_own_scores
 
@@ -184,6 +190,7 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         name_own_metrics=_name_own_metrics,
         estimate_own_metric=partial(_estimate_own_metric, session),
         compare_conventions=compare_conventions,
+        rank_runs=rank_runs,
     )
 
 
@@ -272,6 +279,8 @@ def build_form_fields(command: str) -> list[FormField]:
         is_export_format = (command, parameter.name) == ("export", "format")
         if parameter.name in WORKSPACE_PARAMETERS and not is_export_format:
             continue  # the app knows the values
+        if parameter.nargs > 1:
+            continue  # a field of the form has one value
         field = _build_form_field(parameter)
         field = replace(field, descriptions=list_choices(command, field.name))
         if field.flag:

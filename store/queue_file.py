@@ -93,6 +93,10 @@ class SampleDesign:
     """Whether questions were drawn with the items of all runs. `size` and `population` then count
     questions, unless groups were drawn.
     """
+    decides: bool = False
+    """Whether the population is limited to questions that not all runs pass equally, by their
+    automatic verdicts.
+    """
     n_incidents: int = (
         0  # Number of items that the filter selects, but that are incidents and were left out
     )
@@ -280,7 +284,7 @@ def serialize_queue(queue: QueueFile) -> bytes:
     )
 
 
-NEW_DESIGN_FIELDS = ("same_questions", "blind")
+NEW_DESIGN_FIELDS = ("same_questions", "decides", "blind")
 """Fields of `SampleDesign` that older versions do not know, so that they refuse files with them."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import orjson
 
@@ -103,6 +103,10 @@ class QueueRequest:
     blind: bool = False  # whether annotators review the items blind
     same_questions: bool = False
     """Whether to draw questions that all runs of the view have, with the items of all of them."""
+    decides: bool = False
+    """Whether to draw only questions that decide which run ranks first: those that not all runs
+    pass equally. Needs `same_questions`.
+    """
 
     @property
     def unit(self) -> str:
@@ -142,6 +146,7 @@ def draw_queue(
         n_excluded=len(population.frame.strata) - len(remaining.strata),
         cluster=request.cluster,
         same_questions=request.same_questions,
+        decides=request.decides,
         blind=request.blind,
         n_incidents=len(population.incidents),
         incident_hashes=sorted(map(hash_content_key, population.incidents)),
@@ -222,6 +227,8 @@ def _fetch_population(connection: Connection, request: QueueRequest) -> _Populat
     frame = fetch_sampling_frame(connection, request)
     if not frame.strata:
         where = request.view.where
+        if request.decides:
+            raise QueueError("no item decides: the runs pass the same items")
         if where.strip():
             raise QueueError(f"no items match the filter {where}")
         raise QueueError("the workspace has no items")
@@ -437,8 +444,8 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
     question_sql = _COMMON_CLUSTER_SQL if request.cluster else _QUESTION_SQL
     where, params, _ = build_view_condition(request.view, blind=False)
     rows = connection.execute(
-        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum_sql}, {_CLUSTER_SQL}, {question_sql}, i.run"
-        f" {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
+        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum_sql}, {_CLUSTER_SQL}, {question_sql}, i.run,"
+        f" i.official, i.rule {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
         params,
     ).fetchall()
 
@@ -446,12 +453,14 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
     clusters: dict[ContentKey, str] = {}
     questions: dict[ContentKey, str] = {}
     runs_by_question: dict[str, set[int]] = {}
-    for *content, stratum, cluster, question, run in rows:
+    verdicts: list[_QuestionVerdicts] = []
+    for *content, stratum, cluster, question, run, official, recomputed in rows:
         content_key = orjson.dumps(content).decode()
         strata[content_key] = stratum
         clusters[content_key] = cluster
         questions[content_key] = question
         runs_by_question.setdefault(question, set()).add(run)
+        verdicts.append(_QuestionVerdicts(question, run, official, recomputed))
 
     if not request.cluster:
         clusters = {}
@@ -464,9 +473,35 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
 
     n_runs = len(set().union(*runs_by_question.values()))
     frame = SamplingFrame(_join_strata_of_units(strata, questions), clusters, questions)
-    return frame.select(
-        key for key, question in questions.items() if len(runs_by_question[question]) == n_runs
-    )
+    selected = {question for question, runs in runs_by_question.items() if len(runs) == n_runs}
+    if request.decides:
+        selected &= _find_deciding_questions(verdicts)
+    return frame.select(key for key, question in questions.items() if question in selected)
+
+
+class _QuestionVerdicts(NamedTuple):
+    """The automatic verdicts on an item of a question."""
+
+    question: str
+    run: int
+    official: bool | None
+    recomputed: bool | None
+
+
+def _find_deciding_questions(verdicts: Sequence[_QuestionVerdicts]) -> set[str]:
+    """Return the questions of which the runs pass different numbers of items.
+
+    The official verdicts of a run count, or the recomputed ones if it has no official verdict.
+    """
+    runs_with_official = {each.run for each in verdicts if each.official is not None}
+    runs = sorted({each.run for each in verdicts})
+    n_passed: dict[str, dict[int, int]] = {}
+    for each in verdicts:
+        verdict = each.official if each.run in runs_with_official else each.recomputed
+        counts = n_passed.setdefault(each.question, dict.fromkeys(runs, 0))
+        if verdict is True:
+            counts[each.run] += 1
+    return {question for question, counts in n_passed.items() if len(set(counts.values())) > 1}
 
 
 def _build_stratum_sql(stratify: str) -> str:

@@ -224,6 +224,13 @@ QUEUE_ACTIONS = [
         help="conventions: compare how official programs count errors and trials",
     ),
     hidden(
+        "queue.ranking",
+        "Z",
+        action="show_list('ranking')",
+        label="ranking",
+        help="ranking: rank the runs, with the interval of each rank",
+    ),
+    hidden(
         "queue.check",
         "exclamation_mark",
         action="show_list('check')",
@@ -294,6 +301,13 @@ OVERVIEW_ACTIONS = [
         action="show_list('runs')",
         label="runs",
         help="list the runs; mark two to compare them",
+    ),
+    hidden(
+        "overview.ranking",
+        "Z",
+        action="show_list('ranking')",
+        label="ranking",
+        help="rank the runs, with the interval of each rank",
     ),
     Action(
         "overview.estimates",
@@ -497,6 +511,12 @@ CONVENTION_ACTIONS = [
     Action("conventions.take", "enter", action="choose_row", label="show items"),
     CLEAR_SCOPE_ACTION,
     Action("conventions.close", "q,escape", action="close", label="back"),
+]
+
+RANKING_ACTIONS = [
+    Action("ranking.take", "enter", action="choose_row", label="deciding items"),
+    CLEAR_SCOPE_ACTION,
+    Action("ranking.close", "q,escape", action="close", label="back"),
 ]
 
 HELP_ACTIONS = [Action("help.close", "q,escape,enter,question_mark", action="close", label="back")]
@@ -864,6 +884,7 @@ PLACES: dict[str, Sequence[Action]] = {
     "agreement": [*AGREEMENT_ACTIONS, *LIST_ACTIONS],
     "calibration": [*CALIBRATION_ACTIONS, *LIST_ACTIONS],
     "conventions": [*CONVENTION_ACTIONS, *LIST_ACTIONS],
+    "ranking": [*RANKING_ACTIONS, *LIST_ACTIONS],
     "question": QUESTION_ACTIONS,
     "adjudication": [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS],
     "long text": PAGER_ACTIONS,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.stats.conventions import RunConventions
     from fcreview.stats.estimation import MetricEstimate
+    from fcreview.stats.ranking import NamedRanking
     from fcreview.store.rows import RunRow
     from fcreview.store.store import Store
     from fcreview.tables.runs import OwnScores
@@ -326,6 +327,10 @@ class ReportServices:
     compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
     """Computes figures of the runs with these numbers (of all runs without numbers), such as
     pass^k, by the conventions of each official program.
+    """
+    rank_runs: Callable[[Store, Sequence[RunRow]], list[NamedRanking]] | None = None
+    """Ranks runs of one benchmark by different verdicts and conventions. Raises UsageError for less
+    than two runs, for runs of several benchmarks, and for a run without automatic verdicts.
     """
 
 

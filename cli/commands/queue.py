@@ -67,6 +67,7 @@ DESIGN_FIELDS = (
     "n_excluded",
     "cluster",
     "same_questions",
+    "decides",
     "blind",
     "n_incidents",
 )
@@ -201,6 +202,8 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
     if design.same_questions:
         models = ", ".join(sanitize(run["model"]) for run in design.runs)
         yield f"joint sample: the items of {models} on the same questions"
+    if design.decides:
+        yield "only questions of which these runs pass different numbers of items"
 
     if design.frame_text:
         yield f"sampling frame: {design.frame_text}"
@@ -260,6 +263,14 @@ def create_queue(
             " questions.",
         ),
     ] = "",
+    decides: Annotated[
+        tuple[str, str] | None,
+        option(
+            "--decides RUN RUN",
+            "Draw a joint sample of the questions that exactly one of two runs passes, which decide"
+            " the rank of the runs.",
+        ),
+    ] = None,
     stratify: Annotated[
         str,
         option(
@@ -332,18 +343,23 @@ def create_queue(
         seed=draw_seed() if seed is None else seed,
     )
 
+    if compare and decides:
+        raise UsageError("--compare and --decides exclude each other. Pass only one of them")
+    compared_runs = decides or split_at_commas(compare)
+
     with open_workspace(options) as session:
         check_new_queue_name(session.workspace, name)
         request = QueueRequest(
             name,
-            view=_build_sampled_view(session, where, run=run, compared_runs=compare),
+            view=_build_sampled_view(session, where, run=run, compared_runs=compared_runs),
             size=size,
             stratify=stratify,
             sharing=sharing,
             avoids_earlier_queues=not allow_overlap,
             cluster=cluster,
             include_incidents=include_incidents,
-            same_questions=bool(compare),
+            same_questions=bool(compared_runs),
+            decides=decides is not None,
             blind=blind,
         )
         queue = session.store.draw_queue(request)
@@ -354,7 +370,9 @@ def create_queue(
         file = write_queue(session.workspace, queue)
         _print_new_queue(session, queue, as_json=as_json)
 
-    if _selects_by_verdict(queue.design.where):
+    if queue.design.decides:
+        print_message(DECIDING_QUESTIONS_NOTE)
+    elif _selects_by_verdict(queue.design.where):
         print_message(VERDICT_FILTER_NOTE)
     n_items = format_count(len(queue.items), "item")
     n_annotators = format_count(len(sharing.annotators), "annotator")
@@ -362,22 +380,21 @@ def create_queue(
 
 
 def _build_sampled_view(
-    session: WorkspaceSession, where: str, *, run: str | None, compared_runs: str
+    session: WorkspaceSession, where: str, *, run: str | None, compared_runs: Sequence[str]
 ) -> View:
     """Build the view of the items to draw from. `compared_runs`: names of the runs of a joint
-    sample, separated by commas; empty for other samples.
+    sample; empty for other samples.
     """
     view = session.build_view(where, run=run)
     if not compared_runs:
         return view
     if run is not None:
-        raise UsageError("--compare names the runs itself. Remove --run")
+        raise UsageError("--compare and --decides name the runs themselves. Remove --run")
 
-    numbers = [session.find_run_number(name) for name in split_at_commas(compared_runs)]
+    numbers = [session.find_run_number(name) for name in compared_runs]
     if len(set(numbers)) < 2:
-        raise UsageError(
-            f"--compare {compared_runs} names fewer than two runs. Separate two runs by a comma"
-        )
+        names = ", ".join(compared_runs)
+        raise UsageError(f"{names} are fewer than two runs. Name two different runs")
     return replace(view, runs=tuple(dict.fromkeys(numbers)))
 
 
@@ -399,6 +416,11 @@ VERDICT_FILTER_NOTE = (
     "fcreview: the filter selects items by a verdict, so the sample represents only items with this"
     " verdict. estimate has no interval for scores of the whole run, and calibrate measures"
     " precision or wrong fails, but no TPR or TNR"
+)
+
+DECIDING_QUESTIONS_NOTE = (
+    "fcreview: the questions were selected by their automatic verdicts, so the sample shows whether"
+    " the verdicts that decide the ranks are right. It has no interval for scores of the whole run"
 )
 
 

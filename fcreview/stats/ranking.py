@@ -7,7 +7,7 @@ chapter 13). Clusters are those of `run_comparison`: all trials of a task are in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import Literal
@@ -24,7 +24,12 @@ from fcreview.stats.conventions import (
     compute_task_terms,
     list_conventions,
 )
-from fcreview.stats.run_comparison import AlignedItem, Cluster, has_all_verdicts
+from fcreview.stats.run_comparison import (
+    AlignedItem,
+    Cluster,
+    ItemOutcome,
+    has_all_verdicts,
+)
 
 BoolArray = NDArray[np.bool_]
 
@@ -118,6 +123,60 @@ class NamedRanking:
     """Names of the conventions that give this ranking, with commas."""
     n_changed: int = 0
     """Number of verdicts of all runs that errata change."""
+    items: Sequence[AlignedItem] = ()
+    """Items that the ranking counts, each with its outcomes in all runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingItems:
+    """Items on which the difference of two runs depends. On all others, both have one verdict."""
+
+    only_first: Sequence[AlignedItem]
+    """Items that only the first run passes."""
+    only_second: Sequence[AlignedItem]
+
+    @property
+    def items(self) -> list[AlignedItem]:
+        return [*self.only_first, *self.only_second]
+
+
+NO_DECIDING_ITEMS = DecidingItems((), ())
+
+
+def find_deciding_items(items: Iterable[AlignedItem], first: int, second: int) -> DecidingItems:
+    """Find the items that exactly one of two runs passes, by the indexes of the runs.
+
+    An item without a verdict counts as not passed, as most conventions count it. If both runs lack
+    the item or its verdict, it decides nothing.
+    """
+    only_first = []
+    only_second = []
+    for item in items:
+        first_passes = _has_passed(item.outcomes[first])
+        second_passes = _has_passed(item.outcomes[second])
+        if first_passes and not second_passes:
+            only_first.append(item)
+        elif second_passes and not first_passes:
+            only_second.append(item)
+    return DecidingItems(only_first, only_second)
+
+
+def _has_passed(outcome: ItemOutcome | None) -> bool:
+    return outcome is not None and outcome.verdict is True
+
+
+def find_rival(ranking: Ranking, position: int) -> RunRank | None:
+    """Return the run with which a run competes for its place: the next better one, and for the best
+    run the second. None if there is no other run.
+
+    Args:
+        ranking: The ranking.
+        position: Index of the run in `ranking.ranks`.
+    """
+    ranks = ranking.ranks
+    if len(ranks) < 2:
+        return None
+    return ranks[position - 1] if position > 0 else ranks[1]
 
 
 def rank_by_verdicts(kind: RankingKind, items: Sequence[AlignedItem], n_runs: int) -> NamedRanking:
@@ -129,6 +188,7 @@ def rank_by_verdicts(kind: RankingKind, items: Sequence[AlignedItem], n_runs: in
         rank_by_sums(sums),
         n_questions=len(shared),
         n_left_out=len(items) - len(shared),
+        items=shared,
     )
 
 
@@ -341,6 +401,12 @@ def rank_by_conventions(
     for run, tasks in zip(runs, tasks_by_run, strict=True):
         tables.append(_select_tasks(run.table, tasks, shared_keys))
 
+    shared_items = []
+    for item in aligned_items:
+        outcomes = [outcome for outcome in item.outcomes if outcome is not None]
+        if outcomes and tasks_by_item[outcomes[0].item].key in shared_keys:
+            shared_items.append(item)
+
     rankings = []
     for figure, sums_by_convention in _sum_figures(tables, tasks_by_run).items():
         for merged in _merge_equal_conventions(sums_by_convention):
@@ -351,6 +417,7 @@ def rank_by_conventions(
                 n_left_out=len(all_keys) - len(shared_keys),
                 figure=figure,
                 convention=merged.names,
+                items=shared_items,
             )
             rankings.append(ranking)
     return rankings

@@ -12,9 +12,9 @@ from typing import Literal
 SEPARATOR = " · "
 """Separates names in a cell. A terminal without this sign shows another."""
 CellStyle = Literal["", "strong", "dim", "warn", "fail"]
-Scale = Literal["share", "difference"]
+Scale = Literal["share", "difference", "rank"]
 """Scale of the intervals of a table: to 1 from 0, or from a lower value if one is negative; or of
-differences, which contains 0.
+differences, which contains 0; or of ranks, from 1 to the worst.
 """
 Cut = Literal["end", "middle"]
 """Part of a long text that a narrow table omits. Names mostly differ at their ends, so the middle
@@ -131,6 +131,8 @@ class Table:
     def scale_ends(self) -> tuple[float, float]:
         """Lowest and highest value of the common scale of the intervals."""
         whiskers = self.whiskers
+        if self.scale == "rank":
+            return 1.0, max([1.0, *(whisker.high for whisker in whiskers)])
         lowest = min([0.0, *(whisker.low for whisker in whiskers)])
         if self.scale == "share":
             return lowest, 1.0

@@ -282,6 +282,7 @@ def _make_frame_request(queue: QueueFile, runs: tuple[int, ...]) -> QueueRequest
         sharing=ShareOptions(()),
         cluster=design.cluster,
         same_questions=design.same_questions,
+        decides=design.decides,
     )
 
 
@@ -348,7 +349,10 @@ def fetch_verdict_pairs(
     Human verdicts on which annotators disagree are left out. Items of random samples have a weight,
     the number of items that they stand for; items that were chosen otherwise have the weight 1.
     """
-    samples = load_random_samples(connection, workspace, cache).samples
+    loaded = load_random_samples(connection, workspace, cache).samples
+    # Questions that decide a rank were selected by verdicts that agree with the human ones more or
+    # less often than those of other questions, so they represent no run.
+    samples = [sample for sample in loaded if not sample.queue.design.decides]
     # Content keys of the sampled items that reviewers have reached.
     reached = find_outcomes_of_reached_items(_list_queues(samples), reviews.events, {}).keys()
     content_keys = _find_content_keys_of_reviewed_items(connection, reviews, view)

@@ -21,6 +21,8 @@ from fcreview.stats.ranking import (
     NamedRanking,
     Ranking,
     RunTrials,
+    find_deciding_items,
+    find_rival,
     rank_by_conventions,
     rank_by_verdicts,
 )
@@ -217,3 +219,46 @@ def test_conventions_rank_runs_in_different_orders() -> None:
     assert list_ranks(left_out.ranking) == [(1, 1), (0, 2)]
     assert left_out.ranking.ranks[0].value == 1
     assert {each.figure for each in rankings} == {"accuracy", "pass^1", "pass^2", "pass@2"}
+
+
+def test_deciding_items_are_passed_by_exactly_one_run() -> None:
+    verdicts = {
+        "a": (True, False, True),
+        "b": (False, True, True),
+        "c": (True, True, False),
+        "d": (False, False, True),
+        "e": (True, None, True),
+        "f": (None, None, True),
+    }
+    runs = []
+    for run in range(3):
+        runs.append([make_outcome(name, values[run]) for name, values in verdicts.items()])
+    items = align_runs(runs).items
+
+    deciding = find_deciding_items(items, 0, 1)
+    assert [item.question_key.id for item in deciding.only_first] == ["a", "e"]
+    assert [item.question_key.id for item in deciding.only_second] == ["b"]
+    swapped = find_deciding_items(items, 1, 0)
+    assert (swapped.only_first, swapped.only_second) == (deciding.only_second, deciding.only_first)
+
+
+def test_the_difference_of_two_ranked_runs_is_that_of_their_deciding_items() -> None:
+    generator = random.Random(5)
+    names = [f"q{at}" for at in range(60)]
+    runs = [[make_outcome(name, generator.random() < 0.6) for name in names] for _ in range(4)]
+    named = rank(runs)
+    for position, run_rank in enumerate(named.ranking.ranks):
+        rival = find_rival(named.ranking, position)
+        assert rival is not None and rival.run != run_rank.run
+        assert run_rank.value is not None and rival.value is not None
+        deciding = find_deciding_items(named.items, run_rank.run, rival.run)
+        difference = len(deciding.only_first) - len(deciding.only_second)
+        assert difference == round(60 * (run_rank.value - rival.value))
+
+
+def test_the_rival_is_the_next_better_run() -> None:
+    runs = [[make_outcome(f"q{at}", at < passed) for at in range(9)] for passed in (3, 9, 6)]
+    ranking = rank(runs).ranking
+    rivals = [find_rival(ranking, position) for position in range(3)]
+    assert [rival and rival.run for rival in rivals] == [2, 1, 2]
+    assert find_rival(rank(runs[:1]).ranking, 0) is None

@@ -668,6 +668,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self.dismiss(("order", SUSPECTS_QUEUE))
         elif list_name in ("runs", "compare"):
             self.dismiss(("menu", "runs"))
+        elif list_name == "ranking":
+            self.dismiss(("menu", "ranking"))
         else:
             raise ValueError(f"unknown list {list_name!r}")
 
@@ -743,7 +745,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """
         hidden: set[str] = set()
         if self._overview.blind:
-            names = ("adjudicate", "check", "suspects", "compare", "estimates", "export", "report")
+            names = (
+                *("adjudicate", "check", "suspects", "compare", "ranking"),
+                *("estimates", "export", "report"),
+            )
             hidden.update(f"overview.{name}" for name in names)
         is_typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
         if is_typing:

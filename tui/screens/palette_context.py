@@ -52,6 +52,7 @@ QUEUE_SCREENS = (
     "agreement",
     "calibration",
     "conventions",
+    "ranking",
     "adjudicate",
 )
 """Lists and screens of the queue that the palette offers on other screens, in this order."""

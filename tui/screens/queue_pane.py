@@ -97,6 +97,7 @@ class QueueMenus:
             "agreement": self._make_statistics_menu("agreement"),
             "calibration": self._make_statistics_menu("calibration"),
             "conventions": self._make_statistics_menu("conventions"),
+            "ranking": self._make_statistics_menu("ranking"),
             "issues": QueueMenu(
                 self._make_issues_screen,
                 apply=state.show_issue_item,
@@ -208,7 +209,7 @@ class QueueMenus:
             from fcreview.tui.screens.statistics import SCREENS
 
             scope = make_scope_of_all_items(self._state.view)
-            if name == "conventions":
+            if name in ("conventions", "ranking"):
                 scope = scope.without_limit  # an official program scores whole runs
             return SCREENS[name](self._session, scope)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from textual.binding import BindingType
 from textual.widget import Widget
 
+from fcreview.errors import UsageError
+from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.stats.agreement_ratings import (
     AGREEMENT_SCOPES,
@@ -33,18 +35,21 @@ from fcreview.tables.calibration import (
     list_useful_scopes,
 )
 from fcreview.tables.conventions import NO_CONVENTIONS, OWN_NOTE, build_convention_table
+from fcreview.tables.ranking import TIED_NOTE, RunTitle, build_rank_table
 from fcreview.tables.table import Row, Table
 from fcreview.tui.actions import (
     AGREEMENT_ACTIONS,
     CALIBRATION_ACTIONS,
     CONVENTION_ACTIONS,
     MODAL_HELP_ACTIONS,
+    RANKING_ACTIONS,
 )
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.scope import FigureScope
 from fcreview.tui.queue.statistics import confusion_matrix_lines, pairwise_heat_maps
 from fcreview.tui.screens.prompts import PanelPickerScreen
 from fcreview.tui.text.lines import Line, fit_line
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.tables import FigureTable, make_figure_table, use_own_symbols
 from fcreview.tui.widgets.base import Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import LineBar, LineBlock
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
     from fcreview.stats.agreement_ratings import RatingGroup
     from fcreview.stats.calibration import ConfusionCell, ErrorGroup
     from fcreview.stats.conventions import RunConventions
+    from fcreview.stats.ranking import NamedRanking
     from fcreview.tui.session import Session
 
 
@@ -446,9 +452,58 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
         )
 
 
+NO_RANKING = "there is no ranking of these runs"
+
+
+class RankingScreen(StatisticsScreen, inherit_bindings=False):
+    """Screen with the ranks of the runs by different verdicts and conventions. A row opens the
+    items that decide between its run and the next better one.
+    """
+
+    place_name = "ranking"
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(RANKING_ACTIONS, MODAL_HELP_ACTIONS)
+
+    def __init__(self, session: Session, scope: FigureScope) -> None:
+        super().__init__(session, scope, "ranking")
+        self._rankings: Sequence[NamedRanking] = ()
+        self._titles: Sequence[RunTitle] = ()
+        self._reason_without_ranking = NO_RANKING
+
+    async def compute_statistics(self) -> None:
+        services = self._session.report_services
+        rank_runs = services.rank_runs if services is not None else None
+        if rank_runs is None:
+            return
+
+        self.show_progress("ranking the runs")
+        shown_runs = self.scope.view.runs
+        all_rows = await self._session.read(lambda store: store.fetch_runs())
+        rows = [row for row in all_rows if not shown_runs or row.run in shown_runs]
+        self._titles = [RunTitle(row.run, format_run_name(row)) for row in rows]
+        try:
+            self._rankings = await self._session.read_in_background(
+                lambda store: rank_runs(store, rows)
+            )
+        except UsageError as error:
+            self._reason_without_ranking = sanitize(str(error))
+
+    def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
+        figure = Table((), ())
+        if self._rankings:
+            figure = build_rank_table(self._rankings, self._titles)
+        return self.make_table(
+            figure,
+            noun="rank",
+            total=sum(len(each.ranking.ranks) for each in self._rankings),
+            empty_message=self._progress or self._reason_without_ranking,
+            note=self._progress or TIED_NOTE,
+        )
+
+
 SCREENS = {
     "agreement": AgreementScreen,
     "calibration": CalibrationScreen,
     "conventions": ConventionsScreen,
+    "ranking": RankingScreen,
 }
 """Screens by the name of their menu in the queue."""

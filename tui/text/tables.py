@@ -169,8 +169,8 @@ def _format_scale(table: Table, cells: int) -> Line:
         zero_position = round(share_below_zero * (cells - 1))
         return make_line(pad(" " * zero_position + "0", cells), "dim")
 
-    lowest_text = f"{lowest:.1f}".rstrip("0").rstrip(".")
-    highest_text = "1".rjust(cells - len(lowest_text))
+    lowest_text = f"{lowest:.1f}".removesuffix(".0")
+    highest_text = f"{highest:.1f}".removesuffix(".0").rjust(cells - len(lowest_text))
     return make_line(lowest_text + highest_text, "dim")
 
 

@@ -162,7 +162,7 @@ def test_runs_of_different_benchmarks_are_refused(cli: Cli, samples: Path, tmp_p
     write_weather_run(runs / "other", "oak", n_passed=3, n_items=4)
     done = cli("report", runs, "--ranking")
     assert done.code == 2
-    assert "--ranking needs runs of one benchmark, not of bfcl, weather-bench" in done.err
+    assert "a ranking needs runs of one benchmark, not of bfcl, weather-bench" in done.err
     assert not done.out
 
     models = {row["model"] for row in cli("runs", runs, "--json").objects} - {"oak"}
@@ -180,3 +180,49 @@ def test_unsuitable_options_are_refused(cli: Cli, two_imported_runs: Path) -> No
     assert done.code == 2 and "Omit --html, --markdown" in done.err
     done = cli("report", two_imported_runs, "--run", "1", "--run", "2")
     assert done.code == 2 and "several runs need --ranking" in done.err
+
+
+def test_each_run_names_its_rival_and_the_items_that_decide(
+    cli: Cli, two_imported_runs: Path
+) -> None:
+    lines = select_ranking(cli("report", two_imported_runs, "--ranking", "--json"), "official")
+    birch, maple = lines["birch"], lines["maple"]
+    assert (birch["against"], maple["against"]) == (maple["run"], birch["run"])
+    assert (birch["only_run"], birch["only_other"]) == (maple["only_other"], maple["only_run"])
+    difference = birch["only_run"] - birch["only_other"]
+    assert difference == round(birch["questions"] * (birch["value"] - maple["value"]))
+
+
+def test_deciding_questions_are_drawn_with_the_items_of_both_runs(
+    cli: Cli, two_imported_runs: Path
+) -> None:
+    runs = two_imported_runs
+    birch = select_ranking(cli("report", runs, "--ranking", "--json"), "official")["birch"]
+    n_deciding = birch["only_run"] + birch["only_other"]
+    draw = ("queue", "create", runs, "--annotators", "ann", "--seed", "1", "--decides", "birch")
+    done = cli(*draw, "maple", "--name", "close")
+    assert done.code == 0, done.err
+    assert "whether the verdicts that decide the ranks are right" in done.err
+    head, *items = cli("queue", "show", runs, "close", "--json").objects
+    assert (head["decides"], head["same_questions"], head["size"]) == (True, True, n_deciding)
+    assert len(items) == 2 * n_deciding
+    verdicts: dict[str, set[bool]] = {}
+    for item in cli("items", runs, "--queue", "close", "--json").objects:
+        verdicts.setdefault(item["id"], set()).add(item["official"])
+    assert len(verdicts) == n_deciding
+    assert all(values == {True, False} for values in verdicts.values())
+
+    # The questions were selected by verdicts, so they represent no run.
+    for item in items:
+        label = ("label", runs, item["id"], "--verdict", "pass", "--annotator", "ann")
+        assert cli(*label, "--run", item["model"]).code == 0
+    assert "0 of them in a random sample" in cli("calibrate", runs).out
+    assert "There is no confidence interval" in cli("estimate", runs).out
+
+
+def test_deciding_questions_need_two_runs_that_differ(cli: Cli, two_imported_runs: Path) -> None:
+    draw = ("queue", "create", two_imported_runs, "--name", "close", "--annotators", "ann")
+    same = cli(*draw, "--decides", "birch", "birch")
+    assert same.code == 2 and "fewer than two runs" in same.err
+    both = cli(*draw, "--decides", "birch", "maple", "--compare", "birch,maple")
+    assert both.code == 2 and "exclude each other" in both.err

@@ -41,6 +41,7 @@ from fcreview.tui.screens.statistics import (
     AgreementScreen,
     CalibrationScreen,
     ConventionsScreen,
+    RankingScreen,
     StatisticsScreen,
 )
 from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen, GuardedScreen
@@ -75,6 +76,7 @@ KEYS: dict[type[Screen[Any]], str] = {
     PagerScreen: "enter R",
     PickerScreen: "o",
     QuestionScreen: "m",
+    RankingScreen: "Z",
     RunsScreen: "r",
     TagsScreen: "enter f e",
 }

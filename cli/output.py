@@ -13,9 +13,9 @@ import textwrap
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fcreview.tables.table import Table
 
 Name = TypeVar("Name", bound=str)
+Shortener = Callable[[str, int], str]
+"""Shortens a text to a number of terminal columns."""
 DEFAULT_WIDTH = 100  # width of text in terminal columns if standard output is a file or pipe
 MIN_WIDTH = 40
 MIN_COLUMN = 24  # width in terminal columns to which the text columns of a table can shrink
@@ -308,6 +310,8 @@ def format_table(
     right_aligned: Sequence[int] = (),
     max_width: int = 60,
     page_width: int | None = None,
+    shorteners: Mapping[int, Shortener] | None = None,
+    min_width: int = MIN_COLUMN,
 ) -> list[str]:
     """Format rows as lines with aligned columns that fit the terminal or the page.
 
@@ -318,6 +322,9 @@ def format_table(
         max_width: Limit of the width of each column except the last, in terminal columns.
         page_width: Width of a page, on which long texts of the last column are wrapped instead of
             clipped. None for the terminal.
+        shorteners: Functions that shorten the texts of a column, by its index. The texts of other
+            columns are clipped.
+        min_width: Width to which the text columns can shrink, in terminal columns.
     """
     table = [list(headers), *map(list, rows)]
     rows_with_columns = [row for row in table if not _is_heading(row, len(headers))]
@@ -327,7 +334,7 @@ def format_table(
         # Numbers keep their width. Texts can shrink.
         min_widths = []
         for column, width in enumerate(widths):
-            min_widths.append(width if column in right_aligned else min(width, MIN_COLUMN))
+            min_widths.append(width if column in right_aligned else min(width, min_width))
         widths = compute_column_widths(
             headers,
             rows_with_columns,
@@ -335,11 +342,16 @@ def format_table(
             table_width=table_width,
             min_widths=min_widths,
         )
+        table = [_shorten_texts(row, widths, shorteners or {}) for row in table]
 
         # A page and the pager of the app can scroll down, but not to the right.
         can_clip = page_width is None and sys.stdout.isatty()
         if not can_clip:
-            return _format_wrapped_table(table, widths, right_aligned, table_width)
+            # A text that is shortened, such as a list of ids, is not wrapped.
+            unwrapped = {*right_aligned, *(shorteners or {})}
+            return _format_wrapped_table(
+                table, widths, right_aligned, unwrapped=unwrapped, page_width=table_width
+            )
 
     lines = []
     for row in table:
@@ -347,6 +359,18 @@ def format_table(
         line = row[0] if is_heading else format_row(row, widths, right_aligned)
         lines.append(clip_to_terminal(line))
     return lines
+
+
+def _shorten_texts(
+    row: list[str], widths: Sequence[int], shorteners: Mapping[int, Shortener]
+) -> list[str]:
+    """Shorten the texts of a row that are wider than their columns."""
+    if _is_heading(row, len(widths)):
+        return row
+    texts = list(row)
+    for column, shorten in shorteners.items():
+        texts[column] = shorten(texts[column], widths[column])
+    return texts
 
 
 def _is_heading(row: Sequence[str], n_columns: int) -> bool:
@@ -358,19 +382,22 @@ def _format_wrapped_table(
     rows: Sequence[Sequence[str]],
     widths: Sequence[int],
     right_aligned: Sequence[int],
+    *,
+    unwrapped: Collection[int],
     page_width: int,
 ) -> list[str]:
     """Format a table for a page: the last column is wrapped, and columns that do not fit follow
     below.
 
-    The columns that do not fit are a second table.
+    The columns that do not fit are a second table. `unwrapped`: indexes of columns with numbers
+    and shortened texts.
     """
     n_columns = _count_fitting_columns(widths, page_width)
     lines = _format_rows_with_wrapped_end(
         [row[:n_columns] for row in rows],
         widths[:n_columns],
         right_aligned=right_aligned,
-        page_width=page_width,
+        page_width=None if n_columns - 1 in unwrapped else page_width,
     )
     if n_columns == len(widths):
         return lines
@@ -378,18 +405,28 @@ def _format_wrapped_table(
     # The second table repeats the first column, which names the rows.
     remaining_rows = [[row[0], *row[n_columns:]] for row in rows]
     remaining_widths = [widths[0], *widths[n_columns:]]
-    remaining_right_aligned = []
-    for column in right_aligned:
-        if column == 0:
-            remaining_right_aligned.append(0)
-        elif column >= n_columns:
-            remaining_right_aligned.append(column - n_columns + 1)
-
     lines.append("")
     lines += _format_wrapped_table(
-        remaining_rows, remaining_widths, remaining_right_aligned, page_width
+        remaining_rows,
+        remaining_widths,
+        _shift_remaining_columns(right_aligned, n_columns),
+        unwrapped=_shift_remaining_columns(unwrapped, n_columns),
+        page_width=page_width,
     )
     return lines
+
+
+def _shift_remaining_columns(columns: Iterable[int], n_columns: int) -> list[int]:
+    """Return the indexes of columns in the table without the columns from the second one to number
+    `n_columns`, as far as it has them.
+    """
+    shifted = []
+    for column in columns:
+        if column == 0:
+            shifted.append(0)
+        elif column >= n_columns:
+            shifted.append(column - n_columns + 1)
+    return shifted
 
 
 def _count_fitting_columns(widths: Sequence[int], page_width: int) -> int:
@@ -414,16 +451,14 @@ def _format_rows_with_wrapped_end(
     widths: Sequence[int],
     *,
     right_aligned: Sequence[int],
-    page_width: int,
+    page_width: int | None,
 ) -> list[str]:
     """Format rows of a page. The texts of the last column are wrapped at the edge of the page.
 
-    Numbers, which are aligned to the right, are not wrapped.
+    `page_width`: None if the texts are not wrapped, such as numbers.
     """
     *first_widths, last_width = widths
     indent = sum(width + COLUMN_GAP for width in first_widths)
-    wrap_width = max(page_width - indent, MIN_COLUMN)
-    is_wrapped = len(first_widths) not in right_aligned
 
     lines = []
     for row in rows:
@@ -432,7 +467,8 @@ def _format_rows_with_wrapped_end(
             continue
         *first_cells, last_cell = row
         parts = [last_cell]
-        if is_wrapped and last_cell:
+        if page_width is not None and last_cell:
+            wrap_width = max(page_width - indent, MIN_COLUMN)
             parts = textwrap.wrap(last_cell, wrap_width) or [""]
 
         # Texts without spaces can be wider than the column. They are not clipped.
@@ -471,25 +507,117 @@ def print_figure(table: Table, *, max_width: int = 60) -> None:
 
 
 def format_figure(table: Table, *, max_width: int = 60, page_width: int | None = None) -> list[str]:
-    """Format the table of a figure as lines. Rows of a lower level are indented.
+    """Format the table of a figure as lines.
 
-    For `page_width`, see `format_table`.
+    Rows of a lower level are indented. The explanation of a row stands below it. For `page_width`,
+    see `format_table`.
     """
+    shown = _draw_bars(table)
+    explanation_indent = " " * _measure_explanation_indent(shown)
     rows = []
-    for row in table.rows:
+    for row in shown.rows:
         first_text, *other_texts = row.texts
         indented_text = TEXT_INDENT * row.level + first_text
         if row.is_heading:
             rows.append([indented_text])
-        else:
-            rows.append([indented_text, *other_texts])
+            continue
+        rows.append([indented_text, *other_texts])
+        if shown.explained_column is not None:
+            rows += [[explanation_indent + line] for line in row.explanation.splitlines()]
+
+    shorteners = {}
+    for index, column in enumerate(shown.columns):
+        if column.cut in _SHORTENERS:
+            shorteners[index] = _SHORTENERS[column.cut]
     return format_table(
-        table.titles,
+        shown.titles,
         rows,
-        right_aligned=table.right_columns,
+        right_aligned=shown.right_columns,
         max_width=max_width,
         page_width=page_width,
+        shorteners=shorteners,
+        min_width=max(MIN_COLUMN, *[column.min_cells for column in shown.columns]),
     )
+
+
+BAR_WIDTH = 5  # width of the longest bar in terminal columns
+
+
+def _draw_bars(table: Table) -> Table:
+    """Return the table with a column of bars drawn as text. Other graphics are omitted."""
+    from fcreview.tables.table import Bar, Cell, Column
+
+    if table.graphic_at is None or not table.has_bars:
+        return table
+
+    columns = list(table.columns)
+    columns.insert(table.graphic_at, Column(""))
+    rows = []
+    for row in table.rows:
+        share = row.graphic.share if isinstance(row.graphic, Bar) else 0.0
+        cells = list(row.cells)
+        cells.insert(table.graphic_at, Cell(draw_bar(share, BAR_WIDTH)))
+        rows.append(replace(row, cells=cells))
+    explained_column = table.explained_column
+    if explained_column is not None and explained_column >= table.graphic_at:
+        explained_column += 1
+    return replace(
+        table, columns=columns, rows=rows, graphic_at=None, explained_column=explained_column
+    )
+
+
+def draw_bar(share: float, width: int) -> str:
+    """Draw a share from 0 to 1 as a bar of up to `width` terminal columns.
+
+    The bar is empty only for 0.
+    """
+    if share <= 0:
+        return ""
+    eighths = max(round(8 * width * share), 1)
+    n_full_cells, rest = divmod(eighths, 8)
+    bar = "█" * n_full_cells
+    if rest:
+        bar += " ▏▎▍▌▋▊▉"[rest]
+    return bar
+
+
+def _measure_explanation_indent(table: Table) -> int:
+    """Return the position, in terminal columns, of the column with explanations below it."""
+    n_columns = table.explained_column or 0
+    texts_by_row = [row.texts[:n_columns] for row in table.rows]
+    widths = compute_column_widths(table.titles[:n_columns], texts_by_row)
+    return sum(width + COLUMN_GAP for width in widths)
+
+
+MIN_HEAD_WIDTH = 5  # minimum width of the part of an error type before its last colon
+
+
+def _shorten_error_type(error_type: str, width: int) -> str:
+    """Shorten an error type, but keep the part after its last colon, which distinguishes it from
+    other types.
+    """
+    if display_width(error_type) <= width:
+        return error_type
+    head, colon, tail = error_type.rpartition(":")
+    head_width = width - display_width(colon + tail)
+    if not colon or head_width < MIN_HEAD_WIDTH:
+        return clip(error_type, width)
+    return clip(head, head_width) + colon + tail
+
+
+def _shorten_id_list(text: str, width: int) -> str:
+    """Omit ids at the end of a list until it fits. The first id stays, so that it can be copied."""
+    ids = text.split(" ")
+    while len(ids) > 1 and display_width(" ".join(ids)) > width:
+        ids.pop()
+    return " ".join(ids)
+
+
+_SHORTENERS: dict[str, Shortener] = {
+    "error type": _shorten_error_type,
+    "id list": _shorten_id_list,
+}
+"""Functions that shorten the texts of columns, by `Column.cut`. Other texts are clipped."""
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], **layout: Any) -> None:

@@ -45,6 +45,7 @@ from fcreview.stats.run_comparison import VerdictSource, build_run_matrix
 from fcreview.store.queries.runs import make_run_figures
 from fcreview.store.rows import View
 from fcreview.tables.agreement import AgreementStatistic
+from fcreview.tables.clusters import ClusterExample
 from fcreview.tables.runs import OwnScores, RunFigures
 
 if TYPE_CHECKING:
@@ -485,13 +486,11 @@ def _collect_failures_by_dataset(
     return failures
 
 
-def _fetch_examples(
-    session: WorkspaceSession, clusters: Sequence[Cluster]
-) -> list[sections.ClusterExample]:
+def _fetch_examples(session: WorkspaceSession, clusters: Sequence[Cluster]) -> list[ClusterExample]:
     """Return an example for each cluster of failures: its first item."""
     first_items = [cluster.first_item for cluster in clusters if cluster.first_item is not None]
     return [
-        sections.ClusterExample(row.id, question=row.question, difference=row.first_difference)
+        ClusterExample(row.id, question=row.question, difference=row.first_difference)
         for row in session.store.fetch_rows(first_items)
     ]
 
@@ -683,7 +682,7 @@ def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSamp
                 where=queue.design.where,
                 stratify=queue.design.stratify,
                 seed=queue.design.seed,
-                progress_by_annotator={part.annotator: part.summary for part in progress},
+                shares=progress,
             )
         )
     return samples

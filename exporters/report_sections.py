@@ -10,16 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fcreview.matching.clusters import (
-    BY_ERROR_TYPE,
-    NO_ERROR_TYPE,
-    Cluster,
-    format_share,
-    group_clusters,
-    summarize_group,
-)
-from fcreview.model.incident import describe_incident
-from fcreview.model.run_check import STATE_MARKS, RunCheck, sort_by_problems, summarize_problems
+from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
+from fcreview.model.run_check import RunCheck, sort_by_problems
 from fcreview.model.wording import format_count
 from fcreview.stats.calibration import (
     MAX_ERROR_GROUPS,
@@ -46,6 +38,14 @@ from fcreview.tables.calibration import (
     compute_calibration_groups,
     list_useful_scopes,
 )
+from fcreview.tables.checks import build_run_check_table, summarize_checks
+from fcreview.tables.clusters import (
+    ClusterExample,
+    build_cluster_table,
+    build_example_table,
+    list_cluster_rows,
+)
+from fcreview.tables.queues import ITEMS_TITLE, QueueShares, ShareProgress, build_progress_table
 from fcreview.tables.suspects import NO_SUSPECTS, build_suspects_table, describe_suspect_counts
 from fcreview.tables.table import Table, make_table
 
@@ -140,13 +140,6 @@ MAX_CLUSTERS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterExample:
-    id: str
-    question: str
-    difference: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class DatasetFailures:
     title: str
     clusters: Sequence[Cluster]
@@ -168,48 +161,17 @@ def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
     if not n_failing:
         return Section(dataset.title, [Paragraph("No item fails.")])
 
+    groups = group_clusters(dataset.clusters, BY_ERROR_TYPE)
     items = format_count(n_failing, "failing item")
     blocks: list[Paragraph | Table] = [
         Paragraph(f"The runs of the dataset have {items}, with the reviews applied."),
-        _build_error_type_table(dataset, n_failing),
-        _build_cluster_table(dataset),
+        build_cluster_table(list_cluster_rows(groups), BY_ERROR_TYPE, n_failing).without_graphics(),
+        build_example_table(dataset.clusters, dataset.examples),
     ]
     n_omitted = len(dataset.clusters) - len(dataset.examples)
     if n_omitted:
         blocks.append(Paragraph(f"{format_count(n_omitted, 'smaller cluster')} not shown."))
     return Section(dataset.title, blocks)
-
-
-def _build_error_type_table(dataset: DatasetFailures, n_failing: int) -> Table:
-    """Return the error types of a dataset with their counts and shares, the most frequent first."""
-    rows = []
-    for group in group_clusters(dataset.clusters, BY_ERROR_TYPE):
-        share = format_share(group.count, n_failing)
-        largest_subgroup = summarize_group(group, BY_ERROR_TYPE)
-        rows.append([group.title, f"{group.count:,}", share, largest_subgroup])
-    titles = ["error type", "items", "share", "largest subgroup"]
-    return make_table(titles, rows, right_aligned=(1, 2))
-
-
-def _build_cluster_table(dataset: DatasetFailures) -> Table:
-    """Return a row for each cluster with an example. The smallest clusters have none."""
-    rows = []
-    for cluster, example in zip(dataset.clusters, dataset.examples, strict=False):
-        rows.append(_build_cluster_row(cluster, example))
-    titles = ["items", "cluster", "example", "first difference", "question"]
-    return make_table(titles, rows, right_aligned=(0,))
-
-
-def _build_cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
-    """Return the cells of a cluster of failing items, with an example."""
-    if cluster.incident is not None:
-        name = describe_incident(cluster.incident, None)
-        difference = cluster.difference
-    else:
-        parts = [cluster.error_type or NO_ERROR_TYPE, cluster.function, cluster.argument]
-        name = " · ".join(part for part in parts if part)
-        difference = example.difference or ""
-    return [f"{cluster.count:,}", name, example.id, difference, example.question]
 
 
 HAND_PICKED_NOTE = (
@@ -236,8 +198,8 @@ class QueueSample:
     where: str
     stratify: str
     seed: int
-    progress_by_annotator: Mapping[str, str]
-    """Progress of each annotator in the queue, such as `12 of 80`."""
+    shares: Sequence[ShareProgress]
+    """Progress of each annotator in the queue."""
 
 
 AGREEMENT_TITLE = "Inter-annotator agreement"
@@ -270,12 +232,11 @@ def build_progress_section(
         run_rows.append([run.name, *counts])
     blocks = [make_table(["run", "items", "reviewed", "partly reviewed"], run_rows, (1, 2, 3))]
 
-    share_rows = []
-    for queue in queues:
-        for annotator, progress in queue.progress_by_annotator.items():
-            share_rows.append([queue.name, annotator, progress])
-    if share_rows:
-        blocks.append(make_table(["queue", "annotator", "done"], share_rows))
+    shares = [QueueShares(queue.name, queue.size, queue.shares) for queue in queues]
+    progress = build_progress_table(shares)
+    if progress.rows:
+        # The table of the samples has the number of items.
+        blocks.append(progress.without([ITEMS_TITLE]))
     return Section("Review progress", blocks)
 
 
@@ -292,7 +253,7 @@ def build_check_section(checks: Sequence[RunCheck]) -> Section:
 
     It is folded if there is no problem.
     """
-    summary = summarize_problems(checks) or "no problem"
+    summary = summarize_checks(checks)
     runs = [_build_run_check_section(check) for check in sort_by_problems(checks)]
     return Section(
         CHECK_TITLE,
@@ -303,8 +264,7 @@ def build_check_section(checks: Sequence[RunCheck]) -> Section:
 
 
 def _build_run_check_section(check: RunCheck) -> Section:
-    rows = [[STATE_MARKS[line.state], line.title, line.detail, line.where] for line in check.lines]
-    table = make_table(["state", "check", "found", "filter"], rows)
+    table = build_run_check_table(check)
     return Section(f"run {check.run}: {check.run_name}", [table], is_folded=check.is_ok)
 
 

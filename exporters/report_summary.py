@@ -17,7 +17,7 @@ from fcreview.exporters.report_sections import (
     Paragraph,
     Section,
 )
-from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
+from fcreview.matching.clusters import BY_ERROR_TYPE, group_clusters
 from fcreview.model.metric import (
     METRIC_SOURCES,
     METRIC_SOURCES_WITH_ERRATA,
@@ -30,12 +30,12 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import (
     NO_ANSWERS,
     NO_VALUE,
-    describe_error_type,
     format_count,
     format_metric_value,
     get_source_name,
     is_nearly_complete,
 )
+from fcreview.tables.clusters import build_reason_table
 from fcreview.tables.estimates import (
     ESTIMATE_TITLE,
     ITEMS_PASSED_ESTIMATE_TITLE,
@@ -59,7 +59,7 @@ from fcreview.tables.runs import (
     make_name_column,
     make_without_incidents_column,
 )
-from fcreview.tables.table import Bar, Cell, Column, Row, Table, make_row
+from fcreview.tables.table import Cell, Column, Table, make_row
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import MetricEstimate
@@ -328,37 +328,11 @@ def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Sectio
 
 
 def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
-    """Return the table of the most frequent error types of a dataset. The last row counts the
-    others.
-    """
+    """Return the table of the most frequent error types of a dataset."""
     groups = group_clusters(dataset.clusters, BY_ERROR_TYPE)
     n_failing = sum(group.count for group in groups)
-    largest = max(group.count for group in groups)
-    rows = [_build_reason_row(group, largest) for group in groups[:MAX_REASONS]]
-    rare_groups = groups[MAX_REASONS:]
-    if rare_groups:
-        n_rare = sum(group.count for group in rare_groups)
-        text = format_count(len(rare_groups), "other error type")
-        rows.append(make_row([f"{n_rare:,}", text, ""]))
     heading = f"{dataset.title}: {format_count(n_failing, 'failing item')} after reviews"
-    columns = [
-        Column("items", align_right=True),
-        Column(heading),
-        Column("error type", is_code=True),
-    ]
-    return Table(columns, rows, graphic_at=1)
-
-
-def _build_reason_row(group: ClusterGroup, largest: int) -> Row:
-    """Build the row of an error type. Without a known meaning, the type itself is the reason."""
-    error_type = group.title
-    meaning = describe_error_type(error_type)
-    if meaning:
-        sentence = meaning[0].upper() + meaning[1:]
-        cells = [f"{group.count:,}", sentence, error_type]
-    else:
-        cells = [f"{group.count:,}", error_type, ""]
-    return make_row(cells, graphic=Bar(group.count / largest))
+    return build_reason_table(groups, heading=heading, max_reasons=MAX_REASONS)
 
 
 def build_score_section(runs: Sequence[RunFigures]) -> Section:

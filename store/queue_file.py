@@ -23,6 +23,7 @@ from fcreview.model.wording import format_count
 from fcreview.stats.sampling import AnnotatorShare, Stratum
 from fcreview.store.rows import BUILTIN_QUEUES, to_item_number
 from fcreview.store.workspace import is_same_filename, to_safe_annotator
+from fcreview.tables.queues import ShareProgress
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -431,24 +432,6 @@ def _choose_item_number(sampled: QueueItem, index: ItemIndex) -> int | None:
         if hashes == (sampled.prediction_hash, sampled.golden_hash):
             return candidate.item
     return candidates[0].item if candidates else None
-
-
-@dataclass(frozen=True, slots=True)
-class ShareProgress:
-    """Number of items in an annotator's share, and how many of these items the annotator has
-    reviewed.
-    """
-
-    annotator: str
-    done: int
-    total: int  # number of items to review; a hidden duplicate counts as one more
-    # number of items of the share that are no longer in the database; `total` does not count them
-    missing: int
-
-    @property
-    def summary(self) -> str:
-        """The progress as text, such as `12 of 80`."""
-        return f"{self.done:,} of {self.total:,}"
 
 
 def measure_queue_progress(

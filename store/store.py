@@ -26,7 +26,6 @@ from fcreview.store.queries.run_check import fetch_checked_runs
 from fcreview.store.queue_file import (
     QueueFile,
     QueueItemTable,
-    ShareProgress,
     measure_queue_progress,
 )
 from fcreview.store.reviews.decision_cache import attach_cache
@@ -45,6 +44,7 @@ from fcreview.store.rows import (
     strip_duplicate_mark,
 )
 from fcreview.store.workspace import Workspace
+from fcreview.tables.queues import ShareProgress
 
 # modules of features that only some commands use are imported on use, to start faster
 if TYPE_CHECKING:

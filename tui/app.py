@@ -25,6 +25,7 @@ from textual.widget import Widget
 from fcreview.model.sanitize import sanitize, use_hidden_names
 from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
+from fcreview.tui.figures.scope import make_scope_of_list
 from fcreview.tui.keymap import (
     KeymapError,
     find_changed_keys,
@@ -34,7 +35,6 @@ from fcreview.tui.keymap import (
     make_bindings,
     validate_keymap,
 )
-from fcreview.tui.queue.scope import make_scope_of_list
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
 from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane
 from fcreview.tui.session import Session

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, option, workspace_command
-from fcreview.cli.output import emit, emit_json, emit_lines, format_cell, get_wrap_width
+from fcreview.cli.output import (
+    emit,
+    emit_json,
+    emit_lines,
+    format_cell,
+    format_figure,
+    get_wrap_width,
+)
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import EXIT_FAILURE, UsageError
-from fcreview.model.run_check import LINE_TITLES, STATE_MARKS, CheckLimits, RunCheck
+from fcreview.model.run_check import CheckLimits, RunCheck
 from fcreview.model.wording import format_count
-
-if TYPE_CHECKING:
-    from fcreview.model.run_check import CheckLine
+from fcreview.tables.checks import FILTER_TITLE, build_run_check_table
 
 DEFAULT_MAX_DIFFERENCE = "1%"
-TITLE_WIDTH = max(map(len, LINE_TITLES.values()))
-DETAIL_INDENT = TITLE_WIDTH + 6
-MIN_DETAIL_WIDTH = 40
 
 
 @workspace_command()
@@ -92,7 +93,7 @@ def parse_share(text: str) -> float:
 def _print_checks(checks: Sequence[RunCheck]) -> None:
     """Print the check of each run, and the number of runs with a problem."""
     for run_check in checks:
-        emit_lines(format_check_lines(run_check, get_wrap_width()))
+        emit_lines(_format_check_lines(run_check, get_wrap_width()))
         emit()
 
     n_runs = format_count(len(checks), "run")
@@ -103,25 +104,12 @@ def _print_checks(checks: Sequence[RunCheck]) -> None:
         emit(f"{n_runs}, no problem")
 
 
-def format_check_lines(check: RunCheck, page_width: int) -> Iterator[str]:
+def _format_check_lines(check: RunCheck, page_width: int) -> Iterator[str]:
     """Format the check of a run as text, one line at a time.
 
     Long texts are wrapped to `page_width` columns.
     """
     yield f"run {check.run}   {format_cell(check.title)}  {check.run_name}"
-    for line in check.lines:
-        yield from _format_line(line, max(page_width - DETAIL_INDENT, MIN_DETAIL_WIDTH))
-
-
-def _format_line(line: CheckLine, detail_width: int) -> Iterator[str]:
-    """Format a line of the check as ` ok  decoder  fc`, with its wrapped detail and its filter."""
-    rows = textwrap.wrap(format_cell(line.detail), detail_width, break_on_hyphens=False)
-    first_row = rows[0] if rows else ""
-    mark = STATE_MARKS[line.state]
-    yield f" {mark:<3} {line.title:<{TITLE_WIDTH}} {first_row}".rstrip()
-
-    indent = " " * DETAIL_INDENT
-    for row in rows[1:]:
-        yield indent + row
-    if line.where:
-        yield f"{indent}--where '{line.where}'"
+    # The filter of a line stands below it.
+    table = build_run_check_table(check).without([FILTER_TITLE])
+    yield from format_figure(table, page_width=page_width)

@@ -23,7 +23,7 @@ from fcreview.cli.output import (
     emit_json,
     emit_lines,
     format_cell,
-    format_table,
+    format_figure,
     print_figure,
     print_table,
 )
@@ -35,10 +35,13 @@ from fcreview.stats import run_comparison as stats
 from fcreview.stats.intervals import CONFIDENCE_LEVEL
 from fcreview.stats.paired_difference import INTERVAL_METHOD, RateDifference
 from fcreview.tables.comparison import (
+    SIDE_TITLES,
     RankedName,
+    build_flip_table,
     build_pass_rate_table,
     build_ranking_table,
     describe_estimated_difference,
+    format_flip_count,
 )
 
 if TYPE_CHECKING:
@@ -449,15 +452,14 @@ def _print_flips(flips: Sequence[stats.Flip], limit: int) -> None:
         flips_of_side = [flip for flip in flips if flip.passing_side == side]
         if not flips_of_side:
             continue
-        emit("", f"only {side.upper()} passes: {format_count(len(flips_of_side), 'item')}")
+        emit("", format_flip_count(len(flips_of_side), side))
 
-        rows = []
-        for flip in flips_of_side[:limit]:
-            rows.append([format_cell(flip.a.question_key.id), sanitize(flip.cause)])
+        # The heading says which run passes.
+        table = build_flip_table(flips_of_side[:limit]).without(SIDE_TITLES)
         # A limit of 0 leaves only the number of flips, without a table.
-        if rows:
-            table = format_table(["item", "cause"], rows, max_width=ID_WIDTH)
-            emit_lines(f"  {line}" for line in table)
+        if table.rows:
+            lines = format_figure(table, max_width=ID_WIDTH)
+            emit_lines(f"  {line}" for line in lines)
 
         if len(flips_of_side) > limit:
             n_more = format_count(len(flips_of_side) - limit, "more item")

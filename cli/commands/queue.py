@@ -34,6 +34,7 @@ from fcreview.cli.output import (
     emit_json,
     emit_lines,
     format_cell,
+    format_figure,
     print_message,
     print_table,
 )
@@ -42,6 +43,7 @@ from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
+from fcreview.tables.queues import ITEMS_TITLE, QUEUE_TITLE, QueueShares, build_progress_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,14 +104,14 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
 def _print_queue_list(session: WorkspaceSession, queues: Sequence[QueueFile]) -> None:
     """Print a row for each annotator of each queue."""
-    rows = []
-    for queue in queues:
-        name = format_cell(queue.name)
-        n_items = f"{len(queue.items):,}"
-        for progress in session.store.measure_queue_progress(queue.name):
-            rows.append([name, n_items, format_cell(progress.annotator), progress.summary])
-    if rows:
-        print_table(["queue", "items", "annotator", "done"], rows, right_aligned=(1,))
+    table = build_progress_table([_measure_shares(session, queue) for queue in queues])
+    if table.rows:
+        emit_lines(format_figure(table))
+
+
+def _measure_shares(session: WorkspaceSession, queue: QueueFile) -> QueueShares:
+    shares = session.store.measure_queue_progress(queue.name)
+    return QueueShares(queue.name, len(queue.items), shares)
 
 
 def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
@@ -234,11 +236,8 @@ def _print_strata(queue: QueueFile) -> None:
 
 def _print_progress(session: WorkspaceSession, queue: QueueFile) -> None:
     """Print how many items of the queue each annotator has reviewed."""
-    rows = []
-    for progress in session.store.measure_queue_progress(queue.name):
-        name = format_cell(progress.annotator)
-        rows.append([name, progress.summary, str(progress.missing)])
-    print_table(["annotator", "done", "missing"], rows)
+    table = build_progress_table([_measure_shares(session, queue)])
+    emit_lines(format_figure(table.without([QUEUE_TITLE, ITEMS_TITLE])))
 
 
 @workspace_command()

@@ -19,10 +19,10 @@ from fcreview.cli.options import (
 )
 from fcreview.cli.output import (
     check_choice,
-    clip_to_terminal,
     emit,
     emit_json,
-    format_row,
+    emit_lines,
+    format_figure,
     print_message,
 )
 from fcreview.cli.workspace import WorkspaceSession
@@ -34,36 +34,21 @@ from fcreview.matching.clusters import (
     BY_ERROR_TYPE,
     BY_FUNCTION,
     BY_VALUE,
-    GROUPING_HEADINGS,
     GROUPING_PLURALS,
     GROUPINGS,
-    SUBDIVISIONS,
-    UNNAMED_GROUPS,
     Cluster,
     ClusterGroup,
-    describe_cluster,
-    draw_bar,
-    explain_group,
-    group_by_shared_name,
     group_clusters,
     has_decisive_steps,
-    select_clusters_with_subdivision,
 )
-from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.wording import COLUMN_GAP, format_count, format_rate_with_count
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count, format_rate_with_count
+from fcreview.tables.clusters import build_failure_table
 
 if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 MAX_GROUPS = 10
-MAX_SUBGROUPS = 3  # maximum number of subgroups that are listed below a group
-# share of a group's items, from 0 to 1, that all subgroups but the largest need to be listed
-MIN_SHARE = 0.1
-MIN_HEAD_WIDTH = 5  # minimum width of the part of an error type before its last colon
-MIN_COUNT_WIDTH, SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH = 6, 5, 5, 29, 27
-"""Widths of the columns in terminal columns. With gaps, a line is 80 columns wide, or wider if the
-largest count has more than six characters.
-"""
 GROUPINGS_BY_NAME = {
     "error": BY_ERROR_TYPE,
     "function": BY_FUNCTION,
@@ -72,15 +57,6 @@ GROUPINGS_BY_NAME = {
     "value": BY_VALUE,
     "decisive": BY_DECISIVE_STEP,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Subgroup:
-    """Items of a group that fail at the same place, such as one argument of a function."""
-
-    name: str
-    count: int  # number of items
-    examples: list[str]  # item ids
 
 
 @workspace_command("annotator")
@@ -199,8 +175,7 @@ def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> N
 
 
 def _print_triage_table(table: TriageTable) -> None:
-    for line in _format_triage_table(table):
-        emit(clip_to_terminal(line))
+    emit_lines(_format_triage_table(table))
 
 
 def _format_triage_table(table: TriageTable) -> Iterator[str]:
@@ -212,12 +187,9 @@ def _format_triage_table(table: TriageTable) -> Iterator[str]:
     if not groups:
         return
 
+    figure = build_failure_table(groups[: table.limit], table.grouping, table.n_failing)
     yield ""
-    headings = ["count", "share", "", GROUPING_HEADINGS[table.grouping], "examples"]
-    widths = _compute_column_widths(table.n_failing)
-    yield format_row(headings, widths, right_aligned=(0, 1))
-    for group in groups[: table.limit]:
-        yield from format_group_lines(group, table.n_failing, table.grouping)
+    yield from format_figure(figure)
 
     if len(groups) > table.limit:
         omitted = _format_omitted_groups(groups[table.limit :], table.grouping)
@@ -348,154 +320,3 @@ def _explain_missing_verdicts(session: WorkspaceSession, view: View) -> str:
         if not view.runs or row.run in view.runs
     }
     return sanitize(reasons.pop()) if len(reasons) == 1 else ""
-
-
-def format_group_lines(
-    group: ClusterGroup, n_failing: int, grouping: int = BY_ERROR_TYPE
-) -> list[str]:
-    """Format a group of failing items: its row, the meaning of its error type, an example and its
-    parts.
-    """
-    widths = _compute_column_widths(n_failing)
-    name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
-    share = f"{100 * group.count / n_failing:.0f} %"
-    bar = draw_bar(group.count, n_failing, BAR_WIDTH)
-    group_cells = (f"{group.count:,}", share, bar, name)
-    lines = [_format_group_row(group_cells, _select_example_ids(group), widths)]
-
-    # Texts below the row stand under the name, the fourth column.
-    indent = " " * sum(width + COLUMN_GAP for width in widths[:3])
-    explanation = _explain_group_in_row(group, grouping, name)
-    if explanation:
-        lines.append(indent + explanation)
-    if group.example_cluster is not None:
-        lines.append(indent + _format_example(group.example_cluster))
-
-    for subgroup in _find_subgroups(group, grouping):
-        subgroup_cells = (f"{subgroup.count:,}", "", "", f"  {subgroup.name}")
-        lines.append(_format_group_row(subgroup_cells, subgroup.examples, widths))
-    return lines
-
-
-def _format_example(cluster: Cluster) -> str:
-    """Format the first item of a cluster with its difference: `simple_3: days: 3, golden 2`."""
-    return f"{sanitize(cluster.examples[0])}: {sanitize(cluster.description)}"
-
-
-def _explain_group_in_row(group: ClusterGroup, grouping: int, name: str) -> str:
-    """Return the meaning of the group's error type, without the name that the row shows."""
-    # The row already shows the value.
-    if grouping == BY_VALUE and not group.is_incident:
-        return ""
-    # The explanation of an error type begins with its name, which the row shows too.
-    explanation = explain_group(group, grouping)
-    if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) or group.is_incident:
-        return explanation.removeprefix(f"{name}: ")
-    return explanation
-
-
-def _select_example_ids(group: ClusterGroup) -> list[str]:
-    """Return item ids of the largest clusters: first one of each, then others."""
-    clusters = group.clusters[:MAX_SUBGROUPS]
-    examples = [cluster.examples[0] for cluster in clusters if cluster.examples]
-    for cluster in clusters:
-        examples += cluster.examples[1:]
-    return examples[:MAX_SUBGROUPS]
-
-
-def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[Subgroup]:
-    """Find the largest subgroups of items that fail at the same place, such as the argument of a
-    function.
-
-    A subgroup has at least two items. Single items with the same argument in different functions
-    form a subgroup too.
-    """
-    subgroups: list[Subgroup] = []
-    single_items: list[Cluster] = []
-    for cluster in select_clusters_with_subdivision(group.clusters, grouping):
-        if cluster.count > 1:
-            subgroups.append(_make_subgroup_of_cluster(cluster, grouping))
-        else:
-            single_items.append(cluster)
-    subgroups += _make_subgroups_of_single_items(single_items, grouping)
-    subgroups.sort(key=lambda subgroup: subgroup.count, reverse=True)
-
-    # The largest subgroup is always listed, the next ones only if they are a large part.
-    listed_subgroups = subgroups[:1]
-    for subgroup in subgroups[1:MAX_SUBGROUPS]:
-        if subgroup.count >= MIN_SHARE * group.count:
-            listed_subgroups.append(subgroup)
-    return listed_subgroups
-
-
-def _make_subgroup_of_cluster(cluster: Cluster, grouping: int) -> Subgroup:
-    # The row of the group already shows the first example of each cluster, so it comes last here.
-    examples = [*cluster.examples[1:], *cluster.examples[:1]]
-    return Subgroup(describe_cluster(cluster, grouping), count=cluster.count, examples=examples)
-
-
-def _make_subgroups_of_single_items(clusters: list[Cluster], grouping: int) -> Iterator[Subgroup]:
-    """Yield subgroups of clusters that have only one item each, but share a property.
-
-    Each of these failures is unique, but they can be about the same argument, for example.
-    """
-    outer, inner = SUBDIVISIONS[grouping]
-    for name, sharing_clusters in group_by_shared_name(clusters, inner).items():
-        title = f"{format_count(len(sharing_clusters), GROUPINGS[outer])} · {sanitize(name)}"
-        # The row of the group already shows the example of the first cluster.
-        examples: list[str] = []
-        for cluster in sharing_clusters[1:]:
-            examples += cluster.examples
-        yield Subgroup(title, count=len(sharing_clusters), examples=examples)
-
-
-def _compute_column_widths(n_failing: int) -> tuple[int, ...]:
-    return (
-        max(MIN_COUNT_WIDTH, len(f"{n_failing:,}")),
-        SHARE_WIDTH,
-        BAR_WIDTH,
-        NAME_WIDTH,
-        EXAMPLES_WIDTH,
-    )
-
-
-def _format_group_row(
-    cells: tuple[str, str, str, str], examples: Sequence[str], widths: Sequence[int]
-) -> str:
-    """Format the row of a group or subgroup.
-
-    `cells` are the count, the share, the bar and the name.
-    """
-    *first_cells, name = cells
-    *first_widths, name_width, ids_width = widths
-    ids = _join_fitting_ids(examples, ids_width)
-    texts = [*first_cells, _shorten_error_type(name, name_width), ids]
-    # The first id is never cut, so that it can be copied.
-    row_widths = [*first_widths, name_width, max(ids_width, display_width(ids))]
-    return format_row(texts, row_widths, right_aligned=(0, 1))
-
-
-def _shorten_error_type(error_type: str, width: int) -> str:
-    """Shorten an error type, but keep the part after its last colon, which distinguishes it from
-    other types.
-    """
-    if display_width(error_type) <= width:
-        return error_type
-    head, colon, tail = error_type.rpartition(":")
-    head_width = width - display_width(colon + tail)
-    if not colon or head_width < MIN_HEAD_WIDTH:
-        return clip(error_type, width)
-    return clip(head, head_width) + colon + tail
-
-
-def _join_fitting_ids(examples: Sequence[str], width: int) -> str:
-    """Join the first ids that fit into a column, at least one."""
-    if not examples:
-        return ""
-    ids = sanitize(examples[0])
-    for example in examples[1:]:
-        longer_ids = f"{ids} {sanitize(example)}"
-        if display_width(longer_ids) > width:
-            break
-        ids = longer_ids
-    return ids

@@ -333,21 +333,6 @@ def _summarize_clusters_of_name(
     return _ClusterSummary(sum(cluster.count for cluster in clusters), text)
 
 
-def draw_bar(number: int, total: int, width: int) -> str:
-    """Draw the share `number / total` as a bar of up to `width` terminal cells.
-
-    The bar is empty only for 0.
-    """
-    if number == 0:
-        return ""
-    eighths = max(round(8 * width * number / total), 1)
-    n_full_cells, rest = divmod(eighths, 8)
-    bar = "█" * n_full_cells
-    if rest:
-        bar += " ▏▎▍▌▋▊▉"[rest]
-    return bar
-
-
 def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
     return any(cluster.n_decisive for cluster in clusters)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import NO_VALUE, format_count, format_rate
+from fcreview.model.wording import NO_VALUE, format_count, format_rate, format_verdict
 from fcreview.stats.paired_difference import INTERVAL_DESCRIPTION
 from fcreview.stats.run_comparison import (
     ComparisonGroup,
+    Flip,
     RankedRun,
     RunComparison,
     VerdictSource,
@@ -187,6 +188,42 @@ def _explain_figures(groups: Sequence[ComparisonGroup]) -> str:
     if len(groups) > 1:
         sentences.append(f"{HOLM_TITLE}: corrected for the number of categories (Holm 1979).")
     return " ".join(sentences)
+
+
+SIDE_TITLES = ("A", "B")
+"""Titles of the columns with the verdicts of both runs."""
+
+
+def build_flip_table(flips: Sequence[Flip]) -> Table:
+    """Return the flips: items that only one of two runs passes, and why the other one fails."""
+    columns = [
+        Column("item", cut="middle", min_cells=14),
+        *[Column(title) for title in SIDE_TITLES],
+        Column("cause"),
+    ]
+    rows = []
+    for flip in flips:
+        cells = [
+            Cell(sanitize(flip.a.question_key.id)),
+            _make_verdict_cell(flip.a.verdict),
+            _make_verdict_cell(flip.b.verdict),
+            Cell(sanitize(flip.cause)),
+        ]
+        rows.append(Row(cells))
+    return Table(columns, rows)
+
+
+def _make_verdict_cell(verdict: bool | None) -> Cell:
+    return Cell(format_verdict(verdict), "pass" if verdict else "fail")
+
+
+def format_flip_count(n_flips: int, passing_side: str) -> str:
+    """Return the number of flips: `only A passes: 3 items`.
+
+    `passing_side`: `a`, `b`, or empty for both.
+    """
+    count = format_count(n_flips, "item")
+    return f"only {passing_side.upper()} passes: {count}" if passing_side else count
 
 
 def describe_estimated_difference(estimate: EstimatedDifference) -> list[str]:

@@ -11,14 +11,19 @@ from typing import Literal
 
 SEPARATOR = " · "
 """Separates names in a cell. A terminal without this sign shows another."""
-CellStyle = Literal["", "strong", "dim", "warn", "fail"]
+CellStyle = Literal["", "strong", "dim", "warn", "pass", "fail"]
 Scale = Literal["share", "difference", "rank"]
 """Scale of the intervals of a table: to 1 from 0, or from a lower value if one is negative; or of
 differences, which contains 0; or of ranks, from 1 to the worst.
 """
-Cut = Literal["end", "middle"]
-"""Part of a long text that a narrow table omits. Names mostly differ at their ends, so the middle
-of a name is cut.
+Cut = Literal["end", "middle", "word", "error type", "value pair", "id list"]
+"""How a narrow table shortens a long text.
+
+* `end`, `middle`: names mostly differ at their ends, so the middle of a name is cut
+* `word`: after a word, or after the first name of a list
+* `error type`: the part after the last colon stays, because error types of a family begin alike
+* `value pair`: the beginnings of both values of `golden -> predicted` stay
+* `id list`: ids at the end are omitted
 """
 ALWAYS_SHOWN = 100
 """Priority of a column that no table omits."""
@@ -89,7 +94,9 @@ class Row:
     items: tuple[int, ...] = ()
     """Numbers of the items that the row is about. A screen opens them."""
     explanation: str = ""
-    """Sentence that a screen shows below the table while the cursor is on the row."""
+    """Text about the row. A screen shows it below the table while the cursor is on the row, and a
+    command below the row.
+    """
 
     @property
     def texts(self) -> list[str]:
@@ -115,6 +122,10 @@ class Table:
     number of columns stands for the right end, None for no graphics.
     """
     scale: Scale = "share"
+    explained_column: int | None = None
+    """Index of the column below which commands print the explanations of the rows. None if they do
+    not print them.
+    """
     heat_from: int = 0
     """Index of the first column whose cells have a background by their value. 0 for none."""
 
@@ -142,17 +153,31 @@ class Table:
     def whiskers(self) -> list[Whisker]:
         return [row.graphic for row in self.rows if isinstance(row.graphic, Whisker)]
 
+    @property
+    def has_bars(self) -> bool:
+        """Whether the graphics are bars, and not intervals."""
+        return any(isinstance(row.graphic, Bar) for row in self.rows)
+
+    def without_graphics(self) -> Table:
+        """Return the table without the graphics of its rows."""
+        rows = [replace(row, graphic=None) for row in self.rows]
+        return replace(self, rows=rows, graphic_at=None)
+
     def without(self, titles: Collection[str]) -> Table:
         """Return the table without the columns that have one of these titles."""
         kept = [index for index, title in enumerate(self.titles) if title not in titles]
         graphic_at = self.graphic_at
         if graphic_at is not None:
             graphic_at = sum(index < graphic_at for index in kept)
+        explained_column = self.explained_column
+        if explained_column is not None:
+            explained_column = sum(index < explained_column for index in kept)
         return replace(
             self,
             columns=[self.columns[index] for index in kept],
             rows=[replace(row, cells=[row.cells[index] for index in kept]) for row in self.rows],
             graphic_at=graphic_at,
+            explained_column=explained_column,
         )
 
 

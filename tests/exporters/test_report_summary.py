@@ -172,7 +172,7 @@ def test_reasons_have_sentences_codes_and_scaled_bars() -> None:
         ["40", "String is not an accepted value", "value_error:string"], graphic=Bar(1.0)
     )
     assert found.rows[1] == make_row(["10", "odd", ""], graphic=Bar(0.25))
-    assert found.rows[2].texts[1] == "no error type"
+    assert found.rows[2].texts[1] == "(no error type)"
     assert (len(found.rows), list(found.rows[-1].texts)) == (
         MAX_REASONS + 1,
         ["2", "2 other error types", ""],

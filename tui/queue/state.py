@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 from fcreview.matching.clusters import Cluster
 from fcreview.store.filters.parser import FilterCondition, FilterError, parse_filter, quote
 from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
-from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
 from fcreview.store.workspace import AnnotatorState, Workspace
-from fcreview.tui.queue.run_checks import CheckedItems
+from fcreview.tables.queues import ShareProgress
 
 ORDER_DESCRIPTIONS = {
     "failures": "failing items first",
@@ -51,6 +50,15 @@ def list_available_orders(blind: bool, queue_file: str | None = None) -> dict[st
         if not (blind and reveals_verdicts):
             orders[queue] = ORDER_DESCRIPTIONS[queue]
     return orders
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedItems:
+    """The items that a line of the check lists."""
+
+    run: int
+    where: str = ""
+    """Filter; empty for all items of the run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import PASS_FAIL_CRITERIA
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.actions import ADJUDICATION_ACTIONS
+from fcreview.tui.figures.scope import FigureScope, scope_chip
 from fcreview.tui.item_view.blocks import Block, DisplayOptions
 from fcreview.tui.keymap import (
     find_action_key_names,
@@ -25,7 +26,6 @@ from fcreview.tui.keymap import (
     list_key_hints,
     make_bindings,
 )
-from fcreview.tui.queue.scope import FigureScope, scope_chip
 from fcreview.tui.review.adjudication import (
     SEARCHING,
     AdjudicationCase,

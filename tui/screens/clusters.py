@@ -26,18 +26,18 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import QueueRow, View
-from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
-from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
-from fcreview.tui.queue.choices import (
+from fcreview.tables.clusters import (
     ClusterRow,
-    build_cluster_table,
     explain_cluster_row,
     is_unfoldable,
     list_cluster_rows,
 )
+from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
+from fcreview.tui.figures.scope import FigureScope
+from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
+from fcreview.tui.queue.choices import build_cluster_choices, shorten_cluster_explanation
 from fcreview.tui.queue.columns import difference_line, shorten_difference_line
 from fcreview.tui.queue.loader import count_clusters
-from fcreview.tui.queue.scope import FigureScope
 from fcreview.tui.queue.state import ClusterListState
 from fcreview.tui.review.recorder import (
     ReviewNotSavedError,
@@ -402,8 +402,11 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         example = ""
         if self._rows:
             row = self._rows[self.list.cursor]
+            grouping = self._state.grouping
+            explanation = explain_cluster_row(row, grouping)
             text_cells = self.table_width - 2
-            meaning, example = explain_cluster_row(row, self._state.grouping, text_cells)
+            meaning = shorten_cluster_explanation(explanation.text, grouping, text_cells)
+            example = explanation.example
         self._draw_description_line("means", meaning, "")
         self._draw_description_line("difference", example, "dim")
 
@@ -450,8 +453,12 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
         groups = group_clusters(counts.clusters, grouping)
         self._rows = list_cluster_rows(groups, unfolded)
-        table = build_cluster_table(
-            self._rows, grouping, counts.failures, unfolded, self.table_width
+        table = build_cluster_choices(
+            self._rows,
+            grouping,
+            n_failures=counts.failures,
+            unfolded_terms=unfolded,
+            width=self.table_width,
         )
 
         # The cursor stays on the cluster that was chosen last.

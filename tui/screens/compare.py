@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,7 +14,6 @@ from textual.screen import Screen
 
 from fcreview.model.item import Item
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.wording import format_count
 from fcreview.stats.estimated_difference import EstimatedDifference, estimate_difference
 from fcreview.stats.run_comparison import (
     VERDICT_SOURCES,
@@ -27,27 +26,26 @@ from fcreview.stats.run_comparison import (
     is_clustered,
     list_caveats,
 )
-from fcreview.store.rows import QueueRow, RunRow, View
+from fcreview.store.rows import RunRow, View
 from fcreview.tables.comparison import (
+    build_flip_table,
     build_pass_rate_table,
     describe_estimated_difference,
+    format_flip_count,
     format_group_p_value,
     format_item_count,
 )
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.columns import difference_line, shorten_difference_line
 from fcreview.tui.review.other_runs import flip_detail_lines, read_outcomes
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.screens.item_pane import make_question_opener
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import (
     Line,
     LineBuilder,
-    TableLines,
     fit_line,
     make_line,
     replace_missing_value_sign,
@@ -55,7 +53,6 @@ from fcreview.tui.text.lines import (
     truncate_middle,
 )
 from fcreview.tui.text.run_names import format_run_name
-from fcreview.tui.text.short_names import shorten_ids
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.text.tables import lay_out_figure
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, work
@@ -67,12 +64,6 @@ SOURCE_NAMES: dict[VerdictSource, str] = {
     "rule": "recomputed",
     "effective": "effective",
 }
-
-
-FLIP_VERDICT_CELLS = 18
-"""Width of the verdicts of both runs in the list of flips, with blanks, in cells."""
-MIN_ID_CELLS = 14
-MAX_ID_CELLS = 40
 
 
 def format_verdict_sources(source_a: VerdictSource, source_b: VerdictSource) -> str:
@@ -111,80 +102,6 @@ def summarize_comparison(
 
 def _name_test(group: ComparisonGroup) -> str:
     return "McNemar by cluster," if is_clustered(group) else "McNemar"
-
-
-def build_flip_table(
-    flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], width: int
-) -> TableLines:
-    """Return the table of flips, which are items that pass in one run and fail in the other.
-
-    A line has the id of the item, its verdicts in both runs, and the first difference of the
-    failing run. `row_by_item`: queue rows of the failing items, by item number.
-    """
-    item_ids = [flip.a.question_key.id for flip in flips]
-    id_cells = _choose_id_cells(item_ids, width)
-    short_ids = shorten_ids(item_ids, id_cells)
-    cause_cells = width - id_cells - FLIP_VERDICT_CELLS
-
-    heading = LineBuilder()
-    heading.add_padded("item", id_cells, "dim")
-    heading.add("  A       B       first difference of the failing run", "dim")
-
-    lines: list[Line] = []
-    for flip, item_id in zip(flips, item_ids, strict=True):
-        shown_id = short_ids.get(item_id) or sanitize(item_id)
-        cause = shorten_difference_line(_flip_cause(flip, row_by_item), cause_cells)
-
-        line = LineBuilder()
-        line.add_padded(shown_id, id_cells)
-        line.add("  ")
-        line.add_line((verdict_badge(flip.a.verdict),))
-        line.add("  ")
-        line.add_line((verdict_badge(flip.b.verdict),))
-        line.add("  ")
-        line.add_line(cause)
-        lines.append(line.build())
-    return TableLines(heading.build(), lines)
-
-
-def _choose_id_cells(item_ids: Sequence[str], width: int) -> int:
-    """Return the width of the id column: as wide as the longest id, but at most a third of the
-    table.
-    """
-    longest = max((display_width(sanitize(item_id)) for item_id in item_ids), default=0)
-    return max(MIN_ID_CELLS, min(longest, MAX_ID_CELLS, width // 3))
-
-
-def _flip_cause(flip: Flip, row_by_item: Mapping[int, QueueRow]) -> Line:
-    """Return why a run fails an item that the other run passes.
-
-    The first difference alone does not explain a flip with different golden answers or equal
-    predictions.
-    """
-    general_cause = make_line(sanitize(flip.cause))
-    if flip.golden_differs or flip.same_prediction:
-        return general_cause
-
-    row = row_by_item.get(find_failing_item(flip))
-    if row is None:
-        return general_cause
-    return difference_line(row) or general_cause
-
-
-def find_failing_item(flip: Flip) -> int:
-    """Return the number of the item in the run that fails it."""
-    if flip.passing_side == "a":
-        return flip.b.item
-    return flip.a.item
-
-
-def format_flip_count(flips: Sequence[Flip], passing_side: str) -> str:
-    """Return the number of listed flips, such as `only A passes · 3 items`.
-
-    `passing_side`: `a`, `b`, or empty.
-    """
-    condition = f"only {passing_side.upper()} passes {symbols().separator} " if passing_side else ""
-    return condition + format_count(len(flips), "item")
 
 
 PASSING_SIDES = ("", "a", "b")
@@ -326,8 +243,6 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         """Estimated difference of the effective verdicts; None for other verdicts."""
         self._passing_side = ""
         """Run that passes the listed items, see `PASSING_SIDES`."""
-        self._rows: Mapping[int, QueueRow] = {}
-        """Queue row of the failing item of each flip, by item number."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -347,10 +262,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     @work(exclusive=True, group="compare")
     async def _compare_runs(self) -> None:
-        """Compare the two runs, and read what the list of flips shows.
-
-        Both take long, so a key can cancel them.
-        """
+        """Compare the two runs. This takes long, so a key can cancel it."""
         self.waiting.start()
         outcomes_a, outcomes_b = await self._session.read(
             partial(read_outcomes, self._runs, self._sources), interruptible=True
@@ -358,13 +270,6 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
         self._estimate = await self._estimate_difference(comparison)
         self._comparison = comparison
-
-        # The first difference of a flip is that of the run that fails.
-        failing_items = [find_failing_item(flip) for flip in self._comparison.flips]
-        rows = await self._session.read(
-            lambda store: store.fetch_rows(failing_items), interruptible=True
-        )
-        self._rows = {row.item: row for row in rows}
         self.waiting.stop()
 
         self._message = ""
@@ -476,12 +381,13 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         """Draw the list of items with different verdicts."""
         flips = self._flips
         border_cells = 2 if is_small_screen(self.size) else 6
-        heading, lines = build_flip_table(flips, self._rows, self.size.width - border_cells)
+        cells = self.size.width - border_cells
+        heading, lines = lay_out_figure(build_flip_table(flips), cells)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items with different verdicts", "dim")
         self.list.set_lines(lines)
 
-        facts = format_flip_count(flips, self._passing_side)
+        facts = format_flip_count(len(flips), self._passing_side)
         panel = self.query_one("#flips-panel", Panel)
         panel.set_title("Items with different verdicts", facts, flat_facts=True)
 

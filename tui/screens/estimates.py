@@ -23,8 +23,7 @@ from fcreview.tables.runs import OwnScores
 from fcreview.tables.table import Table
 from fcreview.tui.actions import ESTIMATE_ACTIONS
 from fcreview.tui.commands import FORMS, CommandService, FormField, add_run_name_choices
-from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
-from fcreview.tui.queue.estimates import (
+from fcreview.tui.figures.estimates import (
     RunSample,
     accuracy_range_line,
     build_accuracy_figure,
@@ -38,13 +37,14 @@ from fcreview.tui.queue.estimates import (
     read_run_sample,
     sample_lines,
 )
+from fcreview.tui.figures.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
+from fcreview.tui.figures.scope import make_scope_of_all_items, whole_runs_chip
+from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.loader import (
     load_own_scores,
     read_other_annotators,
     read_own_assignments,
 )
-from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
-from fcreview.tui.queue.scope import make_scope_of_all_items, whole_runs_chip
 from fcreview.tui.screens.annotators import (
     ask_to_continue_as,
     find_other_with_items_left,

@@ -28,9 +28,9 @@ from fcreview.tui.commands import (
     make_download_name,
     path_exists,
 )
+from fcreview.tui.figures.scope import make_scope_of_all_items
 from fcreview.tui.keymap import find_action_key_names, list_available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators, read_own_assignments
-from fcreview.tui.queue.scope import make_scope_of_all_items
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane, find_queue_screen

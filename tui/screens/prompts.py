@@ -24,13 +24,13 @@ from fcreview.tui.actions import (
     PROMPT_ACTIONS,
     PROMPT_HELP_ACTIONS,
 )
+from fcreview.tui.figures.scope import FigureScope, scope_chip
 from fcreview.tui.keymap import (
     find_action_key_names,
     format_unavailable_key_message,
     list_key_hints,
     make_bindings,
 )
-from fcreview.tui.queue.scope import FigureScope, scope_chip
 from fcreview.tui.text.lines import (
     BLANK_LINE,
     ChoiceTable,

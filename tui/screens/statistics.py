@@ -44,9 +44,9 @@ from fcreview.tui.actions import (
     MODAL_HELP_ACTIONS,
     RANKING_ACTIONS,
 )
+from fcreview.tui.figures.scope import FigureScope
+from fcreview.tui.figures.statistics import confusion_matrix_lines, pairwise_heat_maps
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.scope import FigureScope
-from fcreview.tui.queue.statistics import confusion_matrix_lines, pairwise_heat_maps
 from fcreview.tui.screens.prompts import PanelPickerScreen
 from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.text.run_names import format_run_name

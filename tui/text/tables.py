@@ -6,10 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from fcreview.model.sanitize import pad
+from fcreview.matching.clusters import VALUE_ARROW
+from fcreview.model.sanitize import display_width, pad
 from fcreview.model.wording import COLUMN_GAP, compute_column_widths
-from fcreview.tables.table import ALWAYS_SHOWN, SEPARATOR, Cell, Column, Cut, Row, Table, Whisker
-from fcreview.tui.text.graphics import interval_bar
+from fcreview.tables.table import (
+    ALWAYS_SHOWN,
+    SEPARATOR,
+    Bar,
+    Cell,
+    Column,
+    Cut,
+    Row,
+    Table,
+    Whisker,
+)
+from fcreview.tui.text.graphics import interval_bar, share_bar
 from fcreview.tui.text.lines import (
     CHOICE_HEADING_PREFIX,
     CHOICE_MARGIN,
@@ -24,6 +35,7 @@ from fcreview.tui.text.lines import (
     make_line,
     replace_missing_value_sign,
     truncate,
+    truncate_error_type,
     truncate_middle,
 )
 from fcreview.tui.text.styles import symbols
@@ -36,7 +48,77 @@ MAX_INTERVAL_CELLS = 60
 """Minimum and maximum width, in cells, of the drawn intervals."""
 GRAPHIC_PRIORITY = 20
 """Priority of the drawn intervals, on the scale of `Column.priority`."""
-_CUTTERS: dict[Cut, Callable[[str, int], str]] = {"end": truncate, "middle": truncate_middle}
+WIDE_BAR_TABLE_CELLS = 96
+"""Width of a table, in cells, from which its bars are wide."""
+NARROW_BAR_CELLS = 4
+WIDE_BAR_CELLS = 10
+
+
+VALUE_INDENT = 2
+"""Width, in cells, of the mark or blanks before a pair of values."""
+
+
+def truncate_value_pair(text: str, width: int) -> str:
+    """Cut the two values of `▸ golden → predicted`, so that the beginnings of both are visible.
+
+    If one value is short, the other one gets the rest of the room.
+    """
+    mark = text[:VALUE_INDENT]
+    values = text[VALUE_INDENT:].split(VALUE_ARROW)
+    # A text with another number of arrows is no pair of values.
+    if display_width(text) <= width or len(values) != 2:
+        return truncate_middle(text, width)
+
+    golden, predicted = values
+    room = max(width - VALUE_INDENT - len(VALUE_ARROW), 2)
+    beside_predicted = room - display_width(predicted)
+    golden_cells = min(display_width(golden), max(room // 2, beside_predicted))
+    short_golden = truncate(golden, golden_cells)
+    short_predicted = truncate(predicted, room - golden_cells)
+    return mark + short_golden + VALUE_ARROW + short_predicted
+
+
+def truncate_at_word(text: str, width: int) -> str:
+    """Cut a text after a word: `6 city …`. Cut a list of names after the first name.
+
+    A single name has no such place, so it is cut in its middle.
+    """
+    if display_width(text) <= width:
+        return text
+
+    ellipsis = symbols().ellipsis
+    head = truncate(text, width).removesuffix(ellipsis)
+    first_name, *other_names = text.split(f" {symbols().separator} ")
+    if other_names:
+        end = display_width(first_name)
+    else:
+        # Only a blank in the second half counts, so that enough of the text stays.
+        end = head.rfind(" ", len(head) // 2)
+    if 0 <= end < width - 1:
+        return f"{head[:end]} {ellipsis}"
+    return truncate_middle(first_name, width)
+
+
+def truncate_id_list(text: str, width: int) -> str:
+    """Omit ids at the end of a list until it fits. Cut a single id in its middle."""
+    if display_width(text) <= width:
+        return text
+    last_blank = truncate(text, width - 1).rfind(" ")
+    if last_blank > 0:
+        return f"{text[:last_blank]} {symbols().ellipsis}"
+    first_id, _, _ = text.partition(" ")
+    return truncate_middle(first_id, width)
+
+
+_CUTTERS: dict[Cut, Callable[[str, int], str]] = {
+    "end": truncate,
+    "middle": truncate_middle,
+    "word": truncate_at_word,
+    "error type": truncate_error_type,
+    "value pair": truncate_value_pair,
+    "id list": truncate_id_list,
+}
+"""Functions that shorten the texts of columns."""
 
 
 def use_own_symbols(text: str) -> str:
@@ -57,13 +139,16 @@ def lay_out_figure(table: Table, cells: int) -> TableLines:
     """
     shown = omit_parts(table, cells)
     graphic_cells = _choose_graphic_width(shown, cells)
+    text_cells = cells
+    if shown.has_bars and graphic_cells:
+        text_cells -= graphic_cells + COLUMN_GAP
 
     # The texts are laid out first, and the drawn intervals are inserted into the finished lines.
     rows_in_columns = [row for row in shown.rows if not row.is_heading]
     texts = lay_out_table(
         [_make_text_column(column) for column in shown.columns],
         [_make_styled_texts(row) for row in rows_in_columns],
-        cells,
+        text_cells,
     )
     scale = _format_scale(shown, graphic_cells) if graphic_cells else ()
     heading = _insert_graphic(texts.heading, shown, scale)
@@ -82,9 +167,13 @@ def lay_out_figure(table: Table, cells: int) -> TableLines:
 
 
 def _choose_graphic_width(table: Table, cells: int) -> int:
-    """Return the width of the drawn intervals: what the texts leave. 0 if none are drawn."""
+    """Return the width of the bars, or of the drawn intervals, which get what the texts leave. 0
+    if nothing is drawn.
+    """
     if table.graphic_at is None:
         return 0
+    if table.has_bars:
+        return WIDE_BAR_CELLS if cells >= WIDE_BAR_TABLE_CELLS else NARROW_BAR_CELLS
     free_cells = cells - _measure_natural_width(table) - COLUMN_GAP
     return min(free_cells, MAX_INTERVAL_CELLS)
 
@@ -96,13 +185,13 @@ def omit_parts(table: Table, cells: int) -> Table:
     them. Columns that are always shown stay, even if they do not fit.
     """
     shown = table
-    if not table.whiskers:
+    if not table.whiskers and not table.has_bars:
         shown = replace(shown, graphic_at=None)
 
     while _measure_smallest_width(shown) > cells:
         least_important = min(shown.columns, key=lambda column: column.priority)
         # The intervals go before a column that is more important.
-        is_graphic_drawn = shown.graphic_at is not None
+        is_graphic_drawn = shown.graphic_at is not None and not shown.has_bars
         if is_graphic_drawn and least_important.priority > GRAPHIC_PRIORITY:
             shown = replace(shown, graphic_at=None)
         elif least_important.priority < ALWAYS_SHOWN:
@@ -115,7 +204,9 @@ def omit_parts(table: Table, cells: int) -> Table:
 def _measure_smallest_width(table: Table) -> int:
     """Return the width, in cells, at which no text is cut and intervals can be drawn."""
     width = _measure_natural_width(table)
-    if table.graphic_at is not None:
+    if table.has_bars:
+        width += COLUMN_GAP + NARROW_BAR_CELLS
+    elif table.graphic_at is not None:
         width += COLUMN_GAP + MIN_INTERVAL_CELLS
     return width
 
@@ -132,7 +223,7 @@ def _measure_natural_width(table: Table) -> int:
 
 def _make_text_column(column: Column) -> TextColumn:
     return TextColumn(
-        column.title,
+        use_own_symbols(column.title),
         align_right=column.align_right,
         truncate=_CUTTERS[column.cut],
         min_width=column.min_cells,
@@ -162,6 +253,8 @@ def _format_scale(table: Table, cells: int) -> Line:
 
     On the scale of differences, only the position of 0 is marked.
     """
+    if table.has_bars:
+        return make_line(" " * cells)
     lowest, highest = table.scale_ends
     if table.scale == "difference":
         range_of_scale = (highest - lowest) or 1
@@ -175,7 +268,11 @@ def _format_scale(table: Table, cells: int) -> Line:
 
 
 def _draw_graphic(row: Row, table: Table, cells: int) -> Line:
-    """Draw the interval of a row, with a mark at the official rate or at a difference of 0."""
+    """Draw the bar of a row, or its interval with a mark at the official rate or at a difference
+    of 0.
+    """
+    if isinstance(row.graphic, Bar):
+        return share_bar(row.graphic.share, cells, "fail")
     whisker = row.graphic
     if not isinstance(whisker, Whisker):
         return make_line(" " * cells)

@@ -65,7 +65,7 @@ def test_an_incident_is_a_problem_with_a_filter(cli: Cli, clean: Path) -> None:
     make_incident(clean)
     done = cli("check", clean)
     assert done.code == 1
-    assert " !   incidents               1 timeout" in done.out
+    assert "!      incidents                1 timeout" in done.out
     assert "--where 'incident:any'" in done.out
     line = read_line(cli("check", clean, "--json").objects, "incidents")
     found = cli("items", clean, "--where", line["where"], "--json").objects

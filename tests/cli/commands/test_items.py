@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.commands.triage import format_group_lines
-from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
+from fcreview.cli.output import draw_bar, format_figure
+from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, ClusterGroup, group_clusters
 from fcreview.model.sanitize import display_width
+from fcreview.tables.clusters import build_cluster_table, build_failure_table, list_cluster_rows
 
 Cli = Callable[..., Any]
 
@@ -169,7 +170,7 @@ def test_triage_filters_select_their_clusters(cli: Cli, imported_run: Path) -> N
 
 
 def test_triage_fits_80_columns_and_shows_totals(cli: Cli, imported_run: Path) -> None:
-    done = cli("triage", imported_run)
+    done = cli("triage", imported_run, FCREVIEW_PAGER_WIDTH="80")
     lines = done.out.splitlines()
     assert "6 items" in lines[0]
     assert "16.7 %" in lines[0]
@@ -178,6 +179,12 @@ def test_triage_fits_80_columns_and_shows_totals(cli: Cli, imported_run: Path) -
     assert any(
         line.split()[:3] == ["4", "80", "%"] and "value_error:string" in line for line in lines
     )
+
+
+def format_group_lines(group: ClusterGroup, n_failing: int) -> list[str]:
+    """Return the lines of a group as `triage` prints them on 80 columns, without the heading."""
+    figure = build_failure_table([group], BY_ERROR_TYPE, n_failing)
+    return format_figure(figure, page_width=80)[1:]
 
 
 def make_cluster(
@@ -237,6 +244,21 @@ def test_long_error_type_keeps_last_part() -> None:
 def test_large_counts_are_not_cut() -> None:
     (group,) = group_clusters([make_cluster("a", "f", "x", 1_234_567, "1")], BY_ERROR_TYPE)
     assert format_group_lines(group, 2_000_000)[0].startswith("1,234,567   62 %")
+
+
+def test_bar_length_follows_the_share() -> None:
+    assert [draw_bar(share, 6) for share in (1, 0.5, 1 / 48, 0)] == ["██████", "███", "▏", ""]
+    assert draw_bar(1e-4, 6) == "▏"
+
+
+def test_items_without_error_type_are_named_by_what_makes_them_fail() -> None:
+    """The screen, the report and `triage` name the same group alike."""
+    cluster = make_cluster("", None, None, 2, "1")
+    cluster.n_by_review = 2
+    groups = group_clusters([cluster], BY_ERROR_TYPE)
+    rows = build_failure_table(groups, BY_ERROR_TYPE, 500).rows
+    table = build_cluster_table(list_cluster_rows(groups), BY_ERROR_TYPE, 500)
+    assert rows[0].texts[:3] == table.rows[0].texts[:3] == ["2", "<1 %", "(fails by a review)"]
 
 
 @pytest.mark.parametrize("where", ["-", "city --"])

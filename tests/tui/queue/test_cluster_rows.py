@@ -10,18 +10,14 @@ from fcreview.matching.clusters import (
     BY_CATEGORY,
     BY_ERROR_TYPE,
     Cluster,
-    draw_bar,
     format_share,
     group_clusters,
     summarize_group,
 )
-from fcreview.tui.queue.choices import (
-    ClusterRow,
-    build_cluster_table,
-    explain_cluster_row,
-    list_cluster_rows,
-)
+from fcreview.tables.clusters import ClusterRow, explain_cluster_row, list_cluster_rows
+from fcreview.tui.queue.choices import build_cluster_choices, shorten_cluster_explanation
 from fcreview.tui.text.lines import line_width, plain_text
+from fcreview.tui.text.tables import FigureTable
 
 
 def make_cluster(error: str, function: str | None, argument: str | None, count: int = 1) -> Cluster:
@@ -38,6 +34,18 @@ def make_cluster(error: str, function: str | None, argument: str | None, count: 
         [f"{function}_{n}" for n in range(min(count, 3))],
         "",
         terms,
+    )
+
+
+def build_choices(
+    rows: list[ClusterRow],
+    grouping: int,
+    n_failures: int,
+    cells: int,
+    unfolded: set[str] | None = None,
+) -> FigureTable[tuple[str, ...]]:
+    return build_cluster_choices(
+        rows, grouping, n_failures=n_failures, unfolded_terms=unfolded or set(), width=cells
     )
 
 
@@ -125,8 +133,8 @@ def test_rows_fit_and_hostile_names_are_sanitized(cells, by):
     clusters = [*CLUSTERS, make_cluster("e\x1b[31m" * 20, "f\u202e" * 40, "a\n" * 40, 1234)]
     groups = group_clusters(clusters, by)
     unfolded = {group.term for group in groups}
-    heading, lines = build_cluster_table(
-        list_cluster_rows(groups, unfolded), by, 1250, unfolded, cells
+    heading, lines = build_choices(
+        list_cluster_rows(groups, unfolded), by, 1250, cells, unfolded
     ).lines(cells)
     for line in (heading, *lines):
         assert line_width(line) <= cells - 1
@@ -149,22 +157,16 @@ def test_explanation_has_meaning_of_error_and_example() -> None:
         "value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)"
     )
     (group,) = group_clusters([large, small], BY_ERROR_TYPE)
-    assert explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE, 78) == (
-        "value_error:string: string is not an accepted value",
-        'a_1: city "x" (golden "y")',
-    )
+    explanation = explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE)
+    assert explanation.text == "value_error:string: string is not an accepted value"
+    assert explanation.example == 'a_1: city "x" (golden "y")'
     assert (
-        explain_cluster_row(ClusterRow(group, small), BY_ERROR_TYPE, 78)[1]
+        explain_cluster_row(ClusterRow(group, small), BY_ERROR_TYPE).example
         == "a_2: day 3 (golden 4)"
     )
-    assert explain_cluster_row(
-        ClusterRow(group_clusters([Cluster("odd", None, None, 1, ["a"], "")], BY_ERROR_TYPE)[0]),
-        BY_ERROR_TYPE,
-        78,
-    ) == (
-        "",
-        "",
-    )
+    (unknown,) = group_clusters([Cluster("odd", None, None, 1, ["a"], "")], BY_ERROR_TYPE)
+    explanation = explain_cluster_row(ClusterRow(unknown), BY_ERROR_TYPE)
+    assert (explanation.text, explanation.example) == ("", "")
 
 
 def test_long_error_type_is_cut_before_its_explanation() -> None:
@@ -172,18 +174,11 @@ def test_long_error_type_is_cut_before_its_explanation() -> None:
     (group,) = group_clusters(
         [Cluster(kind, "f", "city", 3, ["a_1"], "", ("e", "f", "c"), "x")], BY_ERROR_TYPE
     )
-    whole, cut = (
-        explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE, 200)[0],
-        explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE, 78)[0],
-    )
+    whole = explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE).text
+    cut = shorten_cluster_explanation(whole, BY_ERROR_TYPE, 78)
     words = whole.removeprefix(f"{kind}: ")
     assert len(whole) > 78 and cut.endswith(words) and ":cannot_find_match: " in cut
     assert len(cut) == 78
-
-
-def test_bar_length_follows_the_share() -> None:
-    assert [draw_bar(n, 48, 6) for n in (48, 24, 1, 0)] == ["██████", "███", "▏", ""]
-    assert draw_bar(1, 10_000, 6) == "▏"
 
 
 def make_value_cluster(golden: str | None, predicted: str | None, count: int = 1) -> Cluster:
@@ -226,14 +221,12 @@ def test_both_values_are_visible_in_narrow_lists(cells: int) -> None:
     groups = group_clusters(
         [long, make_value_cluster('"a\\n -> b"' * 9, '"c"' * 30), make_value_cluster(None, None)], 4
     )
-    heading, lines = build_cluster_table(
-        list_cluster_rows(groups, set()), 4, 9, set(), cells
-    ).lines(cells)
+    heading, lines = build_choices(list_cluster_rows(groups), 4, 9, cells).lines(cells)
     assert all(line_width(line) <= cells - 1 for line in (heading, *lines))
     assert '"Eif' in plain_text(lines[0]) and ' -> "Eif' in plain_text(lines[0])
     assert "\x1b" not in plain_text(lines[0])
     assert "(no value differs)" in plain_text(lines[2])
-    assert explain_cluster_row(ClusterRow(groups[0]), 4, 78)[0].startswith(
+    assert explain_cluster_row(ClusterRow(groups[0]), 4).text.startswith(
         'golden -> predicted: "Eiffel Tower" -> "Eiffel Tower, 5'
     )
 
@@ -241,7 +234,7 @@ def test_both_values_are_visible_in_narrow_lists(cells: int) -> None:
 @pytest.mark.parametrize("cells", [80, 120, 160])
 def test_explanation_precedes_code_and_bars_are_relative(cells: int) -> None:
     rows = list_cluster_rows(group_clusters(CLUSTERS, BY_ERROR_TYPE), set())
-    _, lines = build_cluster_table(rows, BY_ERROR_TYPE, 18, set(), cells).lines(cells)
+    _, lines = build_choices(rows, BY_ERROR_TYPE, 18, cells).lines(cells)
     texts = [plain_text(line) for line in lines]
     assert [text.count("━") for text in texts] == ([4, 3, 1] if cells == 80 else [10, 8, 2])
     assert "String is not an accepted value" in texts[1]
@@ -256,11 +249,10 @@ def test_groups_with_the_same_explanation_differ():
     rows = list_cluster_rows(
         group_clusters([make_cluster(code, "f", "x") for code in codes], BY_ERROR_TYPE), set()
     )
-    narrow, wide = (
-        build_cluster_table(rows, BY_ERROR_TYPE, 2, set(), cells).rows for cells in (80, 160)
-    )
-    assert [row[0][0][2:22] for row in narrow] == ["simple: wrong number", "parallel: wrong numb"]
-    assert {row[0][0][2:] for row in wide} == {"Wrong number of calls"}
+    narrow, wide = (build_choices(rows, BY_ERROR_TYPE, 2, cells).rows for cells in (80, 160))
+    names = ["simple: wrong number of calls", "parallel: wrong number of calls"]
+    assert [row[1][0][2:] for row in narrow] == names
+    assert [(row[2][0][2:], row[3][0]) for row in wide] == list(zip(names, codes, strict=True))
 
 
 def test_wide_list_has_whole_ids_and_narrow_list_whole_functions():
@@ -272,8 +264,7 @@ def test_wide_list_has_whole_ids_and_narrow_list_whole_functions():
         group_clusters([cluster, make_cluster("type_error:simple", "f", "x")], BY_ERROR_TYPE), set()
     )
     narrow, wide = (
-        build_cluster_table(rows, BY_ERROR_TYPE, 20, set(), cells).lines(cells)[1][0]
-        for cells in (78, 156)
+        build_choices(rows, BY_ERROR_TYPE, 20, cells).lines(cells)[1][0] for cells in (78, 156)
     )
     assert (
         plain_text(wide)

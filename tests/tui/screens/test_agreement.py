@@ -23,7 +23,7 @@ from fcreview.tables.agreement import (
     build_agreement_table,
     group_statistics,
 )
-from fcreview.tui.queue.statistics import pairwise_heat_maps
+from fcreview.tui.figures.statistics import pairwise_heat_maps
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import AgreementScreen
 from fcreview.tui.text.lines import plain_text

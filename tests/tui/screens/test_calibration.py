@@ -31,7 +31,7 @@ from fcreview.tables.calibration import (
     compute_calibration_groups,
     list_useful_scopes,
 )
-from fcreview.tui.queue.statistics import confusion_matrix_lines
+from fcreview.tui.figures.statistics import confusion_matrix_lines
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import NOT_RANDOM, CalibrationScreen
 from fcreview.tui.text.lines import plain_text

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from fcreview.model.run_check import CheckedRun, RunCheck, RunCounts, check_run
-from fcreview.tui.queue.run_checks import (
+from fcreview.tables.checks import list_check_rows
+from fcreview.tui.screens.checks import (
     CheckedItems,
-    build_check_table,
+    CheckScreen,
+    build_check_choices,
     explain_check_row,
-    list_check_rows,
 )
-from fcreview.tui.screens.checks import CheckScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.text.lines import line_width, plain_text
@@ -57,7 +57,7 @@ def test_runs_with_problems_come_first() -> None:
 @pytest.mark.parametrize("cells", [60, 80, 160])
 def test_the_table_fits_and_marks_problems(cells: int) -> None:
     long = make_check("a-very-long-model-name-" * 8, n_incidents=2, incidents_by_kind={"server": 2})
-    lines = build_check_table(list_check_rows([long])).lines(cells).rows
+    lines = build_check_choices(list_check_rows([long])).lines(cells).rows
     assert max(line_width(line) for line in lines) <= cells
     texts = [plain_text(line).split() for line in lines]
     assert ["!", "incidents", "2", "server"] in texts
@@ -76,7 +76,7 @@ def test_hostile_texts_are_sanitised() -> None:
         CheckedRun(1, "oak", "t", RunCounts(), {}, "/data\x1b[2J\u202e", needs_dataset=True)
     )
     rows = list_check_rows([check])
-    texts = [plain_text(line) for line in build_check_table(rows).lines(120).rows]
+    texts = [plain_text(line) for line in build_check_choices(rows).lines(120).rows]
     texts += [plain_text(line) for row in rows for line in explain_check_row(row, 80)]
     assert not any(char in text for text in texts for char in "\x1b\u202e")
 
@@ -170,5 +170,5 @@ async def test_the_check_is_not_available_in_blind_mode(
 
 
 def test_a_choice_is_a_filter_of_one_run() -> None:
-    values = build_check_table(list_check_rows([FAILING])).values
+    values = build_check_choices(list_check_rows([FAILING])).values
     assert values[0] == CheckedItems(1) and values[2] == CheckedItems(1, "incident:any")

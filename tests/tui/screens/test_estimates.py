@@ -16,7 +16,7 @@ from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.commands import CommandResult, CommandService, ReportServices
-from fcreview.tui.queue.estimates import RunSample
+from fcreview.tui.figures.estimates import RunSample
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.command_form import CommandFormScreen
 from fcreview.tui.screens.estimates import EstimatesScreen

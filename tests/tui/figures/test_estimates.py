@@ -9,9 +9,9 @@ import pytest
 
 from fcreview.model.metric import OwnScore
 from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
-from fcreview.store.queue_file import ShareProgress
+from fcreview.tables.queues import ShareProgress
 from fcreview.tui.commands import FormField, add_run_name_choices, build_command_arguments
-from fcreview.tui.queue.estimates import (
+from fcreview.tui.figures.estimates import (
     OutcomeCounts,
     RunSample,
     accuracy_range_line,

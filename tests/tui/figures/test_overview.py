@@ -10,12 +10,9 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
 from fcreview.model.metric import OwnScore
 from fcreview.model.run_name import build_run_names
 from fcreview.stats.estimation import PassRateEstimate
-from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
-from fcreview.tui.queue.choices import failure_reason_lines
-from fcreview.tui.queue.columns import parse_difference_line, shorten_difference_line
-from fcreview.tui.queue.header import rates_line
-from fcreview.tui.queue.overview import (
+from fcreview.tables.queues import ShareProgress
+from fcreview.tui.figures.overview import (
     NextAction,
     Overview,
     RunArrangement,
@@ -29,6 +26,9 @@ from fcreview.tui.queue.overview import (
     score_lines,
     sort_runs_by_pass_rate,
 )
+from fcreview.tui.queue.choices import failure_reason_lines
+from fcreview.tui.queue.columns import parse_difference_line, shorten_difference_line
+from fcreview.tui.queue.header import rates_line
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row

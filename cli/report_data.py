@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fcreview import __version__
-from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.output import (
     Progress,
     format_figure,
     format_run_heading,
     print_message,
 )
+from fcreview.cli.suspect_ranking import fetch_ranked_suspects
 from fcreview.cli.workspace import load_workspace_errata, select_errata
 from fcreview.exporters import report_sections as sections
 from fcreview.exporters import report_summary as summary
@@ -39,6 +39,11 @@ from fcreview.model.wording import (
 )
 from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.stats.calibration import CalibrationScope
+from fcreview.stats.conventions import (
+    RunConventions,
+    add_values_without_incidents,
+    compare_conventions,
+)
 from fcreview.stats.incidents import count_incidents, omit_incidents, omit_stated_accuracies
 from fcreview.stats.intervals import compute_disagreement_bounds
 from fcreview.stats.run_comparison import VerdictSource, build_run_matrix
@@ -57,6 +62,7 @@ if TYPE_CHECKING:
     from fcreview.model.run_check import RunCheck
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow
+
 
 MAX_COLUMN_CELLS = 44
 """Width limit of the columns of a text table, except the last one."""
@@ -408,7 +414,7 @@ def estimate_part_metrics(
     """
     if not has_queues:
         return {}
-    from fcreview.cli.commands.estimate import (
+    from fcreview.cli.estimate_data import (
         HALF_WIDTH,
         estimate_combined_metrics,
         estimate_run_metrics,
@@ -641,7 +647,7 @@ def _add_pass_rate_estimate(
     """Add the pass rate that is estimated from the random samples of a run, if items of them are
     decided.
     """
-    from fcreview.cli.commands.estimate import HALF_WIDTH
+    from fcreview.cli.estimate_data import HALF_WIDTH
     from fcreview.stats.estimation import estimate_pass_rate  # imports numpy
 
     analysis = session.store.analysis
@@ -736,3 +742,32 @@ def build_report_text(
         estimates = estimate_part_metrics(session, part, has_queues=bool(queues))
         lines += format_metric_lines(part.fields, part.metrics, estimates, page_width)
     return "\n".join(lines)
+
+
+def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConventions:
+    """Compute the metrics of a run by each counting convention, from its effective verdicts.
+
+    Conventions differ, for example, in how they count repeated trials of a task. Without trials,
+    there are none.
+    """
+    from fcreview.importers.registry import list_trials
+    from fcreview.store.rows import View
+
+    scored = analysis.fetch_scored_items(row.run)["corrected"]
+    table = list_trials(scored, row.info)
+    if table is None:
+        return RunConventions(row.run_name, rows=[], numbers={})
+
+    conventions = compare_conventions(table)
+    n_incidents = count_incidents(scored)
+    if n_incidents:
+        answered_items = [item for item in scored if not item.is_incident]
+        answered_table = list_trials(answered_items, row.info)
+        conventions = add_values_without_incidents(conventions, answered_table, n_incidents)
+
+    # A task id may stand for several items, one for each trial.
+    numbers_by_id: dict[str, list[int]] = {}
+    outcomes = analysis.fetch_outcomes(View(queue="dataset"), [row.run], "effective")
+    for outcome in outcomes[row.run]:
+        numbers_by_id.setdefault(outcome.question_key.id, []).append(outcome.item)
+    return RunConventions(row.run_name, rows=conventions, numbers=numbers_by_id)

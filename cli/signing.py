@@ -9,7 +9,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from fcreview.cli.commands.estimate import (
+from fcreview.cli.estimate_data import (
     build_estimation_input,
     count_run_label_agreement,
     count_sample_outcomes,

@@ -166,7 +166,7 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         return replace(build_benchmark_services(options), print_message=print_text)
 
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
-        from fcreview.cli.commands.report import compute_run_conventions
+        from fcreview.cli.report_data import compute_run_conventions
 
         # No run numbers stand for all runs.
         selected = [row for row in store.fetch_runs() if not runs or row.run in runs]

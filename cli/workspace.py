@@ -23,6 +23,7 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.config import Config
+    from fcreview.equivalence import EquivalenceRule
     from fcreview.errata import Errata
     from fcreview.run_plan import RunPlan
     from fcreview.store.queue_file import QueueFile
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow, View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
+
 
 RunNumbers = tuple[int, ...]
 NOT_VERIFIED_ADVICE = "Another user wrote this store. Open all of its runs to import them again"
@@ -605,3 +607,20 @@ def read_workspace_file(workspace: Workspace, path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from error
+
+
+def load_accepted_rules(workspace: Workspace) -> list[EquivalenceRule]:
+    """Load the accepted rules of the workspace, oldest first.
+
+    Raises ErrataError for an invalid line.
+    """
+    from fcreview.errata import parse_rules
+
+    content = read_workspace_file(workspace, workspace.rules)
+    return [] if content is None else parse_rules(content, str(workspace.rules))
+
+
+def save_accepted_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
+    from fcreview.errata import serialize_rules
+
+    workspace.files.write(workspace.rules, serialize_rules(rules))

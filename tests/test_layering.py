@@ -10,7 +10,17 @@ import re
 
 from fcreview.importers.registry import list_importer_names
 from fcreview.model.benchmark_rules import BENCHMARK_RULES
-from tests.sources import PACKAGES, SOURCES, called, calls, imported, join_lines, texts
+from tests.sources import (
+    PACKAGES,
+    ROOT,
+    SOURCES,
+    Source,
+    called,
+    calls,
+    imported,
+    join_lines,
+    texts,
+)
 
 ONLY_IN = {
     "duckdb": {"store"},
@@ -222,7 +232,7 @@ BENCHMARK_NAMES_ALLOWED = {
     "exporters/inspect_log.py": "writes logs of Inspect",
     "exporters/native.py": "writes notes for the viewer of tau2-bench",
     "cli/commands/export.py": "options of the format `inspect`",
-    "cli/commands/import_labels.py": "reads logs of Inspect and notes of tau2-bench",
+    "cli/label_recording.py": "reads logs of Inspect and notes of tau2-bench",
     "cli/serve_server.py": "the word `sessions` in an address",
 }
 """Modules outside of `importers/` that may name a benchmark, and why."""
@@ -246,3 +256,38 @@ def test_only_importers_know_benchmarks_by_name() -> None:
 def test_every_benchmark_with_rules_has_an_importer() -> None:
     unknown = sorted(set(BENCHMARK_RULES) - set(list_importer_names()))
     assert not unknown, f"fcreview/model/benchmark_rules.py: no importer has the name {unknown}"
+
+
+COMMANDS = "fcreview.cli.commands."
+
+
+def imported_commands(source: Source) -> list[str]:
+    """Return the imports of modules of commands. Names of the table of commands are none."""
+    modules = {other.module for other in SOURCES if other.module.startswith(COMMANDS)}
+    found = []
+    for name, node in source.imports:
+        module = name if name in modules else name.rpartition(".")[0]
+        if module in modules:
+            found.append(f"{source.at(node)}: {name}")
+    return found
+
+
+def test_no_module_imports_a_command() -> None:
+    """`load_command` imports a command by its name. What commands share stands below them."""
+    faults = [fault for source in SOURCES for fault in imported_commands(source)]
+    assert not faults, join_lines(faults)
+
+
+def test_imports_of_commands_are_found() -> None:
+    file = ROOT / "cli" / "commands" / "imaginary.py"
+    code = (
+        "from fcreview.cli.commands import build_program\n"
+        "from fcreview.cli.commands import show\n"
+        "def f():\n    from fcreview.cli.commands.open import open_\n"
+    )
+    source = Source(file)
+    source.__dict__["text"] = code
+    assert [fault.partition(": ")[2] for fault in imported_commands(source)] == [
+        "fcreview.cli.commands.show",
+        "fcreview.cli.commands.open.open_",
+    ]

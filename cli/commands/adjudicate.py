@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fcreview.cli.commands.open import show_app
+from fcreview.cli.app_start import show_app
 from fcreview.cli.options import (
     JsonOption,
     RunOption,

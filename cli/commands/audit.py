@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fcreview.cli.commands.show import find_item_number
+from fcreview.cli.item_text import find_item_number
 from fcreview.cli.options import (
     ItemArgument,
     JsonOption,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fcreview.cli.commands.open import OpenOptions, show_queue
+from fcreview.cli.app_start import OpenOptions, show_queue
 from fcreview.cli.options import AnnotatorOption, WorkspaceOptions, option
 from fcreview.cli.output import can_show_app, emit, format_cell, print_message
 from fcreview.cli.workspace_import import open_workspace
@@ -70,7 +70,7 @@ def demo(
 
 def _print_failures(session: WorkspaceSession) -> None:
     """Print the failures of the demo run, grouped by reason."""
-    from fcreview.cli.commands.triage import TriageTable, print_triage
+    from fcreview.cli.triage_output import TriageTable, print_triage
 
     view = session.build_view()
     clusters = session.store.fetch_clusters(view)

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from fcreview.cli.commands.rules import load_accepted_rules
 from fcreview.cli.options import (
     ForceOption,
     JsonOption,
@@ -23,7 +22,7 @@ from fcreview.cli.options import (
     workspace_command,
 )
 from fcreview.cli.output import emit, emit_json, print_message
-from fcreview.cli.workspace import load_errata, load_workspace_errata
+from fcreview.cli.workspace import load_accepted_rules, load_errata, load_workspace_errata
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError
 from fcreview.model.sanitize import sanitize

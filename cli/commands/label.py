@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.commands.import_labels import AdjudicateOption, read_limited_file, record_labels
-from fcreview.cli.commands.show import find_item_number
+from fcreview.cli.item_text import find_item_number
+from fcreview.cli.label_recording import AdjudicateOption, read_limited_file, record_labels
 from fcreview.cli.options import (
     JsonOption,
     RunOption,

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from fcreview.cli.commands.rules import load_accepted_rules, save_accepted_rules
 from fcreview.cli.config import load_config
 from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import emit, emit_json, format_cell, format_table, print_message
 from fcreview.cli.workspace import (
+    load_accepted_rules,
     load_workspace_errata,
     locate_workspace,
     print_journal_warnings,
     read_workspace_file,
     resolve_annotator,
+    save_accepted_rules,
 )
 from fcreview.errors import CommandError, FcreviewError, UsageError
 from fcreview.model.wording import format_count
@@ -292,7 +293,7 @@ def _merge_from_team(options: WorkspaceOptions, *, is_confirmed: bool, as_json: 
 def _send_to_team(options: WorkspaceOptions, *, as_json: bool) -> None:
     """Send the journal of the team's member, and say whose reviews are not sent."""
 
-    from fcreview.cli.commands.team import open_team_exchange
+    from fcreview.cli.team_sync import open_team_exchange
     from fcreview.store.reviews.journal_reader import list_journals
 
     workspace = locate_workspace(options, create=False)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.commands.estimate import (
+from fcreview.cli.estimate_data import (
     HALF_WIDTH,
     HalfWidth,
     build_estimation_input,
@@ -439,7 +439,7 @@ def _selects_by_verdict(where: str) -> bool:
 def _publish_queue(workspace: Workspace, queue: QueueFile) -> None:
     """Send a queue to the team's server, which checks that all its annotators are members."""
 
-    from fcreview.cli.commands.team import open_team_exchange
+    from fcreview.cli.team_sync import open_team_exchange
     from fcreview.store.queue_file import check_new_queue_name
     from fcreview.store.team_exchange import publish_queue
 

@@ -27,6 +27,7 @@ from fcreview.cli.report_data import (
     build_report_page,
     build_run_fields,
     compute_report_parts,
+    compute_run_conventions,
     describe_queue_samples,
     estimate_part_metrics,
     format_metric_lines,
@@ -39,17 +40,12 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
 from fcreview.stats.conventions import (
     RunConventions,
-    add_values_without_incidents,
-    compare_conventions,
 )
-from fcreview.stats.incidents import count_incidents
 from fcreview.tables.conventions import NO_CONVENTIONS, build_convention_table
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.estimation import MetricEstimate
-    from fcreview.store.analysis import UnblindedAnalysis
-    from fcreview.store.rows import RunRow
 
 MAX_LISTED_CONTRADICTIONS = 3
 
@@ -234,35 +230,6 @@ def _print_conventions(session: WorkspaceSession, run: str | None, *, as_json: b
 
 def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != "n_items"}
-
-
-def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConventions:
-    """Compute the metrics of a run by each counting convention, from its effective verdicts.
-
-    Conventions differ, for example, in how they count repeated trials of a task. Without trials,
-    there are none.
-    """
-    from fcreview.importers.registry import list_trials
-    from fcreview.store.rows import View
-
-    scored = analysis.fetch_scored_items(row.run)["corrected"]
-    table = list_trials(scored, row.info)
-    if table is None:
-        return RunConventions(row.run_name, rows=[], numbers={})
-
-    conventions = compare_conventions(table)
-    n_incidents = count_incidents(scored)
-    if n_incidents:
-        answered_items = [item for item in scored if not item.is_incident]
-        answered_table = list_trials(answered_items, row.info)
-        conventions = add_values_without_incidents(conventions, answered_table, n_incidents)
-
-    # A task id may stand for several items, one for each trial.
-    numbers_by_id: dict[str, list[int]] = {}
-    outcomes = analysis.fetch_outcomes(View(queue="dataset"), [row.run], "effective")
-    for outcome in outcomes[row.run]:
-        numbers_by_id.setdefault(outcome.question_key.id, []).append(outcome.item)
-    return RunConventions(row.run_name, rows=conventions, numbers=numbers_by_id)
 
 
 def _print_convention_table(run_fields: dict[str, Any], conventions: RunConventions) -> None:

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from fcreview.cli.commands.open import OpenOptions, show_queue
-from fcreview.cli.commands.show import format_item_heading
-from fcreview.cli.commands.team import sync_team_in_background, warn_of_ignored_team_files
+from fcreview.cli.app_start import OpenOptions, show_queue
+from fcreview.cli.item_text import format_item_heading
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
     BlindOption,
@@ -24,6 +23,7 @@ from fcreview.cli.options import (
     workspace_command,
 )
 from fcreview.cli.output import can_show_app, emit, emit_lines
+from fcreview.cli.team_sync import sync_team_in_background, warn_of_ignored_team_files
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError
 from fcreview.model.review import FAULTS

@@ -17,14 +17,14 @@ from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, workspa
 from fcreview.cli.output import emit, emit_json, format_cell, print_message, print_table
 from fcreview.cli.run_options import set_options_and_errata
 from fcreview.cli.workspace import (
+    load_accepted_rules,
     load_workspace_errata,
     locate_workspace,
-    read_workspace_file,
+    save_accepted_rules,
     supports_equivalences,
 )
 from fcreview.cli.workspace_import import discover_runs, open_workspace
 from fcreview.equivalence import EquivalenceRule, parse_rule
-from fcreview.errata import parse_rules, serialize_rules
 from fcreview.errors import CommandError
 from fcreview.model.item import Item, Run
 from fcreview.model.run_name import build_run_names
@@ -33,7 +33,6 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.run_plan import RunPlan
-    from fcreview.store.workspace import Workspace
 
 DATE_LENGTH = len("2026-01-31")  # of a time in the format of ISO 8601
 FLIP_TEXT = {True: "fail -> pass", False: "pass -> fail"}
@@ -176,19 +175,6 @@ def _format_flip_scope(flips: Sequence[RuleFlip]) -> str:
     n_items = format_count(len({(flip.category, flip.id) for flip in flips}), "item")
     n_runs = format_count(len({id(flip.run) for flip in flips}), "run")
     return f"{n_verdicts} ({n_items}, {n_runs})"
-
-
-def load_accepted_rules(workspace: Workspace) -> list[EquivalenceRule]:
-    """Load the accepted rules of the workspace, oldest first.
-
-    Raises ErrataError for an invalid line.
-    """
-    content = read_workspace_file(workspace, workspace.rules)
-    return [] if content is None else parse_rules(content, str(workspace.rules))
-
-
-def save_accepted_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
-    workspace.files.write(workspace.rules, serialize_rules(rules))
 
 
 @workspace_command()

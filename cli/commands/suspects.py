@@ -22,6 +22,7 @@ from fcreview.cli.output import (
     print_warning,
     show_activity,
 )
+from fcreview.cli.suspect_ranking import fetch_ranked_suspects
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.sanitize import sanitize
@@ -160,29 +161,6 @@ def _format_contradiction_lines(contradiction: Contradiction) -> Iterator[str]:
             yield from _wrap_indented("- missing here:", call, indent=6)
         if not answer.has_same_function_docs(reference):
             yield from _wrap_indented("-", DIFFERENT_DOCS, indent=6)
-
-
-def fetch_ranked_suspects(
-    session: WorkspaceSession, where: str = "", run: str | None = None
-) -> list[Suspect]:
-    """Rank the questions whose golden answer looks wrong, the most suspect first.
-
-    The evidence comes from all runs, even if a filter or `run` (number, name or model) limits the
-    ranking to some questions.
-    """
-    from fcreview.golden_audit.score import rank_suspects
-    from fcreview.store.database import pause_garbage_collection
-    from fcreview.store.filters.tokens import add_terms
-
-    if run is not None:
-        where = add_terms(where, f"run:{session.find_run_number(run)}")
-    with show_activity("comparing answers with golden answers"), pause_garbage_collection():
-        audit = session.store.analysis.fetch_audit_input(session.build_view(where))
-        ranking = rank_suspects(audit.questions, audit.run_profiles)
-
-    if audit.selected_keys is None:
-        return ranking
-    return [suspect for suspect in ranking if suspect.question.key in audit.selected_keys]
 
 
 def _build_suspect_objects(ranking: Sequence[Suspect]) -> Iterator[dict[str, Any]]:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.commands.rules import load_accepted_rules, save_accepted_rules
-from fcreview.cli.workspace import load_workspace_errata
+from fcreview.cli.workspace import load_accepted_rules, load_workspace_errata, save_accepted_rules
 from fcreview.errors import CommandError
 from fcreview.model.review import Annotation
 from fcreview.safe_files import UnsafeFileError

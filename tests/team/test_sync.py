@@ -70,7 +70,7 @@ def test_unsent_lines_are_counted_without_the_server(
 
 
 def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> None:
-    from fcreview.cli.commands.team import print_sync_problems
+    from fcreview.cli.team_sync import print_sync_problems
 
     print_sync_problems(SyncStatus(received=3))
     assert capsys.readouterr().err == ""
@@ -90,8 +90,8 @@ def test_only_the_member_is_synchronized(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from fcreview.cli.commands.team import start_team_sync
     from fcreview.cli.config import save_team_link
+    from fcreview.cli.team_sync import start_team_sync
     from fcreview.cli.workspace import WorkspaceSession
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

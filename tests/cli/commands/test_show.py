@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.cli.commands.show import FULL_HINT, format_item_lines
+from fcreview.cli.item_text import FULL_HINT, format_item_lines
 from fcreview.matching.align import align_calls
 from fcreview.model.item import AcceptedValues, Call, Item, Message, Run
 from fcreview.model.review import ItemKey

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.commands import open as open_command
+from fcreview.cli import app_start
 from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.model.review import Annotation
@@ -80,7 +80,7 @@ def run_apps(
         session = WorkspaceSession(
             workspace, "alice", options=WorkspaceOptions([workspace.parent_folder])
         )
-        open_command.show_app(session, view, **options)
+        app_start.show_app(session, view, **options)
         assert not list(left), "fewer apps were started"
         return apps
 
@@ -254,9 +254,9 @@ def test_palette_offers_each_annotator(run_apps: Any) -> None:
 def test_fixed_annotator_is_not_changed(
     run_apps: Any, place: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_command, "is_in_browser", lambda: place == "browser")
+    monkeypatch.setattr(app_start, "is_in_browser", lambda: place == "browser")
     link = SimpleNamespace(annotator="alice") if place == "team" else None
-    monkeypatch.setattr(open_command, "find_team_link", lambda _: link)
+    monkeypatch.setattr(app_start, "find_team_link", lambda _: link)
 
     async def as_alice(app: FcreviewApp, keys: Keys) -> None:
         await keys("A")

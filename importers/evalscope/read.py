@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.error_replies import check_reply_text
 from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.records import (
     add_issue,
@@ -335,12 +336,13 @@ def _add_review(item: Item, sample: Sample) -> None:
 def _apply_incident(item: Item, sample: Sample, benchmark: str) -> None:
     """Record a failed request. The importers of tau-bench may have found it already."""
     incident = find_incident(sample)
-    if incident is None or item.has_incident:
-        return
-    if incident.counts and benchmark in bfcl.VERSIONS:
-        bfcl.apply_failed_request(item, incident, sample)
-    else:
-        apply_incident(item, incident)
+    is_failed_bfcl_request = incident is not None and incident.counts and benchmark in bfcl.VERSIONS
+    if incident is not None and not item.has_incident:
+        if is_failed_bfcl_request:
+            bfcl.apply_failed_request(item, incident, sample)
+        else:
+            apply_incident(item, incident)
+    check_reply_text(item, sample.reply_text, "content")
 
 
 def _add_usage(item: Item, sample: Sample) -> None:

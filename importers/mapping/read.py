@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from fcreview.importers.common.incidents import apply_incident, make_error_incident
 from fcreview.importers.common.records import as_object, fill_safely, set_position
 from fcreview.importers.mapping.counts import (
     MappingCounts,
@@ -16,6 +15,7 @@ from fcreview.importers.mapping.counts import (
     suggest_fields,
 )
 from fcreview.importers.mapping.files import MappedRecord, list_files, read_mapped_records
+from fcreview.importers.mapping.incidents import add_error, check_answer
 from fcreview.importers.mapping.item_parts import fill_answer, fill_golden_answer
 from fcreview.importers.mapping.joins import JoinRow, LoadedJoin, load_joins
 from fcreview.importers.mapping.mapping_file import (
@@ -41,7 +41,6 @@ each row this number. Usually each row belongs to one item, or each item has one
 """
 ALL = "all"
 """Category of items without one."""
-TOOL_ERROR = "tool_error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,8 @@ class MappingReader:
         item = self._make_item(item_id, trial, reader)
         self._attach_rows(item_id, reader)
         fill_safely(item, partial(self._fill_item, item, reader))
-        _add_error(item, self.mapping.item, reader)
+        add_error(item, self.mapping.item, reader)
+        check_answer(item, self.mapping.item)
         for issue in reader.issues:
             issue.item = item.id
         item.issues.extend(reader.issues)
@@ -298,18 +298,3 @@ def _add_metadata(item: Item, form: ItemForm, reader: ValueReader) -> None:
     time = reader.read_name(form.values.get("time"))
     if time is not None:
         item.extra.metadata["time"] = time
-
-
-def _add_error(item: Item, form: ItemForm, reader: ValueReader) -> None:
-    """Record the error of an item. It does not change the verdict."""
-    value = form.values.get("error")
-    error = reader.read_text(value)
-    if error is None or value is None:
-        return
-    if form.error_kind == "infrastructure":
-        where = value.expression.text if value.expression is not None else value.text
-        apply_incident(item, make_error_incident(error, where))
-        return
-    item.extra.metadata["error"] = error
-    if item.official is False:
-        item.error_type = TOOL_ERROR

@@ -13,7 +13,7 @@ from typing import Any
 from fcreview.importers.common.effective_scores import apply_derived_verdict, get_effective_score
 from fcreview.importers.common.records import as_list, is_number
 from fcreview.importers.mcp_atlas.columns import ERRORS
-from fcreview.importers.mcp_atlas.read import NO_ANSWER_KEY
+from fcreview.importers.mcp_atlas.incidents import NO_ANSWER_KEY
 from fcreview.model.derivation import CLAIM_SCORES_KEY, PASSING_COVERAGE
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, build_category_metrics

@@ -14,12 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.csv_records import CsvRecord, read_csv_records
-from fcreview.importers.common.incidents import (
-    add_failed_verdict,
-    apply_incident,
-    make_empty_reply_incident,
-    make_error_incident,
-)
+from fcreview.importers.common.incidents import add_failed_verdict
 from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.json_text import parse_json_text
 from fcreview.importers.common.records import (
@@ -39,6 +34,12 @@ from fcreview.importers.dialects.tools import add_tools
 from fcreview.importers.mcp_atlas import columns
 from fcreview.importers.mcp_atlas.claims import Judgement, parse_claims, read_judgements
 from fcreview.importers.mcp_atlas.discovery import RunFiles
+from fcreview.importers.mcp_atlas.incidents import (
+    FINAL_RESPONSE,
+    apply_task_incident,
+    check_skipped_claims,
+    find_scoring_failure,
+)
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.address import RESPONSE
 from fcreview.model.derivation import CLAIM_SCORES_KEY, PASSING_COVERAGE
@@ -70,13 +71,8 @@ DIAGNOSIS_METADATA = (
     "diagnosis_primary_category",
 )
 """Columns of a diagnosis with a text that is shown as metadata."""
-ERROR_PREFIX = "ERROR:"
-FINAL_RESPONSE = "final response"
-"""Name of the message with the answer, if the conversation does not end with it."""
 NOT_REQUIRED = "-!+"
 """States of calls that are no errors, because only claims are judged."""
-NO_ANSWER_KEY = "no answer"
-"""Metadata key of tasks whose request failed, or whose answer is empty."""
 SCORE_TOLERANCE = 0.0006
 """Largest difference between a coverage of 3 digits and the mean of its claims."""
 MAX_TEXT = 20_000
@@ -251,12 +247,12 @@ def _fill_item(item: Item, task: _Task, claims: Sequence[str], context: _RunCont
     fill_safely(item, partial(_add_golden_trajectory, item, cells))
     fill_safely(item, partial(_add_task, item, cells, claims))
     if context.files.is_scored:
-        fill_safely(item, partial(_add_scores, item, cells, claims, context.judge))
+        fill_safely(item, partial(_add_scores, item, task, claims, context.judge))
     # A diagnosis that is read instead of the scored file has its columns in the results.
     diagnosis = context.diagnoses.get(task.id, cells)
     fill_safely(item, partial(_add_diagnosis, item, diagnosis))
     fill_safely(item, partial(_add_metadata, item, cells, task.response_column))
-    fill_safely(item, partial(_apply_incident, item, task.response))
+    fill_safely(item, partial(apply_task_incident, item, cells, task.response))
 
 
 def _start_item(record: CsvRecord, task_id: str, category: str, context: _RunContext) -> Item:
@@ -493,15 +489,20 @@ def _add_task(item: Item, cells: dict[str, str], claims: Sequence[str]) -> None:
 # -- scores
 
 
-def _add_scores(item: Item, cells: dict[str, str], claims: Sequence[str], judge: str) -> None:
+def _add_scores(item: Item, task: _Task, claims: Sequence[str], judge: str) -> None:
     """Add the scores of an answer: its coverage, the verdict that follows from it, and the judge's
     verdict on each claim that the answer must contain.
 
     The coverage is the mean score of the claims. `claims` are their texts in the task, and `judge`
     is the name of the judge.
     """
+    cells = task.cells
     coverage = _read_coverage(item, cells)
-    judgements = _read_claim_judgements(item, cells, has_coverage=coverage is not None)
+    details = _read_details(item, cells)
+    judgements = _read_claim_judgements(item, details, has_coverage=coverage is not None)
+    failure = find_scoring_failure(details)
+    if failure is not None:
+        add_failed_verdict(item, "official", failure=failure, by=SCORER)
     if coverage is not None:
         item.official = coverage >= PASSING_COVERAGE
         item.verdicts.append(Verdict("official", item.official, by=SCORER))
@@ -515,23 +516,28 @@ def _add_scores(item: Item, cells: dict[str, str], claims: Sequence[str], judge:
         _add_claim_verdict(item, judgement, index, claim=claim, judge=judge)
     item.extra.metadata[CLAIM_SCORES_KEY] = [_get_judged_score(each) for each in judgements]
 
+    check_skipped_claims(item, judgements, task.response)
     _check_counts(item, cells, claims, judgements)
     _check_coverage(item, coverage, judgements)
 
 
-def _read_claim_judgements(
-    item: Item, cells: dict[str, str], *, has_coverage: bool
-) -> list[Judgement]:
-    """Return the judge's judgement of each claim that the answer must contain.
-
-    A task with a coverage (`has_coverage`) must have judgements. If they are missing or malformed,
-    there are issues.
+def _read_details(item: Item, cells: dict[str, str]) -> Any:
+    """Return what the scorer recorded about the claims of a task, with an issue if it is not an
+    object.
     """
     details = _parse_cell(item, cells, columns.DETAILS)
     is_other_value = details is not None and not isinstance(details, dict)
     if columns.DETAILS not in cells or is_other_value:
         add_issue(item, f"{columns.DETAILS} is missing or not an object")
+    return details
 
+
+def _read_claim_judgements(item: Item, details: Any, *, has_coverage: bool) -> list[Judgement]:
+    """Return the judge's judgement of each claim that the answer must contain.
+
+    A task with a coverage (`has_coverage`) must have judgements. If they are missing or malformed,
+    there are issues.
+    """
     per_claim = as_object(details).get("per_claim")
     is_needed = per_claim is not None or has_coverage
     if is_needed and not isinstance(per_claim, list):
@@ -670,7 +676,6 @@ def _add_metadata(item: Item, cells: dict[str, str], response_column: str | None
         is_read = name in columns.READ_COLUMNS or name.startswith(columns.DIAGNOSIS_PREFIX)
         if not is_read and name != response_column and text:
             metadata[name] = _parse_if_json(text)
-    item.ended = _describe_errors(metadata.get(columns.ERRORS))
 
 
 def _parse_if_json(text: str) -> Any:
@@ -681,25 +686,3 @@ def _parse_if_json(text: str) -> Any:
         except (ValueError, RecursionError):
             return text
     return text
-
-
-def _describe_errors(errors: Any) -> str | None:
-    """Return the first error of a run: `max_tool_calls_reached`. None without an error that is a
-    text, or an object with a message.
-    """
-    listed_errors = as_list(errors)
-    if not listed_errors:
-        return None
-    first = listed_errors[0]
-    text = first if isinstance(first, str) else as_object(first).get("message")
-    return text if isinstance(text, str) else None
-
-
-def _apply_incident(item: Item, response: str) -> None:
-    """Record why there is no answer. The official score of such a task is 0."""
-    if response.startswith(ERROR_PREFIX):
-        apply_incident(item, make_error_incident(response, "response", is_marked=False))
-        item.extra.metadata[NO_ANSWER_KEY] = True
-    elif not response.strip():
-        apply_incident(item, make_empty_reply_incident("response"))
-        item.extra.metadata[NO_ANSWER_KEY] = True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fcreview.importers.common.error_replies import check_reply_text
 from fcreview.importers.common.incidents import (
     add_failed_verdict,
     apply_incident,
@@ -17,6 +18,7 @@ from fcreview.importers.common.incidents import (
     make_incident,
 )
 from fcreview.importers.common.records import as_object
+from fcreview.importers.dialects.to_item import find_last_reply
 from fcreview.importers.nemo_gym.rollouts import FAILURE_CLASS, MASK, RESPONSE, JsonObject
 from fcreview.model.error_text import classify_error_text
 from fcreview.model.incident import Incident, IncidentKind
@@ -43,6 +45,7 @@ FAILED_STATUSES = ("failed", "cancelled")
 
 def apply_rollout_incident(item: Item, rollout: JsonObject) -> None:
     apply_incident(item, find_rollout_incident(rollout))
+    check_reply_text(item, find_last_reply(item), f"{RESPONSE}.output")
 
 
 def apply_failure(item: Item, failure: JsonObject) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fcreview.importers.common.error_replies import check_reply_text
 from fcreview.importers.common.incidents import (
     add_failed_verdict,
     apply_incident,
@@ -17,6 +18,7 @@ from fcreview.importers.common.incidents import (
     make_incident,
 )
 from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.dialects.to_item import find_last_reply
 from fcreview.importers.dialects.values import to_text
 from fcreview.importers.verifiers.rollouts import JsonObject, choose_main_trace
 from fcreview.model.error_text import classify_error_text
@@ -53,6 +55,7 @@ TIMEOUT_ENDING = "_timeout"
 def apply_episode_incident(item: Item, episode: JsonObject) -> None:
     """Record why an episode has no answer, and a failed scoring."""
     apply_incident(item, find_episode_incident(episode))
+    check_reply_text(item, find_last_reply(item), "traces.nodes")
     for error in _list_errors(episode):
         if error.get("type") == SCORING_ERROR:
             add_failed_verdict(item, "judge", failure=_describe_error(error), by=JUDGE)
@@ -133,6 +136,12 @@ def _find_stop_incident(rollout: JsonObject) -> Incident | None:
     if kind is None and (stop.endswith(TIMEOUT_ENDING) or rollout.get("is_timeout") is True):
         kind = "limit"
     return None if kind is None else make_incident(kind, stop, "stop_condition")
+
+
+def apply_legacy_incident(item: Item, rollout: JsonObject) -> None:
+    """Record why a rollout of an older version has no answer."""
+    apply_incident(item, find_legacy_incident(rollout))
+    check_reply_text(item, find_last_reply(item), "completion")
 
 
 def find_legacy_incident(rollout: JsonObject) -> Incident | None:

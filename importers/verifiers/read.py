@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.common.judge_answers import add_judge_verdict
@@ -582,7 +581,7 @@ def _fill_legacy(item: Item, rollout: JsonObject, rule: PassRule) -> Item:
     )
     for step in steps:
         fill_safely(item, step)
-    apply_incident(item, incidents.find_legacy_incident(rollout))
+    incidents.apply_legacy_incident(item, rollout)
     return item
 
 

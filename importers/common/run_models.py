@@ -1,4 +1,4 @@
-"""Report files whose rollouts are of several models, although one file is read as one run."""
+"""Report files with rollouts of so many models that they are read as one run."""
 
 from __future__ import annotations
 

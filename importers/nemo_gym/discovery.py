@@ -23,6 +23,7 @@ from fcreview.importers.common.jsonl import (
 )
 from fcreview.importers.common.records import as_object
 from fcreview.importers.common.run_models import MAX_MODELS
+from fcreview.importers.common.text_scan import MODEL_FIELD, scan_texts
 from fcreview.importers.nemo_gym.rollouts import (
     REQUEST,
     RESPONSE,
@@ -52,11 +53,8 @@ SUMMARY_ENDINGS = (
 """Ends of the names of files with figures, which NeMo Gym computes from the rollouts."""
 MAX_DATASETS = 20
 """Number of input files beside rollouts that are searched for golden answers."""
-CHUNK_BYTES = 1 << 20
 _AGENT = re.compile(rb'"agent_ref"\s{0,20}:\s{0,20}\{(?:[^{}]{0,400}[{}]|[^{}]{401})')
 """Matches an object up to its first brace, or its first 401 characters."""
-_MODEL = re.compile(rb'"model"\s{0,20}:\s{0,20}"[^"]{1,400}"?')
-_OVERLAP_BYTES = 500
 
 
 @dataclass(slots=True)
@@ -217,37 +215,18 @@ def _join_models(first_rollouts: Mapping[Owner, JsonObject]) -> dict[Owner | Non
 
 
 def _may_have_several_owners(path: Path) -> bool:
-    agent_texts = _scan_texts(path, _AGENT)
+    agent_texts = scan_texts(path, _AGENT)
     has_one_agent = len(agent_texts) <= 1 and all(map(_is_whole_object, agent_texts))
-    return not has_one_agent or len(_scan_texts(path, _MODEL)) > 1
+    return not has_one_agent or len(scan_texts(path, MODEL_FIELD)) > 1
 
 
 def _is_whole_object(agent_text: bytes) -> bool:
-    """Whether a text of `_scan_texts` is a whole JSON object, and not only its beginning."""
+    """Whether a text of `scan_texts` is a whole JSON object, and not only its beginning."""
     _, _, value = agent_text.partition(b":")
     try:
         return isinstance(orjson.loads(value), dict)
     except orjson.JSONDecodeError:
         return False
-
-
-def _scan_texts(path: Path, pattern: re.Pattern[bytes]) -> set[bytes]:
-    """Return the distinct texts of a field, without a JSON parser, which would take much longer.
-
-    At most two are returned. Fields of other objects may be among them. Of a long object or one
-    that contains other objects, the text is only the beginning.
-    """
-    texts: set[bytes] = set()
-    rest = b""
-    with open_file(path) as file:
-        while chunk := file.read(CHUNK_BYTES):
-            window = rest + chunk
-            for match in pattern.finditer(window):
-                texts.add(match[0])
-                if len(texts) > 1:
-                    return texts
-            rest = window[-_OVERLAP_BYTES:]
-    return texts
 
 
 def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPlan:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.json_file import read_json
-from fcreview.importers.common.jsonl import MAX_LINE_BYTES, read_first_record
+from fcreview.importers.common.jsonl import (
+    MAX_LINE_BYTES,
+    JsonRecord,
+    read_first_record,
+    read_records,
+)
 from fcreview.importers.common.records import as_object, is_number, list_objects
+from fcreview.importers.common.run_models import MAX_MODELS
+from fcreview.importers.common.text_scan import MODEL_FIELD, scan_texts
 from fcreview.importers.verifiers.rollouts import (
     JsonObject,
     RunFiles,
     choose_main_trace,
+    get_model_name,
     is_episode,
     is_legacy_rollout,
 )
@@ -44,13 +53,14 @@ def find_runs(
         is_usual = path.name in USUAL_NAMES
         first = read_first_record(path, MAX_LINE_BYTES if is_usual else MAX_FIRST_LINE_BYTES)
         if is_episode(first):
-            plan = _plan_traces(path, first, known_files)
+            plans = list(_plan_traces(path, first, known_files))
         elif is_legacy_rollout(first):
-            plan = _plan_legacy(path, first, known_files)
+            plans = [_plan_legacy(path, first, known_files)]
         else:
             continue
-        found.plans.append(plan)
-        found.claimed.update(plan.files)
+        for plan in plans:
+            found.plans.append(plan)
+            found.claimed.update(plan.files)
         found.claimed.update(_find_other_configs(path, known_files))
     return found
 
@@ -60,9 +70,10 @@ def _find_other_configs(path: Path, known_files: set[Path]) -> list[Path]:
     return [file for file in known_files if file.is_relative_to(folder)]
 
 
-def _plan_traces(path: Path, first: JsonObject, known_files: set[Path]) -> RunPlan:
-    """Make the import plan of a file with traces, whose settings stand in a configuration file or
-    in its first record.
+def _plan_traces(path: Path, first: JsonObject, known_files: set[Path]) -> Iterator[RunPlan]:
+    """Yield the import plan of each model in a file with traces. Most files have one model.
+
+    The settings stand in a configuration file or in the first record.
 
     Args:
         path: The file with traces.
@@ -70,19 +81,51 @@ def _plan_traces(path: Path, first: JsonObject, known_files: set[Path]) -> RunPl
         known_files: All files among which the configuration file may be.
     """
     config_path = _find_config(path, known_files)
+    files = RunFiles(path, config=config_path)
     config = _read_config(config_path)
+    first_by_model = _find_first_episodes(path)
+    if len(first_by_model) <= 1:
+        model = _find_model(config, first) or path.parent.name
+        yield _plan_episodes(files, first, model=model, config=config)
+        return
+    # The configuration of a file that was put together from several runs names one of the models.
+    for model, first_of_model in first_by_model.items():
+        files_of_model = replace(files, model=model)
+        name = model or path.parent.name
+        yield _plan_episodes(files_of_model, first_of_model, model=name, config=config)
+
+
+def _plan_episodes(
+    files: RunFiles, first: JsonObject, *, model: str, config: JsonObject
+) -> RunPlan:
+    path = files.rollouts
     run = Run(
         benchmark="verifiers",
         generation=_find_environment_name(first),
         language="",
-        model=_find_model(config, first) or path.parent.name,
+        model=model,
         path=str(path),
         needs_dataset=False,
         settings=_read_settings(config),
         name_parts=[path.parent.name, path.stem],
     )
-    reason = "the records have traces, task and env"
-    return _make_plan(run, RunFiles(path, config=config_path), reason)
+    return _make_plan(run, files, "the records have traces, task and env")
+
+
+def _find_first_episodes(path: Path) -> dict[str, JsonObject]:
+    """Return the first episode of each model in a file. Empty if the file has one model.
+
+    A fast search for models comes first. Episodes that name no model, because the first request
+    failed, belong to the only model, or else are a run of their own.
+    """
+    if len(scan_texts(path, MODEL_FIELD)) <= 1:
+        return {}
+    first_episodes: dict[str, JsonObject] = {}
+    for record in read_records(path):
+        if isinstance(record, JsonRecord) and is_episode(record.value):
+            first_episodes.setdefault(get_model_name(record.value), record.value)
+    n_models = sum(model != "" for model in first_episodes)
+    return first_episodes if 1 < n_models <= MAX_MODELS else {}
 
 
 def _find_environment_name(episode: JsonObject) -> str:

@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any
 
 from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.json_text import make_excerpt
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.common.judge_answers import add_judge_verdict
+from fcreview.importers.common.not_run import list_some
 from fcreview.importers.common.records import (
     add_issue,
     as_list,
@@ -29,7 +31,11 @@ from fcreview.importers.common.rewards import (
     parse_threshold,
     read_reward,
 )
-from fcreview.importers.common.run_models import RunModels, report_several_models
+from fcreview.importers.common.run_models import (
+    MAX_NAME_LENGTH,
+    RunModels,
+    report_several_models,
+)
 from fcreview.importers.dialects.conversation import ParsedConversation
 from fcreview.importers.dialects.to_item import fill_conversation, find_last_reply, make_issues
 from fcreview.importers.dialects.tools import add_tools
@@ -53,6 +59,8 @@ from fcreview.importers.verifiers.rollouts import (
     choose_main_trace,
     compute_total,
     get_agent_name,
+    get_model_name,
+    list_models,
     read_rewards,
     read_rollouts,
 )
@@ -125,7 +133,7 @@ class _Survey:
     totals: set[float] = field(default_factory=set)
     """Distinct totals, at most `MAX_CHOICES`."""
     models: RunModels = field(default_factory=RunModels)
-    """Models that the main agent of each episode calls."""
+    """Model of each episode."""
 
     def add(self, scores: Mapping[str, float], total: float | None) -> None:
         for name, score in scores.items():
@@ -168,9 +176,8 @@ def _survey_rollouts(files: RunFiles) -> _Survey:
         if files.is_legacy:
             survey.add({}, read_reward(record.value.get("reward")))
             continue
+        survey.models.add(get_model_name(record.value))
         trace = choose_main_trace(record.value)
-        for call in list_objects(trace.get("calls")):
-            survey.models.add(call.get("model"))
         rewards = read_rewards(trace)
         scores = {name: reward.score for name, reward in rewards.items()}
         survey.add(scores, compute_total(rewards))
@@ -464,6 +471,14 @@ def _add_episode_metadata(item: Item, episode: JsonObject, trace: JsonObject) ->
     _report_unread_fields(item, trace)
     _report_errors_without_text(item, episode, trace)
     item.extra.metadata |= _list_episode_facts(episode, trace)
+    models = list_models(episode)
+    if len(models) > 1:
+        names = [make_excerpt(name, MAX_NAME_LENGTH) for name in models]
+        add_issue(
+            item,
+            f"the agent called several models: {list_some(names)}. The rollout counts for the first"
+            " one",
+        )
 
     stop = trace.get("stop_condition")
     item.ended = stop if isinstance(stop, str) else None

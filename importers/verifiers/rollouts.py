@@ -35,6 +35,13 @@ class RunFiles:
     is_legacy: bool = False
     config: Path | None = None
     """`configs/resolved/eval.json`, or `metadata.json` of a legacy run."""
+    model: str | None = None
+    """Model whose episodes are read, empty for episodes that name none. None if all episodes of the
+    file are of one model.
+    """
+
+    def has_rollout(self, rollout: JsonObject) -> bool:
+        return self.model is None or get_model_name(rollout) == self.model
 
 
 def is_episode(record: Any) -> bool:
@@ -57,12 +64,15 @@ def is_legacy_rollout(record: Any) -> bool:
 
 
 def read_rollouts(files: RunFiles) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the rollouts, and an issue for each line that is none."""
+    """Yield the rollouts of a run, and an issue for each line of the file that is none."""
     is_rollout = is_legacy_rollout if files.is_legacy else is_episode
     expected = "prompt, completion and reward" if files.is_legacy else "traces, task and env"
     for record in read_records(files.rollouts):
-        if isinstance(record, ImportIssue) or is_rollout(record.value):
+        if isinstance(record, ImportIssue):
             yield record
+        elif is_rollout(record.value):
+            if files.has_rollout(record.value):
+                yield record
         else:
             what = f"the line is not a rollout: it has not the fields {expected}"
             yield ImportIssue(str(files.rollouts), record.line, what=what, severity="error")
@@ -75,6 +85,22 @@ def choose_main_trace(episode: JsonObject) -> JsonObject:
         if as_object(trace.get("agent")).get("trainable") is True:
             return trace
     return traces[0] if traces else {}
+
+
+def list_models(episode: JsonObject) -> list[str]:
+    """Return the models that the main agent of an episode called, each once."""
+    calls = list_objects(choose_main_trace(episode).get("calls"))
+    models = [call.get("model") for call in calls]
+    names = [model for model in models if isinstance(model, str) and model.strip()]
+    return list(dict.fromkeys(names))
+
+
+def get_model_name(episode: JsonObject) -> str:
+    """Return the model of an episode: the first one that its main agent called. Empty if a request
+    failed before, or the file does not record calls.
+    """
+    models = list_models(episode)
+    return models[0] if models else ""
 
 
 def get_agent_name(trace: JsonObject) -> str:

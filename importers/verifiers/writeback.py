@@ -48,10 +48,18 @@ def rewrite_scores(
     """
     files: RunFiles = plan.importer_data
     lines_by_id = _find_lines(files)
-    yield from find_unrepresentable_reviews(
-        items,
-        lambda item, key: item.id in lines_by_id and _is_representable(item, key, files),
-    )
+    is_shared = files.model is not None
+
+    def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
+        # The copies of a file that several runs share would overwrite each other.
+        if is_shared or item.id not in lines_by_id:
+            return False
+        return _is_representable(item, key, files)
+
+    yield from find_unrepresentable_reviews(items, is_representable)
+    if is_shared:
+        return
+
     raw = read_file(files.rollouts)
     lines = raw.split(b"\n")
     items_by_line = {lines_by_id[item.id]: item for item in items if item.id in lines_by_id}

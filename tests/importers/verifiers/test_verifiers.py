@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import read_items, rewrite_scores
+from fcreview.importers.registry import discover, read_items, rewrite_scores
+from fcreview.importers.verifiers import discovery
 from fcreview.importers.verifiers.leaderboard import compute_metrics
 from fcreview.importers.verifiers.messages import read_branch, read_tree
 from fcreview.importers.verifiers.rollouts import choose_main_trace
@@ -266,16 +267,84 @@ def test_legacy_threshold_of_the_metadata_decides(legacy: Path) -> None:
 # -- models and tasks
 
 
-def test_several_models_in_one_file_are_an_error_that_names_them(traces: Path) -> None:
-    path = traces / "traces.jsonl"
+def write_models(path: Path, models: Sequence[str | None]) -> None:
+    """Let the agent of each episode call this model, or none. Further episodes call the last."""
     rows = read_rows(path)
-    rows[0]["traces"][0]["calls"] = [{"node": 1, "model": "maple-8b"}]
-    rows[1]["traces"][0]["calls"] = [{"node": 1, "model": "other-70b"}]
+    for index, row in enumerate(rows):
+        model = models[min(index, len(models) - 1)]
+        for trace in row["traces"]:
+            trace["calls"] = [] if model is None else [{"node": 1, "model": model}]
     write_rows(path, rows)
+
+
+def test_models_of_one_file_are_several_runs(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    write_models(path, ["maple-8b", "other-70b", None, "maple-8b"])
+    lines = {}
+    n_items = 0
+    for plan in discover([traces], format="verifiers").plans:
+        items, issues = read_run(plan)
+        assert [issue.what for issue in issues if "several models" in issue.what] == []
+        lines[plan.run.model] = [item.line for item in items]
+        n_items += len(items)
+    assert lines["other-70b"] == [2]
+    assert lines["maple-8b"][:2] == [1, 4]
+    # Nobody knows which model failed before its first call.
+    assert lines[traces.name] == [3]
+    assert n_items == len(read_rows(path))
+
+
+def test_episodes_without_a_model_belong_to_the_only_model(traces: Path) -> None:
+    write_models(traces / "traces.jsonl", [None, "maple-8b"])
+    (plan,) = discover([traces], format="verifiers").plans
+    assert [item.line for item in read_run(plan)[0]][:2] == [1, 2]
+
+
+def test_rewards_of_one_model_decide_nothing_about_another(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    write_models(path, ["other-70b", "maple-8b"])
+    rows = read_rows(path)
+    for row in rows:
+        for trace in row["traces"]:
+            trace["rewards"] = {"correct": {"score": 0.5, "weight": 1.0}}
+    rows[0]["traces"][0]["rewards"] = {"correct": {"score": 1.0, "weight": 1.0}}
+    write_rows(path, rows)
+    plans = {plan.run.model: plan for plan in discover([traces], format="verifiers").plans}
+    (item,) = read_run(plans["other-70b"])[0]
+    assert item.official is True
+    assert {item.official for item in read_run(plans["maple-8b"])[0]} == {None}
+
+
+def test_agent_that_calls_several_models_is_an_issue(traces: Path) -> None:
+    path = traces / "traces.jsonl"
+    write_models(path, ["maple-8b"])
+    rows = read_rows(path)
+    rows[0]["traces"][0]["calls"].append({"node": 2, "model": "other-70b"})
+    write_rows(path, rows)
+    (plan,) = discover([traces], format="verifiers").plans
+    items, _ = read_run(plan)
+    (issue,) = [issue for issue in items[0].issues if "several models" in issue.what]
+    assert (issue.line, "maple-8b, other-70b" in issue.what) == (1, True)
+
+
+def test_more_models_than_runs_are_an_error_that_names_them(
+    traces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "MAX_MODELS", 1)
+    write_models(traces / "traces.jsonl", ["maple-8b", "other-70b"])
     _, issues = read_run(find_plan(traces))
     (issue,) = [issue for issue in issues if "several models" in issue.what]
     assert issue.severity == "error"
     assert "maple-8b, other-70b" in issue.what
+
+
+def test_reviews_of_a_shared_file_cannot_be_written_back(traces: Path) -> None:
+    write_models(traces / "traces.jsonl", ["maple-8b", "other-70b"])
+    plan = discover([traces], format="verifiers").plans[0]
+    items, _ = read_run(plan)
+    reviewed = score_item(items[0], overrides={ITEM_CORRECT: not items[0].official})
+    (refusal,) = rewrite_scores(plan, [reviewed])
+    assert isinstance(refusal, Unrepresentable)
 
 
 @pytest.mark.parametrize("example", [None, True, [1], "", 0.5])

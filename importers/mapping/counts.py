@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from fcreview.importers.common.records import as_object
 from fcreview.importers.mapping.files import MappedRecord
 
 MAX_NAMED_KEYS = 3
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(slots=True)
@@ -81,8 +84,15 @@ def collect_field_names(value: Any, depth: int = 2) -> set[str]:
 
 def suggest_fields(path: str, known_fields: Sequence[str]) -> str:
     """Return a sentence with fields that a path may mean: ` Did you mean attempt?`."""
-    last_name = path.rpartition(".")[2].strip('"')
-    near = difflib.get_close_matches(last_name, known_fields, n=MAX_NAMED_KEYS)
+    last_name = _normalize_name(path.rpartition(".")[2].strip('"'))
+    # Names that differ only in case or outer spaces, such as ID, are the nearest ones.
+    same = [name for name in known_fields if _normalize_name(name) == last_name]
+    near = same or difflib.get_close_matches(last_name, known_fields, n=MAX_NAMED_KEYS)
     if not near:
         return ""
-    return f". Did you mean {' or '.join(near)}?"
+    written = [name if _PLAIN_NAME.fullmatch(name) else json.dumps(name) for name in near]
+    return f". Did you mean {' or '.join(written[:MAX_NAMED_KEYS])}?"
+
+
+def _normalize_name(name: str) -> str:
+    return name.strip().casefold()

@@ -6,6 +6,7 @@ that one check names all mistakes.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,29 @@ MAX_MAPPING_BYTES = 1 << 20
 VERSION = 1
 FileFormat = Literal["json", "jsonl", "csv", "tsv", "parquet"]
 FORMATS: tuple[FileFormat, ...] = get_args(FileFormat)
+Encoding = Literal[
+    "utf-8",
+    "utf-16",
+    "utf-16-le",
+    "utf-16-be",
+    "windows-1252",
+    "iso-8859-1",
+    "iso-8859-15",
+    "windows-1251",
+    "gb18030",
+    "big5",
+    "shift_jis",
+    "euc-kr",
+]
+ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
+"""Encodings of tables. In those with one or two bytes a character, a line break is one byte."""
+DELIMITERS: Mapping[str, str] = {
+    ",": "commas",
+    ";": "semicolons",
+    "\t": "tabs",
+    "|": "vertical bars",
+}
+"""Delimiter of columns -> its name in messages."""
 ValueSource = Literal["path", "doc", "file", "entry", "index", "const"]
 VALUE_SOURCES: tuple[ValueSource, ...] = get_args(ValueSource)
 Parser = Literal["json", "python", "lines"]
@@ -150,6 +174,10 @@ class FilePattern:
     items: Expression | None = None
     entries: bool = False
     name: re.Pattern[str] | None = None
+    delimiter: str | None = None
+    """Delimiter of the columns of tables; None for the usual one."""
+    encoding: Encoding | None = None
+    """Encoding of tables; None for UTF-8, or UTF-16 with a byte order mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +370,7 @@ class _MappingReader:
     def _read_files(
         self, table: dict[str, Any], place: str, more_keys: tuple[str, ...]
     ) -> FilePattern | None:
-        known = ("files", "format", "items", "entries", "name", *more_keys)
+        known = ("files", "format", "items", "entries", "name", "delimiter", "encoding", *more_keys)
         self._report_unknown(table, known, f"{place}.")
         globs = self._read_globs(table.get("files"), place)
         format_name = self._read_choice(table.get("format"), FORMATS, f"{place}.format")
@@ -352,9 +380,26 @@ class _MappingReader:
             self._add_problem(f"{place}.entries must be true or false")
             entries = False
         name = self._read_pattern(table.get("name"), f"{place}.name")
+        delimiter = self._read_delimiter(table.get("delimiter"), f"{place}.delimiter")
+        encoding = self._read_choice(table.get("encoding"), ENCODINGS, f"{place}.encoding")
         if globs is None:
             return None
-        return FilePattern(globs, format_name, items=items, entries=entries, name=name)
+        return FilePattern(
+            globs,
+            format_name,
+            items=items,
+            entries=entries,
+            name=name,
+            delimiter=delimiter,
+            encoding=encoding,
+        )
+
+    def _read_delimiter(self, written: Any, place: str) -> str | None:
+        if written is None or (isinstance(written, str) and written in DELIMITERS):
+            return written
+        known = ", ".join(json.dumps(delimiter) for delimiter in DELIMITERS)
+        self._add_problem(f"{place} must be one of {known}")
+        return None
 
     def _read_globs(self, written: Any, place: str) -> tuple[str, ...] | None:
         globs = [written] if isinstance(written, str) else written

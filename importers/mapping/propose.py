@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from fcreview.importers.mapping.expressions import compile_expression
 from fcreview.importers.mapping.files import (
     FORMAT_BY_SUFFIX,
     MappedRecord,
+    find_format,
     list_files,
     read_mapped_records,
 )
@@ -26,12 +27,14 @@ from fcreview.importers.mapping.mapping_file import (
     DEFAULT_FAIL,
     DEFAULT_PASS,
     ITEM_KEYS,
+    Encoding,
     FilePattern,
     ItemMapping,
     normalize_verdict_text,
     read_mapping_tables,
 )
 from fcreview.importers.mapping.read import MappingReader
+from fcreview.importers.mapping.tables import TABLE_FORMATS, find_missing_form, write_delimiter
 from fcreview.model.item import ImportIssue, Item
 
 N_RECORDS = 50
@@ -195,10 +198,18 @@ class _ProposedSource:
     glob: str
     items: str = ""
     entries: bool = False
+    delimiter: str | None = None
+    encoding: Encoding | None = None
 
     def as_pattern(self) -> FilePattern:
         items = compile_expression(self.items) if self.items else None
-        return FilePattern((self.glob,), items=items, entries=self.entries)
+        return FilePattern(
+            (self.glob,),
+            items=items,
+            entries=self.entries,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+        )
 
 
 def _propose_source(path: Path, base: Path) -> _ProposedSource | None:
@@ -219,10 +230,14 @@ def _escape_glob(path: str) -> str:
 
 
 def _find_items(source: _ProposedSource, path: Path) -> _ProposedSource:
-    """Find the list of items in a document that is an object.
+    """Find the list of items in a document that is an object, or the form of a table.
 
     Items are the only list of objects, or an object whose members are all alike.
     """
+    format_name = find_format(path, FilePattern(()))
+    if format_name in TABLE_FORMATS:
+        delimiter, encoding = find_missing_form(path, format_name)
+        return replace(source, delimiter=delimiter, encoding=encoding)
     document = as_object(_read_first_value(path))
     has_messages = any(is_message_list(value) for value in document.values())
     # A document with messages is an item itself.
@@ -598,6 +613,10 @@ def _write_mapping(source: _ProposedSource, choices: _Choices) -> list[str]:
         lines.append(f"items = {_write_text(source.items)}")
     if source.entries:
         lines.append("entries = true")
+    if source.delimiter is not None:
+        lines.append(f"delimiter = {write_delimiter(source.delimiter)}")
+    if source.encoding is not None:
+        lines.append(f"encoding = {_write_text(source.encoding)}")
     lines += ["", "[item]"]
     lines += [f"{key} = {choices.item[key]}" for key in ITEM_KEYS if key in choices.item]
     for name, values in (("judge", choices.judge), ("human", choices.human)):

@@ -149,7 +149,7 @@ class MappingReader:
         values = self.mapping.item.values
         item_id = reader.read_name(values.get("id"))
         if item_id is None:
-            reader.add_issue("the record has no id, so it was skipped", severity="error")
+            reader.add_issue(self._describe_missing_id(record), severity="error")
             yield from reader.issues
             return
 
@@ -163,6 +163,16 @@ class MappingReader:
             issue.item = item.id
         item.issues.extend(reader.issues)
         yield item
+
+    def _describe_missing_id(self, record: MappedRecord) -> str:
+        """Say that a record is skipped, and which of its fields may be the id."""
+        value = self.mapping.item.values.get("id")
+        what = "the record has no id, so it was skipped"
+        if value is None or value.expression is None or value.source != "path":
+            return what
+        return what + suggest_fields(
+            value.expression.text, sorted(collect_field_names(record.value))
+        )
 
     def _make_item(self, item_id: str, trial: str | None, reader: ValueReader) -> Item:
         """Make an item with an id that no other item of its run has."""

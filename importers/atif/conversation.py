@@ -375,11 +375,15 @@ def _get_part_text(part: Any) -> str:
 
 
 def format_step(step: JsonObject) -> str:
-    """Return the source, the message, the calls and the results of a step as text."""
+    """Return a step as text: its source and message, reasoning, calls and results."""
     lines = [f"{step.get('source')}: {get_content_text(step.get('message'))}"]
+    reasoning = get_content_text(step.get("reasoning_content"))
+    if reasoning:
+        lines.insert(0, f"reasoning: {reasoning}")
     for entry in list_objects(step.get("tool_calls")):
         call = parse_tool_call(entry, turn=0, step=0, index=0)
-        lines.append(f"  call {call.name}({to_json_text(call.arguments)})")
+        arguments = call.raw if call.arguments is None else to_json_text(call.arguments)
+        lines.append(f"  call {call.name}({arguments})")
     for result in list_results(step):
         lines.append(f"  result {get_content_text(result.get('content'))}")
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.importers.atif.foreign_steps import ConvertedSteps, convert_steps
 from fcreview.importers.common.budgets import MAX_ITEM_TEXT_SHOWN, MAX_REFERENCES, TextBudget
 from fcreview.importers.common.records import as_list, list_objects
 from fcreview.importers.common.writeback import JsonObject
@@ -128,9 +129,8 @@ class SubagentReader:
         if not self.budget.spend(len(text)):
             return []
 
-        agent = subagent.get("agent")
-        name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
-        subagent_id = str(subagent.get("trajectory_id") or subagent.get("session_id") or name)
+        name = _get_agent_name(subagent)
+        subagent_id = get_subagent_id(subagent)
         shown = [ShownSubagent(name, id=subagent_id, text=f"subagent {name}:\n{text}")]
         if len(path) > MAX_SUBAGENT_DEPTH:
             return shown
@@ -142,12 +142,34 @@ class SubagentReader:
         return shown
 
     def _format(self, subagent: JsonObject) -> str:
-        text = self._texts.get(id(subagent))
-        if text is None:
-            text = self.format_steps(list_objects(subagent.get("steps")))
-            self._texts[id(subagent)] = text
-            self._documents.append(subagent)
+        known_text = self._texts.get(id(subagent))
+        if known_text is not None:
+            return known_text
+
+        converted = convert_steps(as_list(subagent.get("steps")))
+        steps = [numbered.step for numbered in converted.steps if isinstance(numbered.step, dict)]
+        text = self.format_steps(steps)
+        self._texts[id(subagent)] = text
+        self._documents.append(subagent)
+        self._report_steps(subagent, converted)
         return text
+
+    def _report_steps(self, subagent: JsonObject, converted: ConvertedSteps) -> None:
+        """Report what was not read of the steps of a subagent, once for each reason."""
+        name = f"subagent {get_subagent_id(subagent)}"
+        if not isinstance(subagent.get("steps"), list):
+            self.problems.append(f"{name}: the trajectory has no steps")
+        for numbered in converted.steps:
+            if not isinstance(numbered.step, dict):
+                what = f"step {numbered.number} is not an object, so it was skipped"
+                self.problems.append(f"{name}: {what}")
+
+        paths_by_reason: dict[str, list[str]] = {}
+        for issue in converted.issues:
+            paths_by_reason.setdefault(issue.what, []).append(issue.path)
+        for what, paths in paths_by_reason.items():
+            more = f" ({len(paths):,} times)" if len(paths) > 1 else ""
+            self.problems.append(f"{name}: {paths[0]}: {what}{more}")
 
     def _find_trajectory(self, document: JsonObject, reference: JsonObject) -> JsonObject | None:
         """Return the trajectory of a subagent that a document refers to, inside the document or in
@@ -189,6 +211,17 @@ class SubagentReader:
         # While the document is kept, no other object can get the same identity.
         self._documents.append(document)
         return index
+
+
+def get_subagent_id(subagent: JsonObject) -> str:
+    """Return the id of a subagent's trajectory, or else the name of its agent."""
+    stated = subagent.get("trajectory_id") or subagent.get("session_id")
+    return str(stated or _get_agent_name(subagent))
+
+
+def _get_agent_name(subagent: JsonObject) -> str:
+    agent = subagent.get("agent")
+    return str(agent.get("name")) if isinstance(agent, dict) else "subagent"
 
 
 def list_results(step: JsonObject) -> list[JsonObject]:

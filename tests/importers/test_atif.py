@@ -416,6 +416,81 @@ def test_trajectory_refers_only_to_files_of_its_run(trial: Path) -> None:
     assert any("the trajectory of the subagent" in issue.what for issue in item.issues)
 
 
+SUBAGENT_STEPS: Json = [
+    {"step_id": 1, "source": "user", "message": "Find the bakery."},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "A search helps.", "signature": "s"},
+            {"type": "text", "text": "I search."},
+            {"type": "tool_use", "id": "t1", "name": "search", "input": {"query": "bakery"}},
+        ],
+    },
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "3 km"}]},
+    {
+        "source": "agent",
+        "message": [{"type": "hologram", "data": "x"}],
+        "tool_calls": [{"id": "c", "function": {"name": "route", "arguments": '{"to": "A"}'}}],
+    },
+    "lost",
+]
+
+
+def read_with_subagent(tmp_path: Path, steps: Json) -> Item:
+    call = {"tool_call_id": "a", "function_name": "delegate", "arguments": {}}
+    result = {
+        "source_call_id": "a",
+        "content": "done",
+        "subagent_trajectory_ref": [{"trajectory_id": "helper"}],
+    }
+    document = {
+        "schema_version": "ATIF-v1.7",
+        "agent": {"name": "kite", "version": "1"},
+        "steps": [
+            {"step_id": 1, "source": "user", "message": "Find the bakery."},
+            {
+                "step_id": 2,
+                "source": "agent",
+                "message": "",
+                "tool_calls": [call],
+                "observation": {"results": [result]},
+            },
+        ],
+        "subagent_trajectories": [
+            {"trajectory_id": "helper", "agent": {"name": "mole"}, "steps": steps}
+        ],
+    }
+    write(tmp_path / "trajectory.json", document)
+    ((item,), _, _) = read(tmp_path)
+    return item
+
+
+def test_foreign_blocks_of_a_subagent_are_read(tmp_path: Path) -> None:
+    item = read_with_subagent(tmp_path, SUBAGENT_STEPS)
+    (log,) = [message for message in item.messages if message.name == "mole"]
+    assert log.content.splitlines() == [
+        "subagent mole:",
+        "user: Find the bakery.",
+        "reasoning: A search helps.",
+        "agent: I search.",
+        '  call search({"query": "bakery"})',
+        "  result 3 km",
+        "agent: ",
+        '  call route({"to": "A"})',
+        'unknown parts: [{"type": "hologram", "data": "x"}]',
+    ]
+    assert [issue.what for issue in item.issues if "hologram" in issue.what] != []
+    assert "subagent helper: step 5 is not an object, so it was skipped" in [
+        issue.what for issue in item.issues
+    ]
+    assert all(issue.file.endswith("trajectory.json") for issue in item.issues)
+
+
+def test_subagent_without_a_list_of_steps_is_an_issue(tmp_path: Path) -> None:
+    item = read_with_subagent(tmp_path, {"1": SUBAGENT_STEPS[0]})
+    assert "subagent helper: the trajectory has no steps" in [issue.what for issue in item.issues]
+
+
 @pytest.mark.parametrize(
     ("reward", "shown"), [('"1.0"', '"1.0"'), ("NaN", "NaN"), ("[1]", "[1]"), ("1e999", "Infinity")]
 )

@@ -521,11 +521,14 @@ class Override:
     def format_question(self, cells: int) -> str:
         """Return the question for a reason: `Why pass although the checker failed simple_3?`.
 
-        A long name is shortened to fit into `cells`.
+        A long name is shortened to fit into `cells`. If no name would fit, the question leaves out
+        what the verdict contradicts, because the item may be another one than that on the screen.
         """
         verdict = format_verdict_with_criterion(self.verdict, self.criterion)
         contradiction = f"the {self.contradicted_source_name} {self._contradicted_action}"
         start = f"Why {verdict} although {contradiction} "
+        if display_width(start) + MIN_NAME_CELLS + 1 > cells:
+            start = f"Why {verdict} for "
 
         name = sanitize(self.subject.detail.row.id)
         if self.subject.part_name:

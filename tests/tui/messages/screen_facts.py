@@ -12,7 +12,7 @@ PLACE = re.compile(
 )
 ABOUT = re.compile(r"verdict on: (?P<about>.+?)(?: · (?:top|end|\d+ %) ?)?$")
 SCORED = re.compile(r" 0 1 2 on: (?P<scored>.+?) ·")
-WHY = re.compile(r" Why .+ (?:passed|failed|to) (?P<why>.+?)\?")
+WHY = re.compile(r" Why .+ (?:passed|failed|to|for) (?P<why>.+?)\?")
 MARKS = {"✓": True, "✗": False, "PASS": True, "FAIL": False}
 
 

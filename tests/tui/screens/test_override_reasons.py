@@ -248,3 +248,12 @@ async def test_digit_on_another_item_does_not_change_a_given_reason(workspace: W
         await pilot.press("p", "2", "3")
         assert shown_item_id(app) == "simple_1"
         assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "misread")
+
+
+def test_question_names_the_item_in_a_narrow_terminal() -> None:
+    detail = SimpleNamespace(row=SimpleNamespace(id="desk_2"))
+    subject = ReviewSubject(1, detail, "item")  # type: ignore[arg-type]
+    value = {"source": "judge", "by": "oak", "value": 2}
+    override = Override(subject, "completeness", 0, value)
+    assert override.format_question(58) == "Why completeness 0 for desk_2?"
+    assert override.format_question(79).endswith("gave completeness 2 to desk_2?")

@@ -5,7 +5,7 @@ Rules: formats/sessions.md of the specification, section 2, after the program's 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ from fcreview.importers.sessions.session import (
 )
 from fcreview.model.item import ImportIssue
 from fcreview.model.json_value import to_json_text
+from fcreview.model.wording import format_count
 
 MESSAGE_TYPES = ("user", "assistant")
 KNOWN_TYPES = {
@@ -43,8 +44,33 @@ KNOWN_TYPES = {
     "last-prompt",
     "tag",
     "mode",
+    "permission-mode",
+    "ai-title",
+    "agent-color",
+    "agent-setting",
+    "worktree-state",
+    "attribution-snapshot",
+    "file-history-delta",
+    "bridge-session",
 }
 """Types of lines that hold no message."""
+KNOWN_SUBTYPES = {
+    "api_error",
+    "away_summary",
+    "bridge_status",
+    "compact_boundary",
+    "informational",
+    "init",
+    "local_command",
+    "memory_saved",
+    "microcompact_boundary",
+    "stop_hook_summary",
+    "turn_duration",
+}
+"""Subtypes of system lines that are known to hold no message, except for a text."""
+QUEUED_PROMPT = "queued_command"
+"""Type of an attachment with a prompt that the user wrote while the model worked."""
+QUEUED_NOTE = "queued prompt"
 SYNTHETIC_MODEL = "<synthetic>"
 INTERRUPTION = "[Request interrupted by user"
 COMMAND_STARTS = (
@@ -129,6 +155,8 @@ class _ReadLines:
     messages: list[_Line] = field(default_factory=list)
     notes: list[SessionNote] = field(default_factory=list)
     tree: list[_TreeLine] = field(default_factory=list)
+    attachments: Counter[str] = field(default_factory=Counter)
+    """Number of attachments of each type. They hold files and reminders for the model."""
 
 
 def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
@@ -151,6 +179,8 @@ def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
     _report_results_without_call(session, main_lines, chosen)
     _count_replies(session, main_lines)
     _find_api_errors(session, main_lines, chosen)
+    if lines.attachments:
+        session.metadata["attachments"] = dict(lines.attachments)
     _add_subagents(session, main_lines, side_lines, subagent_files)
     session.finish()
     return session
@@ -203,6 +233,8 @@ def _read_line(
         _add_summary(session, value, record.line)
     elif kind == "system":
         _read_system_line(session, read, value, record.line)
+    elif kind == "attachment":
+        _read_attachment(session, read, value, record.line)
     elif kind not in KNOWN_TYPES:
         session.add_unread_line(f"a line {label_type(kind)}", record.line)
 
@@ -228,6 +260,24 @@ def _read_system_line(session: Session, read: _ReadLines, value: dict[str, Any],
         read.notes.append(SessionNote(name, content, line))
     elif content is not None and not isinstance(content, str):
         session.add_issue("content of a system line is not a text", line)
+    elif subtype not in KNOWN_SUBTYPES:
+        kind = label_type(subtype if isinstance(subtype, str) else "")
+        session.add_unread_line(f"a system line {kind}", line)
+
+
+def _read_attachment(session: Session, read: _ReadLines, value: dict[str, Any], line: int) -> None:
+    """Count an attachment. A prompt that the user wrote while the model worked becomes a note."""
+    attachment = value.get("attachment")
+    if not isinstance(attachment, dict):
+        session.add_unread_line("an attachment that is not an object", line)
+        return
+    kind = get_type(attachment)
+    read.attachments[kind or "(no type)"] += 1
+    if kind != QUEUED_PROMPT:
+        return
+    prompt = attachment.get("prompt")
+    text = prompt if isinstance(prompt, str) else to_json_text(prompt)
+    read.notes.append(SessionNote(QUEUED_NOTE, text[:NOTE_LENGTH], line))
 
 
 def _read_message_line(
@@ -361,10 +411,13 @@ def _add_entries(
         session.first_line = lines[0].line
     replies: dict[str, WrittenMessage] = {}
     older: list[_Line] = []
+    repeats = _Repeats(session)
     pending_notes = deque(sorted(notes, key=lambda note: note.line))
     for position, line in enumerate(lines):
         while pending_notes and pending_notes[0].line < line.line:
             session.entries.append(pending_notes.popleft())
+        if repeats.is_repeated(line):
+            continue
         if position not in chosen:
             older.append(line)
             continue
@@ -373,6 +426,40 @@ def _add_entries(
         _add_line(session, line, replies)
     _add_older_version(session, older)
     session.entries.extend(pending_notes)
+    repeats.report()
+
+
+class _Repeats:
+    """Finds lines that repeat an earlier one. After a compaction, the program writes the messages
+    that it kept again.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._first_by_uuid: dict[str, _Line] = {}
+        self._n_repeats = 0
+        self._first_repeat = 0
+
+    def is_repeated(self, line: _Line) -> bool:
+        """Whether an earlier line has the same id and message. Another message is an issue."""
+        if line.uuid is None:
+            return False
+        first = self._first_by_uuid.setdefault(line.uuid, line)
+        if first is line:
+            return False
+        if first.message != line.message:
+            what = f"the line has the id of line {first.line}, but another message"
+            self._session.add_issue(what, line.line)
+            return False
+        self._n_repeats += 1
+        self._first_repeat = self._first_repeat or line.line
+        return True
+
+    def report(self) -> None:
+        if self._n_repeats:
+            count = format_count(self._n_repeats, "line")
+            what = f"{count} repeat earlier ones and count once"
+            self._session.add_issue(what, self._first_repeat, severity="notice")
 
 
 def _add_line(session: Session, line: _Line, replies: dict[str, WrittenMessage]) -> None:
@@ -561,6 +648,15 @@ def _find_api_errors(session: Session, lines: Sequence[_Line], chosen: set[int])
         if line.is_api_error:
             is_last = position == last_reply and position in chosen
             session.api_errors.append(ApiError(line.text, line.line, is_last=is_last))
+        elif position == last_reply:
+            _mark_error_after(session, line.line)
+
+
+def _mark_error_after(session: Session, last_reply_line: int) -> None:
+    """Mark the last error of a system line if no reply follows it: the answer is missing."""
+    later = [error for error in session.api_errors if error.line > last_reply_line]
+    if later:
+        later[-1].is_last = True
 
 
 # -- subagents

@@ -11,7 +11,7 @@ from typing import Any
 
 from fcreview.importers.common.json_text import JsonRecord
 from fcreview.importers.common.jsonl import read_records
-from fcreview.importers.common.records import as_object, list_objects
+from fcreview.importers.common.records import as_object, is_integer, list_objects
 from fcreview.importers.dialects.values import get_type, to_text
 from fcreview.importers.sessions.session import (
     API_ERROR,
@@ -40,7 +40,63 @@ PROGRAM_TEXTS = (
 """Beginnings of user messages that the program writes."""
 PROGRAM_ROLES = ("developer", "system")
 IGNORED_ITEMS = {"ghost_snapshot"}
-MODEL_ITEMS = {"function_call", "custom_tool_call", "local_shell_call", "web_search_call"}
+CALL_ENDING = "_call"
+"""Ending of the types of items with which the model calls a tool."""
+ROLLBACK_EVENT = "thread_rolled_back"
+"""Event after which the last turns no longer count."""
+KNOWN_EVENTS = {
+    "agent_message",
+    "agent_reasoning",
+    "agent_reasoning_raw_content",
+    "agent_reasoning_section_break",
+    "background_event",
+    "context_compacted",
+    "deprecation_notice",
+    "dynamic_tool_call_request",
+    "dynamic_tool_call_response",
+    "elicitation_request",
+    "entered_review_mode",
+    "exec_approval_request",
+    "apply_patch_approval_request",
+    "exec_command_begin",
+    "exec_command_end",
+    "exited_review_mode",
+    "guardian_assessment",
+    "image_generation_begin",
+    "image_generation_end",
+    "item_completed",
+    "item_started",
+    "mcp_tool_call_begin",
+    "mcp_tool_call_end",
+    "patch_apply_begin",
+    "patch_apply_end",
+    "plan_update",
+    "raw_response_item",
+    "request_user_input",
+    "session_configured",
+    "shutdown_complete",
+    "stream_info",
+    "task_complete",
+    "task_started",
+    "terminal_interaction",
+    "thread_goal_updated",
+    "thread_name_updated",
+    "thread_settings_applied",
+    "turn_complete",
+    "turn_diff",
+    "turn_started",
+    "undo_completed",
+    "undo_started",
+    "user_message",
+    "view_image_tool_call",
+    "warning",
+    "web_search_begin",
+    "web_search_end",
+}
+"""Events that repeat items, or say what the screen showed."""
+KNOWN_EVENT_STARTS = ("collab_", "realtime_", "hook_")
+"""Beginnings of the names of further such events: of subagents, of speech, and of hooks."""
+KNOWN_EVENT_ENDS = ("_delta",)
 ERROR_EVENTS = {"error", "stream_error"}
 OTHER_LINES = {"world_state"}
 META_FIELDS = (
@@ -53,6 +109,8 @@ META_FIELDS = (
     "forked_from_id",
 )
 COMPACTION = "compaction"
+ROLLED_BACK = "rolled back"
+"""Name of the note with turns that the user took back."""
 COPIED = "copied"
 """Name of the note with the items that a fork repeats."""
 FORK = (
@@ -208,7 +266,7 @@ class _CodexReader:
 
     def _note_reply(self, item: dict[str, Any]) -> None:
         """Count a reply of the model, and forget errors and interruptions before it."""
-        is_of_model = item.get("role") == "assistant" or get_type(item) in MODEL_ITEMS
+        is_of_model = item.get("role") == "assistant" or get_type(item).endswith(CALL_ENDING)
         if not is_of_model:
             self._is_in_reply = False
             return
@@ -236,6 +294,33 @@ class _CodexReader:
             session.is_interrupted = True
         elif kind == "token_count":
             self._tokens = as_object(payload.get("info")) or self._tokens
+        elif kind == ROLLBACK_EVENT:
+            self._roll_back(payload.get("num_turns"), line)
+        elif not _is_known_event(kind):
+            session.add_unread_line(f"an event {label_type(kind)}", line)
+
+    def _roll_back(self, n_turns: Any, line: int) -> None:
+        """Fold the last turns into a note. The user took them back, so they no longer count."""
+        session = self._session
+        if not is_integer(n_turns) or n_turns < 1:
+            session.add_issue("num_turns of a rollback is not a number from 1", line)
+            return
+        starts = [index for index, entry in enumerate(session.entries) if _is_prompt(entry)]
+        if n_turns > len(starts):
+            session.add_issue("more turns are rolled back than there are", line)
+        if not starts:
+            return
+        start = starts[max(len(starts) - n_turns, 0)]
+        removed = session.entries[start:]
+        texts = [_format_entry(entry)[:NOTE_LENGTH] for entry in removed]
+        session.older_messages.extend(
+            entry for entry in removed if isinstance(entry, WrittenMessage)
+        )
+        del session.entries[start:]
+        session.entries.append(SessionNote(ROLLED_BACK, "\n".join(texts), line))
+        session.is_interrupted = False
+        for error in session.api_errors:
+            error.is_last = False
 
     def _read_compaction(self, payload: dict[str, Any], line: int) -> None:
         message = payload.get("message")
@@ -245,6 +330,25 @@ class _CodexReader:
         history = payload.get("replacement_history")
         text = message or to_json_text(history)
         self._session.entries.append(SessionNote(COMPACTION, text, line))
+
+
+def _is_known_event(kind: str) -> bool:
+    if kind in KNOWN_EVENTS:
+        return True
+    return kind.startswith(KNOWN_EVENT_STARTS) or kind.endswith(KNOWN_EVENT_ENDS)
+
+
+def _is_prompt(entry: WrittenMessage | SessionNote) -> bool:
+    """Whether an entry is a message of the user, which begins a turn."""
+    if not isinstance(entry, WrittenMessage) or entry.is_by_program:
+        return False
+    return get_type(entry.value) in ("", "message") and entry.value.get("role") == "user"
+
+
+def _format_entry(entry: WrittenMessage | SessionNote) -> str:
+    if isinstance(entry, SessionNote):
+        return f"[{entry.name}] {entry.text}"
+    return _format_item(entry.value)
 
 
 def _format_item(item: dict[str, Any]) -> str:

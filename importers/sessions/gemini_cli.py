@@ -37,6 +37,7 @@ SESSION_FIELDS = (
     "summary",
     "kind",
     "directories",
+    "memoryScratchpad",
 )
 METADATA_FIELDS = ("projectHash", "summary", "kind")
 MESSAGE_FIELDS = {
@@ -163,9 +164,27 @@ class _SessionLog:
         elif "$set" in value:
             self._set(value["$set"], record)
         elif "sessionId" in value and "type" not in value:
-            _read_fields(self._session, value, line=record.line)
+            self._read_head(value, record)
         else:
             self._put(_Message(value, record.line, record.length))
+
+    def _read_head(self, value: dict[str, Any], record: JsonRecord) -> None:
+        """Read the fields of the session. A session of the old form on one line has its messages
+        there, too.
+        """
+        fields = dict(value)
+        messages = fields.pop("messages", None)
+        _read_fields(self._session, fields, line=record.line)
+        self._put_all(messages, record)
+
+    def _put_all(self, messages: Any, record: JsonRecord) -> None:
+        if messages is not None and not isinstance(messages, list):
+            self._session.add_issue("messages is not a list", record.line)
+        for message in as_list(messages):
+            if isinstance(message, dict):
+                self._put(_Message(message, record.line, record.length))
+            else:
+                self._session.add_unread_line("a message that is not an object", record.line)
 
     def _put(self, message: _Message) -> None:
         """Add a message. One with a known id replaces the earlier one in its place."""
@@ -202,11 +221,7 @@ class _SessionLog:
         )
         if isinstance(fields.get("messages"), list):
             self._fold(0, REPLACED, record.line)
-            for message in fields["messages"]:
-                if isinstance(message, dict):
-                    self._put(_Message(message, record.line, record.length))
-                else:
-                    self._session.add_unread_line("a message that is not an object", record.line)
+        self._put_all(fields.get("messages"), record)
 
     def _fold(self, position: int, name: str, line: int) -> None:
         """Replace the messages from a position on by a note with their texts."""

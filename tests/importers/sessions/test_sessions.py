@@ -222,13 +222,22 @@ def test_edited_prompt_leaves_an_older_version(tmp_path: Path) -> None:
     assert "First try." in note and "First answer." in note
 
 
-@pytest.mark.parametrize("kind", ["system", "attachment", "progress"])
-def test_branch_from_a_line_without_message_is_an_older_version(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "system", "subtype": "turn_duration"},
+        {"type": "attachment", "attachment": {"type": "file"}},
+        {"type": "progress"},
+    ],
+)
+def test_branch_from_a_line_without_message_is_an_older_version(
+    tmp_path: Path, line: dict[str, Any]
+) -> None:
     """Messages go on from lines such as the duration of a turn, which are in the tree, too."""
     rows = [
         claude("u0", None, "user", "Hello."),
         claude("a0", "u0", "assistant", "Hi."),
-        {"type": kind, "uuid": "s0", "parentUuid": "a0", "sessionId": "s"},
+        line | {"uuid": "s0", "parentUuid": "a0", "sessionId": "s"},
         claude("u1", "s0", "user", "Dead."),
         claude("a1", "u1", "assistant", [use("dead")]),
         claude("u2", "s0", "user", "Edited."),

@@ -64,7 +64,7 @@ def choose_ranked_sources(rows: Sequence[RunRow]) -> list[RankedSource]:
     neither official nor recomputed verdicts.
     """
     _check_runs(rows)
-    return [_choose_source(row) for row in rows]
+    return [choose_source(row) for row in rows]
 
 
 def _check_runs(rows: Sequence[RunRow]) -> None:
@@ -80,7 +80,7 @@ def _check_runs(rows: Sequence[RunRow]) -> None:
         )
 
 
-def _choose_source(row: RunRow) -> RankedSource:
+def choose_source(row: RunRow) -> RankedSource:
     """Choose whether a run is ranked by its official or by its recomputed verdicts.
 
     Raises UsageError if it has neither.
@@ -122,6 +122,14 @@ def compute_rankings(
     ]
     rankings += _rank_by_conventions(analysis, sources, official, aligned)
     return rankings
+
+
+def fetch_official_outcomes(analysis: UnblindedAnalysis, source: RankedSource) -> list[ItemOutcome]:
+    """Return the outcomes of a run by its official verdicts, or by recomputed ones without errata
+    if it has no official verdicts.
+    """
+    marks = analysis.fetch_ranking_marks([source.row.run])
+    return _undo_errata(_fetch_outcomes(analysis, source), source, marks)
 
 
 def _fetch_outcomes(analysis: UnblindedAnalysis, source: RankedSource) -> list[ItemOutcome]:

@@ -15,6 +15,7 @@ from fcreview.cli.options import (
     workspace_command,
 )
 from fcreview.cli.output import (
+    check_choice,
     emit,
     emit_json,
     emit_lines,
@@ -58,7 +59,7 @@ def report(
         option(
             "--run RUN",
             "Select one run by its number, name or model in `fcreview runs`. You can repeat the"
-            " option with --ranking.",
+            " option with --ranking and --group.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -87,6 +88,14 @@ def report(
             "Rank two or more runs of one benchmark, with the 95 % interval of each rank.",
         ),
     ] = False,
+    group: Annotated[
+        str,
+        option(
+            "--group BY",
+            "Summarize repeated runs: all runs of one model (model), or all whose names differ only"
+            " in the number of a repeat, such as -run2 (name).",
+        ),
+    ] = "",
 ) -> None:
     """Print the benchmark's metrics for each run.
 
@@ -95,16 +104,18 @@ def report(
     several runs of one model, such as both languages of ACEBench. --html and --markdown add failure
     causes, suspect golden answers, calibration, agreement, review progress and sampling. --ranking
     ranks runs by official verdicts, without incidents, with errata and by each counting convention:
-    `fcreview report result/ --ranking --run 1 --run 2`.
+    `fcreview report result/ --ranking --run 1 --run 2`. --group prints mean, spread, pass^k and
+    pass@k of repeated runs, and compares the groups.
 
     Example: fcreview report runs/gpt4o --html report.html
     """
     _check_formats(
         as_json=as_json, html=html, markdown=markdown, sign=sign, conventions=conventions
     )
-    if ranking:
-        _check_ranking_formats(html=html, markdown=markdown, has_other_table=sign or conventions)
-        _print_rankings(options, run or [], as_json=as_json)
+    if ranking or group:
+        has_other_table = sign or conventions or (ranking and bool(group))
+        _check_ranking_formats(html=html, markdown=markdown, has_other_table=has_other_table)
+        _print_comparison_of_runs(options, run or [], group=group, as_json=as_json)
         return
     only_run = _get_only_run(run or [])
 
@@ -126,32 +137,42 @@ def report(
 
 
 def _check_ranking_formats(*, html: Path | None, markdown: bool, has_other_table: bool) -> None:
-    """Raise UsageError if an option excludes --ranking."""
+    """Raise UsageError if an option excludes --ranking or --group."""
     if html is not None or markdown or has_other_table:
         raise UsageError(
-            "--ranking prints a table or JSON. Omit --html, --markdown, --sign and --conventions"
+            "--ranking and --group print one table or JSON. Omit the other one, --html, --markdown,"
+            " --sign and --conventions"
         )
 
 
 def _get_only_run(runs: Sequence[str]) -> str | None:
     """Return the run to report, None for all runs. Raises UsageError for several runs."""
     if len(runs) > 1:
-        raise UsageError("several runs need --ranking. Pass --run once, or omit it for all runs")
+        raise UsageError(
+            "several runs need --ranking or --group. Pass --run once, or omit it for all runs"
+        )
     return runs[0] if runs else None
 
 
-def _print_rankings(options: WorkspaceOptions, runs: Sequence[str], *, as_json: bool) -> None:
-    """Print the rankings of the named runs, or of all runs. A run that is named twice counts
-    once.
+def _print_comparison_of_runs(
+    options: WorkspaceOptions, runs: Sequence[str], *, group: str, as_json: bool
+) -> None:
+    """Print the groups of the named runs, or without `group` their rankings. Without names, all
+    runs count. A run that is named twice counts once.
     """
     # imports NumPy, which is slow to load
+    from fcreview.cli.run_groups import GROUP_KINDS, print_run_groups
     from fcreview.cli.run_ranking import print_rankings
 
+    kind = check_choice(GROUP_KINDS, group, "--group") if group else None
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         numbers = {session.find_run_number(name) for name in runs}
         rows = [row for row in session.runs if not runs or row.run in numbers]
-        print_rankings(session.store.analysis, rows, as_json=as_json)
+        if kind is None:
+            print_rankings(session.store.analysis, rows, as_json=as_json)
+        else:
+            print_run_groups(session.store.analysis, rows, kind, as_json=as_json)
 
 
 def _check_formats(

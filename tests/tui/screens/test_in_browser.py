@@ -39,6 +39,7 @@ NO_PATHS = {
         "difference",
         "exclude-benchmark-goldens",
         "flavour",
+        "group",
     ),
     *("force", "format", "half-width", "include-incidents", "method", "plan", "ranking", "sign"),
     *(

@@ -1,0 +1,340 @@
+"""Summarize runs that repeat the same questions, such as several runs of one model, and compare
+such groups of runs.
+
+Each run is a trial of each question. The mean of the runs depends on both, the sample of questions
+and the chance of each answer. Intervals are by clusters of questions (Miller 2024, arXiv
+2411.00640): all answers to a question, by all runs of the group, are in one cluster, so that both
+kinds of chance are part of the variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import comb
+from statistics import stdev
+
+from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.paired_difference import (
+    ClusteredPairs,
+    RateDifference,
+    adjust_by_holm,
+    compute_difference,
+    compute_t_quantile,
+    compute_wilson_interval_of_share,
+)
+from fcreview.stats.run_comparison import AlignedItem, Cluster
+
+MAX_K = 16
+"""Largest k of pass^k and pass@k. More runs of one model are rare, and the table stays short."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedFigure:
+    """A figure of a group of runs, from 0 to 1, with its 95 % interval by clusters of questions.
+
+    The interval is None with fewer than two clusters.
+    """
+
+    name: str
+    """`mean`, `pass^2`, `pass@2` ..."""
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDifference:
+    """Difference of the means of two groups: this group minus the best one."""
+
+    best: int
+    """Index of the best group."""
+    difference: RateDifference
+    n_questions: int
+    """Number of questions that both groups answer in every run."""
+    p_holm: float | None = None
+    """p value, corrected for the number of groups that are compared with the best one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """Runs that repeat the same questions."""
+
+    name: str
+    runs: Sequence[int]
+    """Indexes of the runs in the outcomes of each aligned item."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSummary:
+    """Figures of a group of runs, over the questions with a verdict in every run of the group."""
+
+    group: RunGroup
+    n_questions: int
+    n_left_out: int
+    """Number of questions that lack a verdict in at least one run of the group."""
+    n_clusters: int
+    run_values: Sequence[float]
+    """Pass rate of each run."""
+    figures: Sequence[RepeatedFigure]
+    """The mean of the runs, then pass^k and pass@k for each k from 2."""
+    n_unstable: int
+    """Number of questions that some trials pass and others fail."""
+    versus_best: GroupDifference | None = None
+    """None for the best group, and without a common question."""
+
+    @property
+    def mean(self) -> RepeatedFigure | None:
+        return self.figures[0] if self.figures else None
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of the pass rates of the runs; None for a single run."""
+        return stdev(self.run_values) if len(self.run_values) > 1 else None
+
+
+def summarize_groups(
+    items: Sequence[AlignedItem], groups: Sequence[RunGroup]
+) -> list[GroupSummary]:
+    """Summarize groups of runs of one benchmark, the best mean first, and compare each group with
+    the best one.
+    """
+    summaries = [_summarize_group(items, group) for group in groups]
+    # Groups without a common question have no mean and come last.
+    summaries.sort(key=_get_sort_key)
+    if not summaries or summaries[0].mean is None:
+        return summaries
+
+    best = summaries[0].group
+    compared = []
+    for summary in summaries[1:]:
+        difference = _compare_groups(items, summary.group, best)
+        if difference is None:
+            compared.append(summary)
+        else:
+            versus_best = replace(difference, best=groups.index(best))
+            compared.append(replace(summary, versus_best=versus_best))
+    return [summaries[0], *_correct_p_values(compared)]
+
+
+def _get_sort_key(summary: GroupSummary) -> float:
+    return -summary.mean.value if summary.mean is not None else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A question with all its trials, which are its items in all runs of each group."""
+
+    cluster: Cluster
+    passes_by_group: list[list[bool]]
+
+    @property
+    def passes(self) -> list[bool]:
+        """Whether each trial of the first group passed."""
+        return self.passes_by_group[0]
+
+
+def _collect_questions(items: Iterable[AlignedItem], *groups: RunGroup) -> list[_Question]:
+    """Return the questions with a verdict in every run of the groups. Trials of a task, which are
+    several items, are one question.
+    """
+    questions: dict[Cluster, _Question] = {}
+    incomplete: set[Cluster] = set()
+    for position, item in enumerate(items):
+        key = _get_question_key(item, position)
+        if key not in questions:
+            questions[key] = _Question(item.cluster, [[] for _ in groups])
+        for group, passes in zip(groups, questions[key].passes_by_group, strict=True):
+            verdicts = _list_verdicts(item, group)
+            if None in verdicts:
+                incomplete.add(key)
+            passes += [verdict is True for verdict in verdicts]
+    return [question for key, question in questions.items() if key not in incomplete]
+
+
+def _get_question_key(item: AlignedItem, position: int) -> Cluster:
+    return item.task or ("item", str(position))
+
+
+def _list_verdicts(item: AlignedItem, group: RunGroup) -> list[bool | None]:
+    """Return the verdict of each run of the group. None if a run lacks the item or its verdict."""
+    verdicts = []
+    for run in group.runs:
+        outcome = item.outcomes[run]
+        verdicts.append(None if outcome is None else outcome.verdict)
+    return verdicts
+
+
+def _summarize_group(items: Sequence[AlignedItem], group: RunGroup) -> GroupSummary:
+    questions = _collect_questions(items, group)
+    keys = {_get_question_key(item, position) for position, item in enumerate(items)}
+    n_clusters = len({question.cluster for question in questions})
+    summary = GroupSummary(
+        group,
+        n_questions=len(questions),
+        n_left_out=len(keys) - len(questions),
+        n_clusters=n_clusters,
+        run_values=_compute_run_values(items, group),
+        figures=(),
+        n_unstable=sum(len(set(question.passes)) > 1 for question in questions),
+    )
+    if not questions:
+        return summary
+    return replace(summary, figures=_compute_figures(questions))
+
+
+def _compute_run_values(items: Iterable[AlignedItem], group: RunGroup) -> list[float]:
+    """Return the pass rate of each run over the items with a verdict in every run of the group."""
+    shared = []
+    for item in items:
+        verdicts = _list_verdicts(item, group)
+        if None not in verdicts:
+            shared.append(verdicts)
+    if not shared:
+        return []
+    return [
+        sum(verdicts[index] is True for verdicts in shared) / len(shared)
+        for index in range(len(group.runs))
+    ]
+
+
+def _compute_figures(questions: Sequence[_Question]) -> list[RepeatedFigure]:
+    """Compute the mean, pass^k and pass@k. The largest k is the smallest number of trials of any
+    question.
+    """
+    n_trials = [len(question.passes) for question in questions]
+    mean = _estimate_mean(
+        "mean", questions, [Fraction(sum(each.passes)) for each in questions], n_trials
+    )
+    figures = [mean]
+    ones = [1] * len(questions)
+    for k in range(2, min(MAX_K, *n_trials) + 1):
+        for name, compute in (("pass^", compute_pass_hat_k), ("pass@", compute_pass_at_k)):
+            values = [compute(sum(each.passes), len(each.passes), k) for each in questions]
+            figures.append(_estimate_mean(f"{name}{k}", questions, values, ones))
+    return figures
+
+
+def compute_pass_hat_k(n_passed: int, n_trials: int, k: int) -> Fraction:
+    """Return the probability that k trials, drawn from `n_trials` without replacement, all pass
+    (tau-bench, arXiv 2406.12045, section 4.1).
+    """
+    return Fraction(comb(n_passed, k), comb(n_trials, k))
+
+
+def compute_pass_at_k(n_passed: int, n_trials: int, k: int) -> Fraction:
+    """Return the probability that at least one of k trials, drawn from `n_trials` without
+    replacement, passes (Chen et al. 2021, arXiv 2107.03374, equation 1).
+    """
+    return 1 - Fraction(comb(n_trials - n_passed, k), comb(n_trials, k))
+
+
+def _estimate_mean(
+    name: str,
+    questions: Sequence[_Question],
+    points: Sequence[Fraction],
+    weights: Sequence[int],
+) -> RepeatedFigure:
+    """Estimate the sum of all points, divided by the sum of all weights, with its interval."""
+    points_by_cluster: dict[Cluster, Fraction] = {}
+    weight_by_cluster: dict[Cluster, int] = {}
+    for question, question_points, weight in zip(questions, points, weights, strict=True):
+        cluster = question.cluster
+        points_by_cluster[cluster] = points_by_cluster.get(cluster, Fraction(0)) + question_points
+        weight_by_cluster[cluster] = weight_by_cluster.get(cluster, 0) + weight
+
+    total_weight = sum(weight_by_cluster.values())
+    value = sum(points_by_cluster.values(), Fraction(0)) / total_weight
+    deviations = []
+    for cluster, cluster_points in points_by_cluster.items():
+        deviations.append(float(cluster_points - value * weight_by_cluster[cluster]))
+    low, high = _compute_interval(float(value), deviations, total_weight)
+    return RepeatedFigure(name, float(value), low=low, high=high)
+
+
+def _compute_interval(
+    value: float, deviations: Sequence[float], total_weight: int
+) -> tuple[float | None, float | None]:
+    """Return the 95 % interval of a share with a clustered variance: Wilson's interval with the
+    number of independent items that have the same variance, and with the quantile of Student's t
+    distribution.
+
+    Args:
+        value: The share.
+        deviations: For each cluster its points minus `value` times its weight.
+        total_weight: The sum of the weights of all clusters.
+    """
+    n_clusters = len(deviations)
+    if n_clusters < 2:
+        return None, None
+    squares = sum(deviation**2 for deviation in deviations)
+    # With few unequal answers the variance is uncertain, and often too small. One more cluster, of
+    # average weight and answered all right or all wrong, keeps it from being much too small.
+    mean_weight = total_weight / n_clusters
+    squares += value * (1 - value) * mean_weight**2
+    variance = squares * n_clusters / (n_clusters - 1) / total_weight**2
+
+    # Without any deviation, or at 0 and 1, each cluster counts as one item.
+    effective_n = float(n_clusters)
+    if variance > 0 and 0 < value < 1:
+        effective_n = value * (1 - value) / variance
+    quantile_ratio = compute_t_quantile(n_clusters - 1) / NORMAL_QUANTILE
+    return compute_wilson_interval_of_share(value, effective_n / quantile_ratio**2)
+
+
+def _compare_groups(
+    items: Sequence[AlignedItem], first: RunGroup, second: RunGroup
+) -> GroupDifference | None:
+    """Compare the means of two groups by the questions that all their runs answer. None if there
+    is no such question.
+
+    A question counts as many pairs as the group with fewer trials has. All pairs of a cluster are
+    dependent, so the test is McNemar's test for clusters.
+    """
+    questions = _collect_questions(items, first, second)
+    if not questions:
+        return None
+
+    sizes: dict[Cluster, int] = {}
+    differences: dict[Cluster, Fraction] = {}
+    only_first = Fraction(0)
+    only_second = Fraction(0)
+    for question in questions:
+        first_passes, second_passes = question.passes_by_group
+        first_rate = Fraction(sum(first_passes), len(first_passes))
+        second_rate = Fraction(sum(second_passes), len(second_passes))
+        n_pairs = min(len(first_passes), len(second_passes))
+
+        cluster = question.cluster
+        sizes[cluster] = sizes.get(cluster, 0) + n_pairs
+        change = n_pairs * (first_rate - second_rate)
+        differences[cluster] = differences.get(cluster, Fraction(0)) + change
+        # Which trials of two runs are a pair has no meaning, so all pairs count alike.
+        only_first += n_pairs * first_rate * (1 - second_rate)
+        only_second += n_pairs * second_rate * (1 - first_rate)
+
+    pairs = ClusteredPairs(
+        sizes=list(sizes.values()),
+        differences=list(differences.values()),
+        only_a=float(only_first),
+        only_b=float(only_second),
+    )
+    return GroupDifference(0, compute_difference(pairs), n_questions=len(questions))
+
+
+def _correct_p_values(summaries: Sequence[GroupSummary]) -> list[GroupSummary]:
+    """Add the p values that are corrected for the number of compared groups (Holm 1979)."""
+    p_values = []
+    for summary in summaries:
+        if summary.versus_best is not None and summary.versus_best.difference.p is not None:
+            p_values.append(summary.versus_best.difference.p)
+    corrected = iter(adjust_by_holm(p_values))
+
+    results = []
+    for summary in summaries:
+        versus_best = summary.versus_best
+        if versus_best is not None and versus_best.difference.p is not None:
+            versus_best = replace(versus_best, p_holm=next(corrected))
+        results.append(replace(summary, versus_best=versus_best))
+    return results

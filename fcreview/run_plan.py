@@ -4,7 +4,7 @@ are written back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -56,6 +56,52 @@ class SearchOptions:
         if self.language == AUTOMATIC_LANGUAGE:
             return ""
         return (self.language or self.remembered_languages.get(folder, "")).lower()
+
+
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    """A part of a large run that can be read without the others, such as some of its categories.
+
+    The items of the parts, one part after the other, are the items of the run in its order.
+    """
+
+    index: int
+    """Position of the part in the run, from 0."""
+    n_bytes: int
+    """Size of what is read, in bytes, to compare the work of parts."""
+    selection: Any
+    """What the importer reads in this part, such as the names of categories. It must be
+    picklable."""
+
+
+MIN_PART_BYTES = 4_000_000
+"""Size in bytes below which a part takes longer to start than it saves."""
+
+
+def group_into_parts(sizes: Mapping[Any, int]) -> list[RunPart]:
+    """Return the parts of a run that consists of units, such as categories, in their order.
+
+    Small units that follow each other become one part. `sizes`: size of each unit in bytes. The
+    selection of a part is the list of its units.
+    """
+    parts: list[RunPart] = []
+    units: list[Any] = []
+    n_bytes = 0
+    last = len(sizes) - 1
+    for position, (unit, size) in enumerate(sizes.items()):
+        units.append(unit)
+        n_bytes += size
+        if n_bytes >= MIN_PART_BYTES or position == last:
+            parts.append(RunPart(len(parts), n_bytes, selection=units))
+            units = []
+            n_bytes = 0
+    return parts
+
+
+class DependentParts(Exception):
+    """Raised if the parts of a run depend on each other, such as by equal ids, so that the items
+    differ from those of the whole run. The run must then be read as a whole.
+    """
 
 
 @dataclass(slots=True)
@@ -115,6 +161,16 @@ class RunPlan:
     failure: str = ""
     """Why no item of the run can be read, if the search for runs already found this out; else
     empty. The import then fails with this reason.
+    """
+    split: Callable[[RunPlan], list[RunPart]] | None = None
+    """Returns the parts of the run that several processes can read at the same time. The list is
+    empty if the run can only be read as a whole. A top-level function, so that it can be pickled.
+    """
+    part: RunPart | None = None
+    """The part to read; None to read the whole run."""
+    part_summaries: list[Any] | None = None
+    """What all parts of the run yielded as their summaries, if they were read alone and only the
+    end of the run remains to be read; else None.
     """
 
     @property

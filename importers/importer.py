@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ImportOption,
         ReviewedVerdict,
         RewrittenFile,
+        RunPart,
         RunPlan,
         SearchOptions,
         Unrepresentable,
@@ -118,6 +119,31 @@ class Importer(ABC):
         item of the dataset without a result. `fcreview check` shows the facts `expected_items`,
         `evaluator` and `decoder`.
         """
+
+    def split_run(self, plan: RunPlan) -> list[RunPart]:
+        """Return the parts of a large run that several processes can read at the same time.
+
+        The records of `read_part` for each part in turn, and then those of `finish_run`, must be
+        the records of `read_items`. Return an empty list if the run can only be read as a whole.
+        """
+        return []
+
+    def read_part(self, plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
+        """Yield the records of a part of a run, and at most one `PartSummary`, of what
+        `finish_run` needs to know.
+        """
+        raise NotImplementedError
+
+    def finish_run(self, plan: RunPlan, summaries: Sequence[Any]) -> Iterator[ReadRecord]:
+        """Yield the records that follow those of all parts, such as facts about the whole run.
+
+        Args:
+            plan: the plan of the run, with what reading the parts has set in `plan.run`.
+            summaries: the content of the summary of each part, or None for a part without one.
+
+        Raises DependentParts if the run must be read as a whole.
+        """
+        return iter(())
 
     @abstractmethod
     def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:

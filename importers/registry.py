@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,7 @@ from fcreview.importers.sessions.importer import SessionsImporter
 from fcreview.importers.tau.importer import TauImporter
 from fcreview.importers.verifiers.importer import VerifiersImporter
 from fcreview.model.golden_fix import RescoredVerdict
-from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
+from fcreview.model.item import Call, ImportIssue, Item, PartSummary, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import (
     Metric,
@@ -72,6 +72,7 @@ from fcreview.run_plan import (
     DiscoveredRuns,
     ReviewedVerdict,
     RewrittenFile,
+    RunPart,
     RunPlan,
     SearchOptions,
     Unrepresentable,
@@ -246,6 +247,7 @@ def _set_importer(plan: RunPlan, importer: Importer) -> None:
     tags."""
     plan.importer = importer.name
     plan.version = importer.version
+    plan.split = split_run
     run = plan.run
     if run.benchmark == importer.name:
         run.title = run.title or importer.title
@@ -424,35 +426,86 @@ def _explain_no_runs(paths: Sequence[Path], files: Sequence[Path]) -> ImportIssu
     )
 
 
+@dataclass(slots=True)
+class _ReadFiles:
+    """What was read of the files of a run, or of a part of it."""
+
+    files_with_records: set[str] = field(default_factory=set)
+    has_items: bool = False
+    summary_of_importer: Any = None
+    """Content of the summary that the importer yields for a part."""
+
+    def add(self, record: ReadRecord) -> None:
+        match record:
+            case Item():
+                self.files_with_records.add(record.file)
+                self.has_items = True
+            case ImportIssue():
+                self.files_with_records.add(record.file)
+            case PartSummary():
+                self.summary_of_importer = record.content
+
+
+def split_run(plan: RunPlan) -> list[RunPart]:
+    """Return the parts of a run that several processes can read at the same time. See
+    `Importer.split_run`."""
+    if plan.failure:
+        return []
+    return _get_importer_of_plan(plan).split_run(plan)
+
+
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     """Yield the items, issues, facts and missing items of a run, and an issue for each result file
     without records.
 
     If the search for runs already found out that the run cannot be read, there is only an error
-    with the reason.
+    with the reason. If the plan names a part of the run (`RunPlan.part`), yield only its records
+    and its summary. If it has the summaries of all parts, yield only the records that follow.
     """
     if plan.failure:
         yield ImportIssue(str(plan.results[0]), line=None, what=plan.failure, severity="error")
         return
 
     # Records that cannot be stored or shown are cleaned, and texts that are too long are cut.
-    files_with_records: set[str] = set()
-    has_items = False
+    read_files = _ReadFiles()
     text_limiter = TextLimiter()
-    # A plan that no search made, such as one of a test, has no importer.
-    importer = get_importer(plan.importer or plan.run.benchmark)
-    for record in importer.read_items(plan):
-        if isinstance(record, Item | ImportIssue):
-            files_with_records.add(record.file)
+    for record in _read_records_of_importer(plan):
+        read_files.add(record)
+        if isinstance(record, PartSummary):
+            continue
         if isinstance(record, Item):
-            has_items = True
             text_limiter.limit(record)
         yield clean_record(record)
 
+    if plan.part is not None:
+        yield PartSummary(read_files)
+        return
+    for files_of_part in plan.part_summaries or ():
+        read_files.files_with_records |= files_of_part.files_with_records
+        read_files.has_items |= files_of_part.has_items
+    yield from _report_files_without_records(plan, read_files)
+
+
+def _read_records_of_importer(plan: RunPlan) -> Iterator[ReadRecord]:
+    importer = _get_importer_of_plan(plan)
+    if plan.part is not None:
+        return importer.read_part(plan, plan.part)
+    if plan.part_summaries is not None:
+        summaries = [files.summary_of_importer for files in plan.part_summaries]
+        return importer.finish_run(plan, summaries)
+    return importer.read_items(plan)
+
+
+def _get_importer_of_plan(plan: RunPlan) -> Importer:
+    # A plan that no search made, such as one of a test, has no importer.
+    return get_importer(plan.importer or plan.run.benchmark)
+
+
+def _report_files_without_records(plan: RunPlan, read_files: _ReadFiles) -> Iterator[ImportIssue]:
     for path in plan.results:
-        if str(path) not in files_with_records:
+        if str(path) not in read_files.files_with_records:
             yield ImportIssue(str(path), line=None, what="the file contains no records")
-        if not has_items:
+        if not read_files.has_items:
             yield from _explain_file_without_records(path)
 
 

@@ -570,6 +570,14 @@ class MissingItem:
 
 
 @dataclass(frozen=True, slots=True)
+class PartSummary:
+    """What the other parts of a run must know about a part that was read alone."""
+
+    content: Any
+    """An object of the importer. It must be picklable."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunFact:
     """A choice that an importer made while it read a run, or a number that it found, with the
     reason.
@@ -669,8 +677,8 @@ class Run:
         return " ".join(word for word in words if word)
 
 
-ReadRecord = Item | ImportIssue | RunFact | MissingItem
-"""What an importer's `read_items` yields."""
+ReadRecord = Item | ImportIssue | RunFact | MissingItem | PartSummary
+"""What an importer's `read_items` yields. Only a part of a run has a `PartSummary`."""
 
 TurnStep = tuple[int, int]
 """Turn and step of a message or call, each from 0."""

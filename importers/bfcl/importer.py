@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         AppliedGoldenFix,
         DiscoveredRuns,
         RewrittenFile,
+        RunPart,
         RunPlan,
         SearchOptions,
         Unrepresentable,
@@ -70,6 +71,21 @@ class BfclImporter(Importer):
         from fcreview.importers.bfcl import read
 
         return read.read_items(plan)
+
+    def split_run(self, plan: RunPlan) -> list[RunPart]:
+        from fcreview.importers.bfcl import read
+
+        return read.split_run(plan)
+
+    def read_part(self, plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
+        from fcreview.importers.bfcl import read
+
+        return read.read_part(plan, part)
+
+    def finish_run(self, plan: RunPlan, summaries: Sequence[Any]) -> Iterator[ReadRecord]:
+        from fcreview.importers.bfcl import read
+
+        return read.finish_run(plan, summaries)
 
     def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:
         from fcreview.importers.bfcl import leaderboard

@@ -66,6 +66,18 @@ class RunCoverage:
     """Category whose items the dataset does not tell -> reason."""
     _n_missing: int = 0
 
+    def add_all(self, other: RunCoverage) -> None:
+        """Add the coverage of other categories."""
+        self.n_expected += other.n_expected
+        self.counted_categories += other.counted_categories
+        self.uncounted_categories |= other.uncounted_categories
+        self._n_missing += other._n_missing
+
+    @property
+    def has_unlisted_items(self) -> bool:
+        """Whether perhaps not all items without a result are listed."""
+        return self._n_missing >= MAX_MISSING_ITEMS
+
     def add_category(self, contents: CategoryContents) -> Iterator[MissingItem]:
         """Count the items of a category, and yield those that the run has no result for."""
         reason = contents.explain_unknown_items()

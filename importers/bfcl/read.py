@@ -6,8 +6,9 @@ the one in the score entry and gets an issue.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
@@ -23,6 +24,7 @@ from fcreview.importers.bfcl.dataset import (
 )
 from fcreview.importers.bfcl.decoders.detect import (
     DecoderChoice,
+    expect_run_decoder,
     select_category_decoder,
     select_run_decoder,
 )
@@ -34,8 +36,8 @@ from fcreview.importers.bfcl.quoted_replies import QuotedReplies, make_other_rep
 from fcreview.importers.bfcl.scores import ScoreEntry, ScoreFile, load_score_file
 from fcreview.importers.common.jsonl import JsonRecord, read_first_record
 from fcreview.importers.common.records import as_object, make_missing_records_issue
-from fcreview.model.item import ImportIssue, Item, ReadRecord
-from fcreview.run_plan import RunPlan
+from fcreview.model.item import ImportIssue, Item, PartSummary, ReadRecord, RunFact
+from fcreview.run_plan import DependentParts, RunPart, RunPlan, group_into_parts
 
 _WITHOUT_GOLDEN = ("relevance", "rest", "chatable", "sql")
 
@@ -229,11 +231,92 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     yield decoder.fact
     yield from decoder.issues
 
-    reader = _RunReader(plan, decoder)
-    yield from reader.compare_quoted_replies()
+    reader = _RunReader(plan, decoder, categories)
+    quoted = reader.compare_quoted_replies()
+    if quoted.are_scores_of_other_replies:
+        reader.has_scores_of_other_replies = True
+        yield quoted.make_issue(plan.run)
+        yield quoted.make_fact()
     for name, files in categories.items():
         yield from reader.read_category(name, files)
     fact = reader.coverage.make_fact(plan)
+    if fact is not None:
+        yield fact
+
+
+def split_run(plan: RunPlan) -> list[RunPart]:
+    """Return parts of a run that consist of one large or several small categories."""
+    categories: FilesByCategory = plan.importer_data
+    sizes = {}
+    n_dataset_bytes = 0
+    for name, files in categories.items():
+        n_category_bytes = 0
+        for dataset_files in files.dataset_files:
+            n_category_bytes += _measure_files(dataset_files.record_paths)
+        n_dataset_bytes += n_category_bytes
+        sizes[name] = n_category_bytes + _measure_files([*files.results, *files.scores])
+
+    parts = group_into_parts(sizes)
+    if parts:
+        # The first part reads the datasets of all categories to compare decoders.
+        parts[0] = replace(parts[0], n_bytes=parts[0].n_bytes + n_dataset_bytes)
+    return parts
+
+
+def _measure_files(paths: Sequence[Path]) -> int:
+    """Return the size of files in bytes."""
+    return sum(file_stamp(path)[2] for path in paths)
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfCategories:
+    """What reading some categories of a run says about the whole run."""
+
+    decoder_fact: RunFact
+    quoted: QuotedReplies
+    coverage: RunCoverage
+
+
+def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
+    """Read the items of some categories of a run.
+
+    Only the first part compares the decoder of a listed model with the replies of all categories,
+    which takes long. The scores are taken for those of the run's own replies, because only all
+    categories together show that they are not.
+    """
+    categories: FilesByCategory = plan.importer_data
+    is_first_part = part.index == 0
+    expected_decoder = None if is_first_part else expect_run_decoder(plan)
+    decoder = expected_decoder or select_run_decoder(plan)
+    if is_first_part:
+        yield decoder.fact
+        yield from decoder.issues
+
+    own_categories = {name: categories[name] for name in part.selection}
+    reader = _RunReader(plan, decoder, own_categories)
+    quoted = reader.compare_quoted_replies()
+    for name, files in own_categories.items():
+        yield from reader.read_category(name, files)
+    yield PartSummary(PartOfCategories(decoder.fact, quoted, reader.coverage))
+
+
+def finish_run(plan: RunPlan, parts: Sequence[PartOfCategories]) -> Iterator[ReadRecord]:
+    """Read what follows the items of all categories: the number of expected items.
+
+    Raises DependentParts if another decoder than that of the listed model fits, if the scores
+    belong to other replies, or if so many items are missing that not all of them are listed.
+    """
+    quoted = QuotedReplies()
+    coverage = RunCoverage()
+    for part in parts:
+        quoted.add_all(part.quoted)
+        coverage.add_all(part.coverage)
+        if part.decoder_fact != parts[0].decoder_fact:
+            raise DependentParts
+    if quoted.are_scores_of_other_replies or coverage.has_unlisted_items:
+        raise DependentParts
+
+    fact = coverage.make_fact(plan)
     if fact is not None:
         yield fact
 
@@ -312,9 +395,8 @@ def join_category(
     return category
 
 
-def compare_quoted_replies(plan: RunPlan, loader: CategoryLoader) -> QuotedReplies:
-    """Compare the replies in the failing score entries of all categories with the results."""
-    categories: FilesByCategory = plan.importer_data
+def compare_quoted_replies(categories: FilesByCategory, loader: CategoryLoader) -> QuotedReplies:
+    """Compare the replies in the failing score entries of some categories with the results."""
     quoted = QuotedReplies()
     for name, files in categories.items():
         if files.results and files.scores:
@@ -348,23 +430,23 @@ def _join_loaded_category(
 
 
 class _RunReader:
-    """Reads the categories of a run one after the other."""
+    """Reads categories of a run one after the other."""
 
-    def __init__(self, plan: RunPlan, decoder: DecoderChoice) -> None:
+    def __init__(self, plan: RunPlan, decoder: DecoderChoice, categories: FilesByCategory) -> None:
         self._plan = plan
         self._decoder = decoder
+        self._categories = categories
         self._loader = CategoryLoader(plan)
         self._quoted = QuotedReplies()
+        self.has_scores_of_other_replies = False
         self.coverage = RunCoverage()
 
-    def compare_quoted_replies(self) -> Iterator[ReadRecord]:
+    def compare_quoted_replies(self) -> QuotedReplies:
         """Compare the score entries of all categories with the results, before the first verdict
         is known.
         """
-        self._quoted = compare_quoted_replies(self._plan, self._loader)
-        if self._quoted.are_scores_of_other_replies:
-            yield self._quoted.make_issue(self._plan.run)
-            yield self._quoted.make_fact()
+        self._quoted = compare_quoted_replies(self._categories, self._loader)
+        return self._quoted
 
     def read_category(self, name: str, files: CategoryFiles) -> Iterator[ReadRecord]:
         """Yield the items of one category of the run, with all issues of its files.
@@ -376,7 +458,7 @@ class _RunReader:
         category = _join_loaded_category(
             self._plan, name, self._loader.load(name, files), self._decoder
         )
-        category.has_scores_of_other_replies = self._quoted.are_scores_of_other_replies
+        category.has_scores_of_other_replies = self.has_scores_of_other_replies
         category.items_with_other_reply = self._quoted.others.get(name, set())
         if files.scores and not category.has_scores_of_other_replies:
             self._plan.run.official_metrics[name] = category.scores.header

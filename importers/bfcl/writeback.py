@@ -71,7 +71,7 @@ def rewrite_scores(
     if not overridden:
         return
     # Score files of another run must not get the verdicts of this run.
-    if compare_quoted_replies(plan, CategoryLoader(plan)).are_scores_of_other_replies:
+    if compare_quoted_replies(plan.importer_data, CategoryLoader(plan)).are_scores_of_other_replies:
         yield Unrepresentable("items whose score files belong to other replies", len(overridden))
         return
 

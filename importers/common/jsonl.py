@@ -38,12 +38,14 @@ from fcreview.importers.common.json_text import (
     parse_json_text,
 )
 from fcreview.model.item import ImportIssue
+from fcreview.run_plan import MIN_PART_BYTES, RunPart
 from fcreview.safe_files import open_file, read_file
 
 __all__ = [
     "MAX_FILE_BYTES",
     "MAX_VALUES",
     "JsonRecord",
+    "LineRange",
     "count_values",
     "escape_and_cut_strings",
     "is_large_file",
@@ -53,7 +55,9 @@ __all__ = [
     "read_first_record",
     "read_objects_with_id",
     "read_records",
+    "read_records_in_range",
     "reread_value",
+    "split_into_line_ranges",
 ]
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -68,12 +72,78 @@ MAX_VALUES = 1_000_000
 
 A line with more would take gigabytes as Python objects.
 """
+MAX_LINE_RANGES = 16
+"""Maximum number of parts of a file. Each part counts the lines before it."""
 MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
 """Maximum size, in bytes, of a file whose records stay in memory.
 
 Records of larger files are read again one by one.
 """
 _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """The lines of a JSON Lines file whose first byte is in a range."""
+
+    start: int
+    end: int | None
+    """Position after the range; None for the end of the file, even if the file grows."""
+
+
+def split_into_line_ranges(path: Path) -> list[RunPart]:
+    """Return parts of a run that are ranges of lines of one file.
+
+    The list is empty if the file is small, cannot be read, or is not plain JSON Lines, whose other
+    forms are read as a whole.
+    """
+    try:
+        with open_file(path) as file:
+            start = os.pread(file.fileno(), PROBE_BYTES, 0)
+            n_bytes = file.seek(0, os.SEEK_END)
+    except OSError:
+        return []
+    if find_refusal(start) is not None or detect_form(start) != "lines":
+        return []
+
+    n_parts = min(n_bytes // MIN_PART_BYTES, MAX_LINE_RANGES)
+    parts = []
+    for index in range(n_parts):
+        first = n_bytes * index // n_parts
+        end = n_bytes * (index + 1) // n_parts
+        is_last = index == n_parts - 1
+        lines = LineRange(first, None if is_last else end)
+        parts.append(RunPart(index, end - first, selection=lines))
+    return parts
+
+
+def read_records_in_range(path: Path, lines: LineRange) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the records that `read_records` yields for the lines in a range of a JSON Lines file.
+
+    The ranges of a file in turn give all its records, with their line numbers and positions.
+    """
+    try:
+        with open_file(path, 1 << 18) as file:
+            first_line = _seek_line(file, lines.start)
+            yield from _parse_lines(file, str(path), first_line, end=lines.end)
+    except OSError as error:
+        yield _make_unreadable_issue(path, error)
+
+
+def _seek_line(file: BinaryIO, position: int) -> int:
+    """Go to the first line that begins at a position or after it. Return its number."""
+    # A line begins at the position if the byte before it ends a line.
+    n_bytes_before = max(position - 1, 0)
+    n_line_ends = 0
+    while n_bytes_before > 0:
+        chunk = file.read(min(n_bytes_before, CHUNK_BYTES))
+        if not chunk:
+            break  # the file has become shorter
+        n_line_ends += chunk.count(b"\n")
+        n_bytes_before -= len(chunk)
+    if position > 0 and _skip_rest_of_line(file):
+        n_line_ends += 1
+    return n_line_ends + 1
 
 
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
@@ -88,12 +158,12 @@ def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
             start = os.pread(file.fileno(), PROBE_BYTES, 0)
             yield from _parse_file_in_form(file, path, start)
     except OSError as error:
-        yield ImportIssue(
-            str(path),
-            None,
-            what=f"the file cannot be read: {error.strerror or error}",
-            severity="error",
-        )
+        yield _make_unreadable_issue(path, error)
+
+
+def _make_unreadable_issue(path: Path, error: OSError) -> ImportIssue:
+    what = f"the file cannot be read: {error.strerror or error}"
+    return ImportIssue(str(path), None, what=what, severity="error")
 
 
 def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
@@ -206,13 +276,21 @@ def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Imp
     yield from parse_record(unfinished_line, file_name, line + 1, offset, has_line_feed=False)
 
 
-def _parse_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
+def _parse_lines(
+    file: BinaryIO, file_name: str, first_line: int = 1, *, end: int | None = None
+) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the record of each line with its position. A line that is too long is skipped, and
     becomes an issue.
+
+    `file` is at the start of a line, whose number is `first_line`. Lines that begin at the position
+    `end` or after it are not read.
     """
-    offset = 0  # position of the line in the file, in bytes
-    line = 0
-    while raw := file.readline(MAX_LINE_BYTES + 1):
+    offset = file.tell()  # position of the line in the file, in bytes
+    line = first_line - 1
+    while end is None or offset < end:
+        raw = file.readline(MAX_LINE_BYTES + 1)
+        if not raw:
+            return
         line += 1
         has_line_feed = raw.endswith(b"\n")
         is_too_long = len(raw) > MAX_LINE_BYTES and not has_line_feed

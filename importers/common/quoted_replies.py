@@ -29,6 +29,12 @@ class QuotedReplies:
         if not is_same:
             self.others.setdefault(category, set()).add(item_id)
 
+    def add_all(self, other: QuotedReplies) -> None:
+        """Add the comparison of other categories."""
+        self.n_compared += other.n_compared
+        for category, item_ids in other.others.items():
+            self.others.setdefault(category, set()).update(item_ids)
+
     @property
     def n_others(self) -> int:
         return sum(len(item_ids) for item_ids in self.others.values())

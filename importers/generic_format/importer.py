@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         AppliedGoldenFix,
         DiscoveredRuns,
         RewrittenFile,
+        RunPart,
         RunPlan,
         SearchOptions,
         Unrepresentable,
@@ -41,6 +42,21 @@ class GenericImporter(Importer):
         from fcreview.importers.generic_format import read
 
         return read.read_items(plan)
+
+    def split_run(self, plan: RunPlan) -> list[RunPart]:
+        from fcreview.importers.generic_format import read
+
+        return read.split_run(plan)
+
+    def read_part(self, plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
+        from fcreview.importers.generic_format import read
+
+        return read.read_part(plan, part)
+
+    def finish_run(self, plan: RunPlan, summaries: Sequence[Any]) -> Iterator[ReadRecord]:
+        from fcreview.importers.generic_format import read
+
+        return read.finish_run(summaries)
 
     def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:
         from fcreview.importers.generic_format import leaderboard

@@ -9,7 +9,7 @@ messages are used. `fcreview schema` prints these models as JSON Schema.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,8 @@ from fcreview.importers.common.jsonl import (
     make_excerpt,
     read_first_record,
     read_records,
+    read_records_in_range,
+    split_into_line_ranges,
 )
 from fcreview.importers.common.records import (
     add_issue,
@@ -61,11 +63,13 @@ from fcreview.model.item import (
     Call,
     ImportIssue,
     Item,
+    PartSummary,
+    ReadRecord,
     Verdict,
 )
 from fcreview.model.json_value import answer_hash, parse_accepted_values, to_plain_json
 from fcreview.model.review import CORRECT
-from fcreview.run_plan import RunPlan
+from fcreview.run_plan import DependentParts, RunPart, RunPlan
 
 
 class Header(StrictModel):
@@ -229,8 +233,46 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     If an id occurs again, the second record is imported with its line number, as `ID#LINE`.
     """
     path = plan.results[0]
+    yield from _make_items(path, _read_lines(path), known_ids=set())
+
+
+def split_run(plan: RunPlan) -> list[RunPart]:
+    """Return ranges of lines of a file. A file that may be one conversation is read as a whole."""
+    path = plan.results[0]
+    first = read_first_record(path)
+    if first is None or is_message(first):
+        return []
+    return split_into_line_ranges(path)
+
+
+def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
+    """Yield the items in a range of lines, and the set of their ids as the summary."""
+    path = plan.results[0]
+    ids: set[str] = set()
+    yield from _make_items(path, read_records_in_range(path, part.selection), known_ids=ids)
+    yield PartSummary(ids)
+
+
+def finish_run(ids_of_parts: Sequence[Set[str]]) -> Iterator[ReadRecord]:
+    """Check the ids of all parts. Nothing follows the items.
+
+    Raises DependentParts if two parts have the same id, because the second item gets another one.
+    """
     known_ids: set[str] = set()
-    for line in _read_lines(path):
+    for ids in ids_of_parts:
+        if not known_ids.isdisjoint(ids):
+            raise DependentParts
+        known_ids |= ids
+    return iter(())
+
+
+def _make_items(
+    path: Path, lines: Iterable[JsonRecord | ImportIssue], known_ids: set[str]
+) -> Iterator[Item | ImportIssue]:
+    """Yield the items of lines. `known_ids` are the ids of earlier items, and get those of the new
+    ones.
+    """
+    for line in lines:
         if isinstance(line, ImportIssue):
             yield line
             continue

@@ -24,7 +24,13 @@ from fcreview.model.item import Run
 from fcreview.store import database
 from fcreview.store.duckdb_paths import can_hold_database, to_duckdb_path
 from fcreview.store.importing.source_files import SourceFile, StoredRun
-from fcreview.store.importing.staging import StagedRun, dump_json, redact_json, serialize_issues
+from fcreview.store.importing.staging import (
+    StagedFile,
+    StagedRun,
+    dump_json,
+    redact_json,
+    serialize_issues,
+)
 from fcreview.store.rows import ITEM_COLUMNS, ITEM_NUMBERS_PER_RUN
 from fcreview.store.workspace import Workspace
 
@@ -94,19 +100,34 @@ MAX_LOAD_ERROR_CHARS = 500
 class LoadError(Exception):
     """Raised when DuckDB cannot load the staging files of a run. The message is one line."""
 
+    file_name: str
+    """Name of the file with the invalid item. Empty if DuckDB does not name it."""
     line: int | None
     """Line of the invalid item, from 1. None if DuckDB does not name it."""
 
     def __init__(self, error: duckdb.Error) -> None:
         text = " ".join(str(error).split())
+        self.file_name = ""
         self.line = None
         reason = text
-        # DuckDB names the line before the reason, and then settings that users of fcreview lack.
-        match = re.search(r", in line (?P<line>\d+): (?P<reason>.*?)(?: Try setting |$)", text)
+        # DuckDB names the file and the line before the reason, and then settings that users of
+        # fcreview lack.
+        match = re.search(
+            r'(?:/(?P<file>[^/"]*)")?, in line (?P<line>\d+): (?P<reason>.*?)(?: Try setting |$)',
+            text,
+        )
         if match is not None:
+            self.file_name = match["file"] or ""
             self.line = int(match["line"])
             reason = match["reason"]
         super().__init__(reason[:MAX_LOAD_ERROR_CHARS])
+
+    def find_file(self, files: Sequence[StagedFile]) -> StagedFile | None:
+        """Return the file with the invalid item, or None if it is unknown."""
+        for file in files:
+            if file.path.name == self.file_name:
+                return file
+        return None
 
 
 class StoreBuilder:
@@ -264,24 +285,38 @@ class StoreBuilder:
             self._execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
 
     def _insert_items(self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool) -> None:
-        """Read the staged items of several runs (files of JSON lines) into the table `item_rows`.
+        """Read the staged items of several runs into the table `item_rows`.
 
         `omit_invalid_values` leaves out values that the column's type cannot hold, instead of
         failing.
         """
+        # Most files begin with the first item of a run, and are read in one statement.
+        files_by_first_seq: dict[int, list[StagedFile]] = {}
+        for staged in staged_runs:
+            for file in staged.items:
+                files_by_first_seq.setdefault(file.first_seq, []).append(file)
+        for files_to_read in files_by_first_seq.values():
+            self._insert_items_of_files(files_to_read, omit_invalid_values)
+
+    def _insert_items_of_files(
+        self, files: Sequence[StagedFile], omit_invalid_values: bool
+    ) -> None:
+        """Read files of JSON lines, whose first items have the same position in their runs."""
         # The staged files have the columns of the table, and two lists of calls, which the table
         # joins into one.
         column_types = self._get_column_types("item_rows")
         columns = {name: column_types[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
         columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
-        max_line_bytes = _find_max_line_bytes(staged.longest_item for staged in staged_runs)
+        max_line_bytes = _find_max_line_bytes(files)
         reader = read_json_sql(columns, max_line_bytes, omit_invalid_values=omit_invalid_values)
         names = ", ".join(f'"{name}"' for name in _COPIED_COLUMNS)
+        first_seq = files[0].first_seq
         self._execute(
             f"INSERT INTO item_rows (item, run, seq, n_predicted, calls, {names})"
-            f" SELECT run::BIGINT * {ITEM_NUMBERS_PER_RUN} + seq, run, seq, len(predicted),"
-            f" list_concat(golden, predicted), {names} FROM {reader}",
-            [[to_duckdb_path(staged.items) for staged in staged_runs]],
+            f" SELECT run::BIGINT * {ITEM_NUMBERS_PER_RUN} + {first_seq} + seq, run,"
+            f" {first_seq} + seq, len(predicted), list_concat(golden, predicted), {names}"
+            f" FROM {reader}",
+            [[to_duckdb_path(file.path) for file in files]],
         )
 
     def _insert_issues(self, staged_runs: Sequence[StagedRun]) -> None:
@@ -292,13 +327,13 @@ class StoreBuilder:
         )
         self._insert_json_rows("import_issues", itertools.chain.from_iterable(issues))
 
-    def load_functions_and_questions(self, staged_runs: Sequence[StagedRun]) -> None:
+    def load_functions_and_questions(self, files: Sequence[StagedFile]) -> None:
         """Insert the function docs and questions that the store does not contain yet."""
-        with_rows = [staged for staged in staged_runs if staged.longest_shared_row]
+        with_rows = [file for file in files if file.longest_line]
         if not with_rows:
             return
-        paths = [to_duckdb_path(staged.shared_rows) for staged in with_rows]
-        max_line_bytes = _find_max_line_bytes(staged.longest_shared_row for staged in staged_runs)
+        paths = [to_duckdb_path(file.path) for file in with_rows]
+        max_line_bytes = _find_max_line_bytes(with_rows)
         self._insert_functions(paths, max_line_bytes)
         self._insert_questions(paths, max_line_bytes)
 
@@ -578,6 +613,7 @@ def _fetch_sources(connection: Connection) -> dict[int, list[SourceFile]]:
     return sources
 
 
-def _find_max_line_bytes(longest_lines: Iterable[int]) -> int:
-    """Return the limit of DuckDB's JSON reader for files whose longest lines have these lengths."""
-    return max(MIN_READER_BYTES, max(longest_lines) + SPARE_READER_BYTES)
+def _find_max_line_bytes(files: Iterable[StagedFile]) -> int:
+    """Return the limit of DuckDB's JSON reader, so that it can read the longest line."""
+    longest_line = max(file.longest_line for file in files)
+    return max(MIN_READER_BYTES, longest_line + SPARE_READER_BYTES)

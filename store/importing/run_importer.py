@@ -40,7 +40,7 @@ from fcreview.store.importing.source_files import (
     select_folders_with_dataset,
     stat_sources,
 )
-from fcreview.store.importing.staging import StagedRun, read_staged_item
+from fcreview.store.importing.staging import StagedFile, read_staged_item
 from fcreview.store.importing.workers import (
     ImportProgressCallback,
     ReadJob,
@@ -432,7 +432,14 @@ def import_runs(
     """
     started = time.perf_counter()
     new_import = partial(
-        _Import, workspace, plans, read_items, issues, on_progress, n_workers, dataset_options
+        _Import,
+        workspace,
+        plans,
+        read_items,
+        issues=issues,
+        on_progress=on_progress,
+        n_workers=n_workers,
+        dataset_options=dataset_options,
     )
     try:
         with import_lock(workspace):
@@ -576,16 +583,16 @@ class _Import:
             all_outcomes = _start_reading(outcomes)
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
                 self._update_unread_runs(builder)
-                staged_runs = self._load_outcomes(builder, all_outcomes)
-                if staged_runs or self._has_changes_of_unread_runs() or not self._index.usable:
-                    self._finish_store(builder, staged_runs)
+                shared_rows = self._load_outcomes(builder, all_outcomes)
+                if shared_rows or self._has_changes_of_unread_runs() or not self._index.usable:
+                    self._finish_store(builder, shared_rows)
         finally:
             outcomes.close()
             self.workspace.files.remove(folder)
 
-    def _finish_store(self, builder: StoreBuilder, staged_runs: list[StagedRun]) -> None:
+    def _finish_store(self, builder: StoreBuilder, shared_rows: Sequence[StagedFile]) -> None:
         """Complete the tables that all runs share, and put the new store in place."""
-        builder.load_functions_and_questions(staged_runs)
+        builder.load_functions_and_questions(shared_rows)
         issues_without_run = [issue for issue in self._all_issues if issue.get("run") is None]
         builder.replace_issues_without_run(self._list_examined_files(), issues_without_run)
         builder.finish_and_replace_store()
@@ -604,15 +611,18 @@ class _Import:
 
     def _load_outcomes(
         self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]
-    ) -> list[StagedRun]:
+    ) -> list[StagedFile]:
         """Load the runs that workers have read into the new store, in batches, while the workers
         read more runs.
 
-        A run that could not be read is recorded as failed. Returns the staging files of the others.
+        A run that could not be read is recorded as failed. Returns the files with the function docs
+        and questions of the others.
         """
-        staged_runs: list[StagedRun] = []
+        shared_rows: list[StagedFile] = []
+        other_shared_rows: list[StagedFile] = []
         batch: list[ReadOutcome] = []
         for outcome in outcomes:
+            other_shared_rows += outcome.other_shared_rows
             if outcome.staged is None:
                 self._record_failure(outcome, outcome.error or "the run could not be read")
                 continue
@@ -624,12 +634,13 @@ class _Import:
             plan_issues = [asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues]
             outcome.staged.issues = plan_issues + outcome.staged.issues
             batch.append(outcome)
-            staged_runs.append(outcome.staged)
+            shared_rows += outcome.staged.shared_rows
             if _measure_staged_bytes(batch) >= BATCH_BYTES:
                 self._load_batch(builder, batch)
                 batch = []
         self._load_batch(builder, batch)
-        return staged_runs
+        # Without a run, there is nothing that needs the rows.
+        return shared_rows + other_shared_rows if shared_rows else []
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
         """Load several runs in one transaction. If the transaction fails, load each run alone. If a
@@ -648,7 +659,8 @@ class _Import:
             for outcome in outcomes:
                 self._record_success(builder, outcome)
         for staged in staged_runs:
-            staged.items.unlink(missing_ok=True)
+            for file in staged.items:
+                file.path.unlink(missing_ok=True)
 
     def _load_without_invalid_values(
         self, builder: StoreBuilder, outcome: ReadOutcome, load_error: LoadError
@@ -659,9 +671,10 @@ class _Import:
         """
         staged = outcome.staged
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
-        invalid_item = (
-            read_staged_item(staged, load_error.line) if load_error.line is not None else None
-        )
+        invalid_item = None
+        file = load_error.find_file(staged.items)
+        if file is not None and load_error.line is not None:
+            invalid_item = read_staged_item(file, load_error.line)
         if invalid_item is None:
             self._record_failure(outcome, str(load_error))
             return
@@ -757,7 +770,11 @@ def _start_reading(outcomes: Iterator[ReadOutcome]) -> Iterator[ReadOutcome]:
 
 
 def _measure_staged_bytes(outcomes: Iterable[ReadOutcome]) -> int:
-    return sum(each.staged.items.stat().st_size for each in outcomes if each.staged)
+    n_bytes = 0
+    for outcome in outcomes:
+        if outcome.staged is not None:
+            n_bytes += sum(file.path.stat().st_size for file in outcome.staged.items)
+    return n_bytes
 
 
 def _explain_unreadable_run(outcome: ReadOutcome) -> str | None:

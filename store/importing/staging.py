@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from hashlib import blake2b
 from operator import attrgetter
 from pathlib import Path
@@ -28,6 +28,7 @@ from fcreview.model.item import (
     ItemFlag,
     Message,
     MissingItem,
+    PartSummary,
     ReadRecord,
     RunFact,
     SharedList,
@@ -254,17 +255,44 @@ ITEMS_PER_REPORT = 500  # number of items between two calls of `on_progress`
 
 
 @dataclass(slots=True)
+class StagedFile:
+    """A file with lines of JSON, which DuckDB loads."""
+
+    path: Path
+    longest_line: int = 0  # length of the longest line in bytes
+    first_seq: int = 0  # position in the run of the first item of a file with items
+
+
+@dataclass(slots=True)
 class StagedRun:
+    """The staging files of a run, and what else an importer yielded. A run that was read in parts
+    has a file with items for each part.
+    """
+
     run_number: int
-    items: Path
-    shared_rows: Path  # function docs and questions, once for all staging files of a process
+    items: list[StagedFile] = field(default_factory=list)
+    # function docs and questions, once for all staging files of a process
+    shared_rows: list[StagedFile] = field(default_factory=list)
     n_items: int = 0
-    longest_item: int = 0  # length of the longest line of `items` in bytes
-    longest_shared_row: int = 0  # length of the longest line of `shared_rows` in bytes
     # file, line, what, raw, item, severity and seq
     issues: list[dict[str, Any]] = field(default_factory=list)
     facts: list[RunFact] = field(default_factory=list)
     not_run: list[MissingItem] = field(default_factory=list)
+    part_summary: Any = None  # content of the summary, if a part of a run was read
+
+    def append(self, part: StagedRun) -> None:
+        """Add the next part of the run, whose items follow those of the earlier parts."""
+        n_earlier_items = self.n_items
+        for file in part.items:
+            first_seq = n_earlier_items + file.first_seq
+            self.items.append(replace(file, first_seq=first_seq))
+        for issue in part.issues:
+            seq = issue["seq"]
+            self.issues.append(issue | {"seq": None if seq is None else n_earlier_items + seq})
+        self.shared_rows += part.shared_rows
+        self.n_items += part.n_items
+        self.facts += part.facts
+        self.not_run += part.not_run
 
 
 def stage_run(
@@ -288,16 +316,14 @@ def stage_run(
         cache: Shared rows that this process has already written.
         on_progress: Gets the number of bytes of result files that the importer has read.
     """
-    staged = StagedRun(
-        run_number,
-        items=path_stem.with_suffix(".items"),
-        shared_rows=path_stem.with_suffix(".shared"),
-    )
+    items = StagedFile(path_stem.with_suffix(".items"))
+    shared_file = StagedFile(path_stem.with_suffix(".shared"))
+    staged = StagedRun(run_number, items=[items], shared_rows=[shared_file])
     stored_paths = _StoredPaths(to_stored_path)
     n_bytes = 0
     with (
-        staged.items.open("wb", WRITE_BUFFER_BYTES) as lines,
-        staged.shared_rows.open("wb") as shared_lines,
+        items.path.open("wb", WRITE_BUFFER_BYTES) as lines,
+        shared_file.path.open("wb") as shared_lines,
     ):
         shared_rows = SharedRowWriter(shared_lines, cache)
         for record in records:
@@ -305,11 +331,13 @@ def stage_run(
                 _stage_run_record(staged, record)
                 continue
             record.file = stored_paths.find(record.file)
-            lines.write(_stage_item(staged, record, shared_rows))
+            line = _stage_item(staged, record, shared_rows)
+            items.longest_line = max(items.longest_line, len(line))
+            lines.write(line)
             n_bytes += record.length
             if on_progress is not None and staged.n_items % ITEMS_PER_REPORT == 0:
                 on_progress(n_bytes)
-        staged.longest_shared_row = shared_rows.longest_line
+        shared_file.longest_line = shared_rows.longest_line
     return staged
 
 
@@ -318,7 +346,6 @@ def _stage_item(staged: StagedRun, item: Item, shared_rows: SharedRowWriter) -> 
     seq = staged.n_items
     item.flags = list_item_flags(item)
     line = serialize_item(staged.run_number, seq, item, shared_rows)
-    staged.longest_item = max(staged.longest_item, len(line))
     for issue in item.issues:
         staged.issues.append(_redact_issue(issue, item.id, seq))
     staged.n_items += 1
@@ -356,7 +383,9 @@ def list_item_flags(item: Item) -> list[ItemFlag]:
     return list(dict.fromkeys(flags))
 
 
-def _stage_run_record(staged: StagedRun, record: ImportIssue | RunFact | MissingItem) -> None:
+def _stage_run_record(
+    staged: StagedRun, record: ImportIssue | RunFact | MissingItem | PartSummary
+) -> None:
     match record:
         case ImportIssue():
             staged.issues.append(_redact_issue(record, None, None))
@@ -364,17 +393,22 @@ def _stage_run_record(staged: StagedRun, record: ImportIssue | RunFact | Missing
             staged.facts.append(record)
         case MissingItem():
             staged.not_run.append(record)
+        case PartSummary():
+            staged.part_summary = record.content
         case _:
             assert_never(record)
 
 
-def read_staged_item(staged: StagedRun, line_number: int) -> dict[str, Any] | None:
-    """Read the item in line `line_number` (from 1) of the file `staged.items`; None if the file
-    has fewer lines.
+def read_staged_item(file: StagedFile, line_number: int) -> dict[str, Any] | None:
+    """Read the item in line `line_number` (from 1) of a file, with its position in the run as
+    `seq`; None if the file has fewer lines.
     """
-    with staged.items.open("rb") as lines:
+    with file.path.open("rb") as lines:
         line = next(itertools.islice(lines, line_number - 1, None), None)
-    return None if line is None else orjson.loads(line)
+    if line is None:
+        return None
+    item: dict[str, Any] = orjson.loads(line)
+    return item | {"seq": file.first_seq + item["seq"]}
 
 
 def redact_json(value: dict[str, Any]) -> Any:

@@ -10,19 +10,20 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from pathlib import Path
+from typing import Any
 
 from fcreview.model.item import ReadRecord, Run
-from fcreview.run_plan import RunPlan
+from fcreview.run_plan import DependentParts, RunPart, RunPlan
 from fcreview.store.importing.source_files import SourceFile, add_content_hash
-from fcreview.store.importing.staging import SharedRowCache, StagedRun, stage_run
+from fcreview.store.importing.staging import SharedRowCache, StagedFile, StagedRun, stage_run
 from fcreview.store.workspace import Workspace
 
 _PR_SET_PDEATHSIG = 1  # option of prctl.h: send a signal when the parent ends
@@ -105,15 +106,19 @@ RunReader = Callable[[RunPlan], Iterable[ReadRecord]]  # must be a top-level fun
 ImportProgressCallback = Callable[[str, int, int], None]
 _JobReader = Callable[["ReadJob", Callable[[int], None] | None], "ReadOutcome"]
 
+WORKER_KILLED = "the worker process was killed, possibly because memory ran out"
 # total size of result files, in bytes, below which one process is faster than several
 MIN_PARALLEL_BYTES = 8_000_000
 
 
 @dataclass(slots=True)
 class ReadJob:
+    """A run to read, or a part of it (`plan.part`)."""
+
     run_number: int
     plan: RunPlan
-    # State before the run is read. A file that grows meanwhile is read again later.
+    # State before the run is read. A file that grows meanwhile is read again later. The parts of a
+    # run have none, because the job that finishes the run hashes all files.
     sources: list[SourceFile]
 
     @property
@@ -132,6 +137,11 @@ class ReadOutcome:
     staged: StagedRun | None = None  # the staging files; None if reading failed
     error: str | None = None  # why reading failed
     seconds: float = 0.0
+    # The parts of the run depend on each other, so that it must be read as a whole.
+    has_dependent_parts: bool = False
+    # Function docs and questions that the parts of a run wrote before it failed or was read again
+    # as a whole. Other runs of the same processes refer to them.
+    other_shared_rows: list[StagedFile] = field(default_factory=list)
 
 
 _shared_row_caches: dict[Path, SharedRowCache] = {}  # cache by the folder of the staging files
@@ -151,6 +161,9 @@ def read_and_stage_runs(
 ) -> Generator[ReadOutcome, None, None]:
     """Read runs in worker processes, and yield the outcome of each run as soon as it is complete.
 
+    Several processes read the parts of a run that is so large that the other processes would wait
+    for it.
+
     The first `next` starts the worker processes. Call it before this process starts threads, so
     that forking is safe.
 
@@ -164,12 +177,15 @@ def read_and_stage_runs(
         on_progress: Is told how much is read.
     """
     max_workers = _choose_n_workers(jobs) if n_workers is None else n_workers
-    n_used_workers = min(max_workers, len(jobs))
+    parts_by_run = _split_large_runs(jobs, max_workers)
+    n_tasks = sum(len(parts_by_run.get(job.run_number, [job])) for job in jobs)
+    n_used_workers = min(max_workers, n_tasks)
     read_job = partial(read_and_stage_run, workspace, staging_folder, read_items)
     report = on_progress or (lambda *_: None)
     try:
         if n_used_workers > 1:
-            yield from _read_in_workers(read_job, jobs, n_used_workers, report)
+            reading = _WorkerReading(read_job, jobs, parts_by_run, report)
+            yield from reading.read(n_used_workers)
         else:
             yield from _read_in_this_process(read_job, jobs, report)
     finally:
@@ -185,6 +201,27 @@ def _choose_n_workers(jobs: Iterable[ReadJob]) -> int:
     return os.cpu_count() or 1
 
 
+def _split_large_runs(jobs: Sequence[ReadJob], n_workers: int) -> dict[int, list[RunPart]]:
+    """Return the parts of each run that is larger than the share of one process, by run number.
+
+    A run that cannot be divided is left out.
+    """
+    if n_workers < 2:
+        return {}
+    n_bytes = sum(job.n_result_bytes for job in jobs)
+    share_bytes = max(n_bytes / n_workers, MIN_PARALLEL_BYTES)
+    parts_by_run = {}
+    for job in jobs:
+        if job.n_result_bytes <= share_bytes or job.plan.split is None:
+            continue
+        parts: list[RunPart] = []
+        with contextlib.suppress(Exception):  # reading the run as a whole reports the error
+            parts = job.plan.split(job.plan)
+        if len(parts) > 1:
+            parts_by_run[job.run_number] = parts
+    return parts_by_run
+
+
 def read_and_stage_run(
     workspace: Workspace,
     staging_folder: Path,
@@ -192,7 +229,7 @@ def read_and_stage_run(
     job: ReadJob,
     on_progress: Callable[[int], None] | None,
 ) -> ReadOutcome:
-    """Read one run with its importer, and write its items to staging files.
+    """Read one run with its importer, or a part of it, and write its items to staging files.
 
     If the importer raises an exception, the outcome has its message, so that the import continues
     with the other runs.
@@ -200,7 +237,8 @@ def read_and_stage_run(
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
     cache = _shared_row_caches.setdefault(staging_folder, SharedRowCache())
-    path_stem = staging_folder / f"{job.run_number}-{os.getpid()}"
+    part_name = "" if job.plan.part is None else f"-{job.plan.part.index}"
+    path_stem = staging_folder / f"{job.run_number}-{os.getpid()}{part_name}"
     try:
         with _reduce_garbage_collection():
             outcome.staged = stage_run(
@@ -215,6 +253,7 @@ def read_and_stage_run(
             _add_hash_from_cache(source, workspace, staging_folder) for source in job.sources
         ]
     except Exception as error:
+        outcome.has_dependent_parts = isinstance(error, DependentParts)
         outcome.error = _format_error(error)
         # The cache names rows in the staging files of this run, which is not loaded.
         cache.clear()
@@ -222,12 +261,29 @@ def read_and_stage_run(
     # The importer may have changed the run while it read the items.
     outcome.info = job.plan.run
     if outcome.staged is not None:
-        # The search for runs already knows some facts, such as how the dataset was chosen.
-        new_facts = {fact.name: fact for fact in outcome.staged.facts}
-        outcome.info.facts = outcome.info.facts | new_facts
-        outcome.info.not_run = outcome.staged.not_run
+        _add_facts_to_run(outcome.info, outcome.staged)
     outcome.seconds = time.perf_counter() - started
+    # The process that waits for the outcome has the summaries, so that they are not sent back.
+    job.plan.part_summaries = None
     return outcome
+
+
+def _add_facts_to_run(run: Run, staged: StagedRun) -> None:
+    # The search for runs already knows some facts, such as how the dataset was chosen.
+    new_facts = {fact.name: fact for fact in staged.facts}
+    run.facts = run.facts | new_facts
+    run.not_run = staged.not_run
+
+
+def _initialize_reader(*watchdog_arguments: Any) -> None:
+    """Prepare a worker process, which only reads runs until it ends."""
+    ParentWatchdog.initialize_worker(*watchdog_arguments)
+    # Else, examining all objects of a large run takes half a second while its outcome is sent.
+    gc.set_threshold(*READING_THRESHOLDS)
+
+
+READING_THRESHOLDS = (50_000, 1_000_000, 1_000_000)
+"""Thresholds with which the garbage collector examines only new objects."""
 
 
 @contextlib.contextmanager
@@ -236,7 +292,7 @@ def _reduce_garbage_collection() -> Iterator[None]:
     datasets again and again, which takes 20 % of the reading time.
     """
     thresholds = gc.get_threshold()
-    gc.set_threshold(50_000, 1_000_000, 1_000_000)
+    gc.set_threshold(*READING_THRESHOLDS)
     try:
         yield
     finally:
@@ -264,39 +320,189 @@ def _read_in_this_process(
         report(job.plan.run.model, done, total)
 
 
-def _read_in_workers(
-    read_job: _JobReader, jobs: Sequence[ReadJob], n_workers: int, report: ImportProgressCallback
-) -> Iterator[ReadOutcome]:
-    """Read runs in worker processes, and yield the outcome of each as soon as it is read.
+class _WorkerReading:
+    """Reads runs in worker processes, some of them in parts."""
 
-    The largest runs come first, so that no worker still reads one when all others are done.
-    `report` is called with the model, the bytes done and all bytes.
-    """
-    n_bytes = sum(job.n_result_bytes for job in jobs)
-    n_done_bytes = 0
-    context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
-    with (
-        ParentWatchdog(context) as watchdog,
-        ProcessPoolExecutor(
-            n_workers, context, watchdog.initialize_worker, watchdog.initargs
-        ) as pool,
-        watchdog.end_workers_on_error(),
-    ):
-        largest_first = sorted(jobs, key=lambda job: job.n_result_bytes, reverse=True)
-        futures = {pool.submit(read_job, job, None): job for job in largest_first}
-        for future in as_completed(futures):
-            job = futures.pop(future)
-            yield _get_outcome(future, job)
-            n_done_bytes += job.n_result_bytes
-            report(job.plan.run.model, n_done_bytes, n_bytes)
+    def __init__(
+        self,
+        read_job: _JobReader,
+        jobs: Sequence[ReadJob],
+        parts_by_run: Mapping[int, Sequence[RunPart]],
+        report: ImportProgressCallback,
+    ) -> None:
+        """`report` is called with the model, the bytes done and all bytes. The other arguments are
+        those of `read_and_stage_runs`.
+        """
+        self._read_job = read_job
+        self._jobs = jobs
+        self._report = report
+        self._n_bytes = sum(job.n_result_bytes for job in jobs)
+        self._n_done_bytes = 0.0
+        self._split_runs: dict[int, _SplitRun] = {}
+        for job in jobs:
+            if job.run_number in parts_by_run:
+                split = _SplitRun(job, parts_by_run[job.run_number])
+                self._split_runs[job.run_number] = split
+
+    def read(self, n_workers: int) -> Iterator[ReadOutcome]:
+        """Yield the outcome of each run as soon as it is read.
+
+        The largest runs and parts come first, so that no worker still reads one when all others are
+        done.
+        """
+        context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
+        with (
+            ParentWatchdog(context) as watchdog,
+            ProcessPoolExecutor(n_workers, context, _initialize_reader, watchdog.initargs) as pool,
+            watchdog.end_workers_on_error(),
+        ):
+            tasks = sorted(self._list_tasks(), key=lambda task: task.n_bytes, reverse=True)
+            pending = {self._submit(pool, task.job): task for task in tasks}
+            while pending:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    task = pending.pop(future)
+                    self._report_task(task)
+                    result = self._add_outcome(task.job, _get_outcome(future, task.job))
+                    if isinstance(result, ReadJob):
+                        pending[self._submit(pool, result)] = _ReadTask(result, n_bytes=0)
+                    elif result is not None:
+                        yield result
+
+    def _list_tasks(self) -> Iterator[_ReadTask]:
+        for job in self._jobs:
+            split = self._split_runs.get(job.run_number)
+            if split is None:
+                yield _ReadTask(job, job.n_result_bytes)
+            else:
+                yield from split.list_tasks()
+
+    def _submit(self, pool: ProcessPoolExecutor, job: ReadJob) -> Future[ReadOutcome]:
+        """Give a job to the workers. If a worker was killed, the pool takes no job, and the job
+        fails like the others.
+        """
+        try:
+            return pool.submit(self._read_job, job, None)
+        except BrokenProcessPool as error:
+            future: Future[ReadOutcome] = Future()
+            future.set_exception(error)
+            return future
+
+    def _report_task(self, task: _ReadTask) -> None:
+        self._n_done_bytes += task.n_bytes
+        self._report(task.job.plan.run.model, round(self._n_done_bytes), self._n_bytes)
+
+    def _add_outcome(self, job: ReadJob, outcome: ReadOutcome) -> ReadOutcome | ReadJob | None:
+        """Return the outcome of a run if it is read, or the job that the run needs next. None while
+        other parts of the run are read.
+        """
+        split = self._split_runs.get(job.run_number)
+        if split is None:
+            return outcome
+        return split.add_outcome(job, outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadTask:
+    """A job with the bytes that it counts for in the progress."""
+
+    job: ReadJob
+    n_bytes: float
+
+
+class _SplitRun:
+    """A run that is read in parts. Collects their outcomes until the run is read."""
+
+    def __init__(self, job: ReadJob, parts: Sequence[RunPart]) -> None:
+        self._job = job
+        self._parts = parts
+        self._outcomes: dict[int, ReadOutcome] = {}
+        """Outcome of each part that is read, by its index."""
+
+    def list_tasks(self) -> Iterator[_ReadTask]:
+        n_part_bytes = sum(part.n_bytes for part in self._parts)
+        for part in self._parts:
+            share = part.n_bytes / max(n_part_bytes, 1)
+            job = replace(self._job, plan=replace(self._job.plan, part=part), sources=[])
+            yield _ReadTask(job, share * self._job.n_result_bytes)
+
+    def add_outcome(self, job: ReadJob, outcome: ReadOutcome) -> ReadOutcome | ReadJob | None:
+        """Add the outcome of a job of the run.
+
+        Return the outcome of the run if it is read, or the job that it needs next: its end, or the
+        whole run if its parts depend on each other. None while other parts are read.
+        """
+        part = job.plan.part
+        if part is not None:
+            self._outcomes[part.index] = outcome
+            are_all_read = len(self._outcomes) == len(self._parts)
+            return self._end_parts() if are_all_read else None
+
+        if outcome.has_dependent_parts:
+            return self._job
+        is_end_of_parts = job.plan.part_summaries is not None
+        if is_end_of_parts and outcome.staged is not None:
+            return self._join_parts(outcome, outcome.staged)
+        return self._finish(outcome)
+
+    def _end_parts(self) -> ReadOutcome | ReadJob:
+        """Return the job that reads the end of the run. If a part failed, the run fails."""
+        outcomes = [self._outcomes[part.index] for part in self._parts]
+        for outcome in outcomes:
+            if outcome.has_dependent_parts:
+                return self._job
+            if outcome.staged is None:
+                outcome.info = self._job.plan.run
+                return self._finish(outcome)
+
+        plan = replace(self._job.plan, run=_merge_runs(self._job.plan.run, outcomes))
+        plan.part_summaries = [staged.part_summary for staged in self._list_staged_parts()]
+        return replace(self._job, plan=plan)
+
+    def _join_parts(self, end: ReadOutcome, staged_end: StagedRun) -> ReadOutcome:
+        """Return the outcome of the run from those of its parts and of its end."""
+        joined = StagedRun(self._job.run_number)
+        for staged in self._list_staged_parts():
+            joined.append(staged)
+        joined.append(staged_end)
+
+        _add_facts_to_run(end.info, joined)
+        end.seconds += sum(outcome.seconds for outcome in self._outcomes.values())
+        end.staged = joined
+        return self._finish(end)
+
+    def _list_staged_parts(self) -> list[StagedRun]:
+        """Return the parts that were read, in the order of the run."""
+        outcomes = [self._outcomes[part.index] for part in self._parts]
+        return [outcome.staged for outcome in outcomes if outcome.staged is not None]
+
+    def _finish(self, outcome: ReadOutcome) -> ReadOutcome:
+        """Return the outcome of the run, with the shared rows of the parts that it does not use."""
+        outcome.job = self._job
+        used = [] if outcome.staged is None else outcome.staged.shared_rows
+        for staged in self._list_staged_parts():
+            outcome.other_shared_rows += [file for file in staged.shared_rows if file not in used]
+        return outcome
+
+
+def _merge_runs(run: Run, outcomes: Sequence[ReadOutcome]) -> Run:
+    """Return the run with everything that reading its parts has set."""
+    merged = replace(run)
+    for outcome in outcomes:
+        for each in fields(Run):
+            value = getattr(outcome.info, each.name)
+            if isinstance(value, dict):
+                setattr(merged, each.name, getattr(merged, each.name) | value)
+            elif value != getattr(run, each.name):
+                setattr(merged, each.name, value)
+    return merged
 
 
 def _get_outcome(future: Future[ReadOutcome], job: ReadJob) -> ReadOutcome:
     try:
         return future.result()
     except BrokenProcessPool:
-        reason = "the worker process was killed, possibly because memory ran out"
-        return ReadOutcome(job, job.plan.run, error=reason)
+        return ReadOutcome(job, job.plan.run, error=WORKER_KILLED)
     except Exception as error:
         return ReadOutcome(job, job.plan.run, error=_format_error(error))
 

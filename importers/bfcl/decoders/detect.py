@@ -194,6 +194,17 @@ def select_run_decoder(plan: RunPlan) -> DecoderChoice:
     return DecoderChoice(selected.decoder, selected.reason, issues=(*selected.issues, issue))
 
 
+def expect_run_decoder(plan: RunPlan) -> DecoderChoice | None:
+    """Return the decoder that `select_run_decoder` chooses unless the files contradict it, without
+    reading them. None if only the files tell.
+    """
+    version = filenames.get_rules_version(plan.run.generation)
+    decoder_of_model = find_model_decoder(plan.run.model, version)
+    if plan.options.get("decoder") or not decoder_of_model.is_certain:
+        return None
+    return _DecoderSelector(plan, version, decoder_of_model).choose_listed_decoder()
+
+
 class _DecoderSelector:
     """Chooses the decoder for one run."""
 
@@ -211,12 +222,16 @@ class _DecoderSelector:
         one that fits the form of the replies.
         """
         if self._named.is_certain and not self._contradicts(self._named.decoder):
-            return DecoderChoice(self._named.decoder, self._describe_listed_name(), is_listed=True)
+            return self.choose_listed_decoder()
 
         evidence = self._collect(MAX_RECORDS)
         if evidence.scored:
             return self._select_by_scores(evidence)
         return self._select_by_form(evidence)
+
+    def choose_listed_decoder(self) -> DecoderChoice:
+        """Choose the decoder of the listed model with the run's name."""
+        return DecoderChoice(self._named.decoder, self._describe_listed_name(), is_listed=True)
 
     def check_choice_of_user(self, decoder: Decoder) -> DecoderChoice:
         """Return the decoder that the user chose, with an issue if another one fits better.

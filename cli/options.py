@@ -10,7 +10,7 @@ declares only its specific ones:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -202,11 +202,11 @@ def workspace_command(
     common_options: tuple[str, ...] = COMMON_OPTIONS,
     path_argument: ParameterSpec = PATH_ARGUMENT,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the arguments and options that select a workspace.
+    """Return a decorator that gives a command the arguments and options that select a workspace.
 
-    The command function has one parameter of the type `WorkspaceOptions` for all of them, its first
-    one. The decorated function has a parameter for each, because Typer reads the options from the
-    signature.
+    The command function gets all of them in its first parameter, of the type `WorkspaceOptions`.
+    The decorated function has a parameter for each of them, because Typer reads the options of a
+    command from its signature.
 
     Args:
         extra_options: Names in `SHARED_OPTIONS` that the command has beside `common_options`.
@@ -221,17 +221,11 @@ def workspace_command(
 
         @wraps(command)
         def run_command(**arguments: Any) -> None:
-            values = {name: arguments.pop(name) for name in ("path", *shared_names)}
-            arguments[options_parameter] = _build_workspace_options(values)
+            workspace_values = {name: arguments.pop(name) for name in ("path", *shared_names)}
+            arguments[options_parameter] = _build_workspace_options(workspace_values)
             command(**arguments)
 
-        # Typer reads the arguments and options from the signature.
-        parameters = []
-        for name, (type_, default) in specs.items():
-            parameters.append(
-                Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=type_)
-            )
-        run_command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        run_command.__signature__ = _build_signature(specs)  # type: ignore[attr-defined]
         run_command.__annotations__ = {name: type_ for name, (type_, _) in specs.items()}
         return run_command
 
@@ -256,6 +250,16 @@ def _build_parameter_specs(
     if json_option is not None:
         specs["as_json"] = json_option
     return specs
+
+
+def _build_signature(specs: Mapping[str, ParameterSpec]) -> Signature:
+    """Return the signature of a function with a keyword parameter for each specification."""
+    parameters = []
+    for name, (type_, default) in specs.items():
+        parameters.append(
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=type_)
+        )
+    return Signature(parameters)
 
 
 def _build_workspace_options(values: dict[str, Any]) -> WorkspaceOptions:

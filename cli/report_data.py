@@ -205,28 +205,33 @@ def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
 
     Empty if the benchmark defines none for these runs.
     """
-    from fcreview.importers.registry import compute_combined_metrics
+    from fcreview.importers import registry
 
     def compute_metrics(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
         run_items = [
             RunItems(run.row.info, items) for run, items in zip(runs, items_by_run, strict=True)
         ]
-        return compute_combined_metrics(run_items)
+        return registry.compute_combined_metrics(run_items)
+
+    def compute_by_source(source: MetricSource) -> list[Metric]:
+        return compute_metrics([run.items[source] for run in runs])
+
+    def compute_without_incidents(source: MetricSource) -> list[Metric]:
+        return compute_metrics([omit_incidents(run.items[source]) for run in runs])
 
     # Each metric has a value for each source of verdicts, such as official and recomputed.
-    metrics = summary.collect_metric_rows(
-        lambda source: compute_metrics([run.items[source] for run in runs]), runs[0].items
-    )
+    sources = runs[0].items
+    metrics = summary.collect_metric_rows(compute_by_source, sources)
+
     # Items without an answer, for example after an API error, lower a metric. Show it without them.
     n_incidents = sum(count_incidents(run.items["official"]) for run in runs)
     if n_incidents:
         summary.add_values_without_incidents(
-            metrics,
-            lambda source: compute_metrics([omit_incidents(run.items[source]) for run in runs]),
-            runs[0].items,
-            n_incidents,
+            metrics, compute_without_incidents, sources, n_incidents
         )
-    _set_disagreement_bounds(metrics, [run.items["corrected"] for run in runs], compute_metrics)
+
+    corrected_items = [run.items["corrected"] for run in runs]
+    _set_disagreement_bounds(metrics, corrected_items, compute_metrics)
     return metrics
 
 
@@ -272,25 +277,28 @@ def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
 
     `run` is None, `run_name` is the model, and `+` joins the languages. Counts are sums.
     """
-    languages = "+".join(dict.fromkeys(row.info.language for row in rows))
-
-    # Known if any run knows it. A run without the number has all items of its dataset.
-    n_expected = None
-    if any(row.expected_items is not None for row in rows):
-        n_expected = 0
-        for row in rows:
-            n_expected += row.n_items if row.expected_items is None else row.expected_items
-
+    distinct_languages = dict.fromkeys(row.info.language for row in rows)
     return build_run_fields(rows[0]) | {
         "run": None,
         "run_name": rows[0].info.model,
-        "language": languages,
+        "language": "+".join(distinct_languages),
         "n_items": sum(row.n_items for row in rows),
         "reviewed": sum(row.reviewed + row.in_part for row in rows),
         "by_erratum": sum(row.by_erratum for row in rows),
         "not_run": sum(row.not_run for row in rows),
-        "expected_items": n_expected,
+        "expected_items": _sum_expected_items(rows),
     }
+
+
+def _sum_expected_items(rows: Sequence[RunRow]) -> int | None:
+    """Return the number of items that the datasets of all runs have, or None if no run knows it."""
+    if all(row.expected_items is None for row in rows):
+        return None
+    n_expected = 0
+    for row in rows:
+        # A run that does not know the number has all items of its dataset.
+        n_expected += row.n_items if row.expected_items is None else row.expected_items
+    return n_expected
 
 
 def format_part_heading(run_fields: dict[str, Any]) -> str:

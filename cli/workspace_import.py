@@ -603,7 +603,7 @@ class _DatasetChooser:
                 " earlier command"
             )
             plan_as_before.issues.append(
-                ImportIssue(plan.run.path, None, what=problem, severity="notice")
+                ImportIssue(plan.run.path, what=problem, severity="notice")
             )
 
         is_new_run = not earlier_folders

@@ -402,7 +402,7 @@ MARK_WIDTH = 2
 
 
 def _render_whisker(whisker: Whisker, scale_ends: tuple[float, float]) -> str:
-    """Draw an interval on the track of its scale, with its value as a dot.
+    """Return the SVG image of an interval: a line on a track, with the value as a dot.
 
     The official value, if there is one, is an upright mark. `scale_ends`: lowest and highest value.
     """
@@ -414,9 +414,6 @@ def _render_whisker(whisker: Whisker, scale_ends: tuple[float, float]) -> str:
 
     # The dot and the mark are drawn from their left edge, and centred on their value.
     dot_left = find_x(whisker.value) - DOT_SIZE / 2
-    dot_top = (WHISKER_HEIGHT - DOT_SIZE) // 2
-    track_top = (WHISKER_HEIGHT - TRACK_THICKNESS) // 2
-    middle = WHISKER_HEIGHT // 2
     mark = ""
     if whisker.official is not None:
         mark_left = find_x(whisker.official) - MARK_WIDTH / 2
@@ -428,6 +425,9 @@ def _render_whisker(whisker: Whisker, scale_ends: tuple[float, float]) -> str:
     # A dot at an end of the scale needs room beyond it.
     margin = DOT_SIZE // 2
     view_width = WHISKER_WIDTH + 2 * margin
+    dot_top = (WHISKER_HEIGHT - DOT_SIZE) // 2
+    track_top = (WHISKER_HEIGHT - TRACK_THICKNESS) // 2
+    middle = WHISKER_HEIGHT // 2
     low = find_x(whisker.low)
     high = find_x(whisker.high)
     return (

@@ -88,12 +88,12 @@ def _make_sibling_fix(
 ) -> SiblingFix:
     """Return the fix that gives a sibling these golden calls. None: the correction does not fit."""
     if calls is None:
-        return SiblingFix(sibling, None, problem=FIX_DOES_NOT_FIT)
+        return SiblingFix(sibling, golden_fix=None, problem=FIX_DOES_NOT_FIT)
     item, run = _read_item(store, sibling.item)
     golden_fix = formats.make_template(run, replace(item, golden=calls))
     if golden_fix is None:
-        return SiblingFix(sibling, None, problem=NO_TEMPLATE)
+        return SiblingFix(sibling, golden_fix=None, problem=NO_TEMPLATE)
     problem = formats.explain_rejection(run, item, golden_fix)
     if problem is not None:
-        return SiblingFix(sibling, None, problem=problem)
-    return SiblingFix(sibling, golden_fix)
+        return SiblingFix(sibling, golden_fix=None, problem=problem)
+    return SiblingFix(sibling, golden_fix=golden_fix)

@@ -223,7 +223,7 @@ class Store:
         )
 
     def count_items(self, view: View) -> int:
-        return self._run_query(lambda: self._orders.get_order(view, 0).count)
+        return self._run_query(lambda: self._orders.get_order(view, min_rows=0).count)
 
     def count_reviewed_items(self, view: View) -> int:
         """Count the items of `count_items` that have a verdict by the annotator now.
@@ -264,7 +264,11 @@ class Store:
         blind = self.blind
         return self._run_query(
             lambda: view_items.measure_columns(
-                self.connection, self._orders.get_order(view, 1), view.runs, names, blind=blind
+                self.connection,
+                self._orders.get_order(view, min_rows=1),
+                view.runs,
+                names,
+                blind=blind,
             )
         )
 
@@ -481,7 +485,7 @@ class Store:
         """
 
         def count_in_view() -> int:
-            self._orders.get_order(view, 1)  # loads the suspects
+            self._orders.get_order(view, min_rows=1)  # loads the suspects
             suspicions = self._suspects.get_suspicions(view)
             n_strong = sum(each.is_strong for each in suspicions.values())
             return sum(

@@ -249,7 +249,6 @@ def _check_socket_options(options: ServeOptions) -> None:
 
 def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
     """Start the server, and print its address. Returns when the server has ended."""
-
     from fcreview.cli.serve_login import AllowedOrigins
     from fcreview.cli.serve_server import BrowserServer, ListenAddress, run_server
     from fcreview.cli.serve_session import SessionCommand
@@ -262,9 +261,11 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
             " https://review.example.org"
         )
 
+    # The server chooses a free port if the default one is in use, so these get the port.
     def make_server(port: int) -> BrowserServer:
         origins = _list_origins(options, host, port)
-        login = _build_login(options, f"fcreview-{port}", is_secure=origins[0].startswith("https"))
+        is_secure = origins[0].startswith("https")
+        login = _build_login(options, f"fcreview-{port}", is_secure=is_secure)
         return BrowserServer(
             SessionCommand(open_arguments),
             login=login,
@@ -273,10 +274,11 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
         )
 
     def announce_port(port: int) -> None:
-        emit(f"Serving at {_list_origins(options, host, port)[0]}. Press Ctrl+C to stop.")
+        first_origin, *_ = _list_origins(options, host, port)
+        emit(f"Serving at {first_origin}. Press Ctrl+C to stop.")
         sys.stdout.flush()
 
-    # This reports errors in the users file before the server starts.
+    # Build a login only to report errors in the users file before the server starts.
     _build_login(options, "", is_secure=False)
     address = ListenAddress(
         host,

@@ -235,31 +235,33 @@ def _compare_pair(golden: Call, predicted: Call, rules: ComparisonRules) -> Call
 def _pair_calls(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules, keep_order: bool
 ) -> list[IndexPair]:
-    """Pair golden and predicted calls so that the pairs differ least in total. Returns pairs of a
-    golden and a predicted index.
+    """Pair golden and predicted calls so that the pairs differ least in total.
 
-    The cost of a pair says how much the two calls differ. With `keep_order`, pairs may not cross.
+    Returns pairs of a golden and a predicted index. The cost of a pair says how much the two calls
+    differ. With `keep_order`, the pairs are in the order of both lists: none crosses another one.
     """
     if not golden or not predicted:
         return []
     is_too_large = len(golden) * len(predicted) > MAX_COMPARED_PAIRS
     if is_too_large:
         return _pair_without_costs(golden, predicted, keep_order)
-    rows = list(range(len(golden)))
-    columns = list(range(len(predicted)))
+
+    golden_indexes = list(range(len(golden)))
+    predicted_indexes = list(range(len(predicted)))
     if keep_order:
-        return _assign_in_order(_compute_costs(golden, predicted, rows, columns, rules))
+        costs = _compute_costs(golden, predicted, golden_indexes, predicted_indexes, rules)
+        return _assign_in_order(costs)
 
     # The cheapest pairing always contains these pairs, so that fewer costs are needed.
     pairs = _pair_unique_functions(golden, predicted, rules)
     paired_golden = {golden_index for golden_index, _ in pairs}
     paired_predicted = {predicted_index for _, predicted_index in pairs}
-    other_rows = [row for row in rows if row not in paired_golden]
-    other_columns = [column for column in columns if column not in paired_predicted]
-    if other_rows and other_columns:
-        costs = _compute_costs(golden, predicted, other_rows, other_columns, rules)
+    open_golden = [index for index in golden_indexes if index not in paired_golden]
+    open_predicted = [index for index in predicted_indexes if index not in paired_predicted]
+    if open_golden and open_predicted:
+        costs = _compute_costs(golden, predicted, open_golden, open_predicted, rules)
         for row, column in _assign_in_any_order(costs):
-            pairs.append((other_rows[row], other_columns[column]))
+            pairs.append((open_golden[row], open_predicted[column]))
     return pairs
 
 

@@ -310,10 +310,11 @@ def _shorten(text: str) -> str:
 
 
 def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> DecisiveStep | None:
-    """Return the step at which a golden call should have been made, or None if none is missing: the
-    last reply, or the first one if it names the call as text.
+    """Return the step at which a missing golden call should have been made, or None if no call is
+    missing.
 
-    With `only_effect_counts`, only calls that change data count.
+    This is the last reply, or the first one if it only writes the call as text. With
+    `only_effect_counts`, only calls that change data count.
     """
     missing_calls = []
     for pair in paired.missing:
@@ -325,8 +326,8 @@ def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> Deci
 
     name = missing_calls[0].name
     first_number, first_reply = paired.replies[0]
-    is_named_without_call = not paired.calls and f"{name}(" in first_reply.content
-    if paired.turn is not None and is_named_without_call:
+    is_written_as_text = not paired.calls and f"{name}(" in first_reply.content
+    if paired.turn is not None and is_written_as_text:
         reason = f"The reply names {name}, but no call can be decoded from it."
         return DecisiveStep(first_number, kind="undecodable_call", reason=reason)
 

@@ -345,8 +345,9 @@ def diff_values(
     golden_kind = get_type_name(expected)
     kind = get_type_name(value)
     is_tuple_for_list = (golden_kind, kind) == ("list", "tuple") and budget.rules.tuple_is_list
+    has_same_kind = golden_kind == kind or is_tuple_for_list
     is_container = kind in ("object", "list", "tuple")
-    if not is_container or (golden_kind != kind and not is_tuple_for_list):
+    if not (is_container and has_same_kind):
         return _diff_scalars(expected, value, path, depth, budget.rules)
 
     if depth >= MAX_DEPTH:
@@ -452,26 +453,29 @@ def _diff_lists(
     one side is missing or unexpected.
     """
     differences: list[ArgumentDiff] = []
-    start = 0
+    n_equal_at_start = 0
     n_equal_at_end = 0
     if len(expected) != len(value):
         reason = f"length {len(value)}, golden {len(expected)}"
         differences.append(ArgumentDiff(path, state="!", reason=reason))
-        start = _count_equal_elements(expected, value, depth)
-        golden_from_end = expected[start:][::-1]
-        value_from_end = value[start:][::-1]
+        n_equal_at_start = _count_equal_elements(expected, value, depth)
+        golden_from_end = expected[n_equal_at_start:][::-1]
+        value_from_end = value[n_equal_at_start:][::-1]
         n_equal_at_end = _count_equal_elements(golden_from_end, value_from_end, depth)
+
+    # The positions that both lists have, without the equal elements at both ends.
     golden_end = len(expected) - n_equal_at_end
     end = len(value) - n_equal_at_end
-
     common_end = min(golden_end, end)
-    for index in range(start, common_end):
+    for index in range(n_equal_at_start, common_end):
         element_path = append_to_path(path, index)
         differences.extend(
             diff_values(expected[index], value[index], element_path, depth + 1, budget)
         )
         if budget.remaining < 0:
             return differences
+
+    # One of these ranges is empty.
     differences += _report_elements(path, range(common_end, golden_end), "-", "missing")
     differences += _report_elements(path, range(common_end, end), "+", "not in golden")
     return differences

@@ -444,8 +444,8 @@ def _apply_derived_verdicts(
     collected: Mapping[TargetCriterion, VerdictsByAnnotator],
     context: RollUpContext,
 ) -> list[Decision]:
-    """Set the verdicts that follow from decided verdicts by the rules of the benchmark, and return
-    all decisions.
+    """Return all decisions, with the verdicts that follow from those of annotators by the rules of
+    the benchmark. An item may fail, for example, because an annotator failed one of its calls.
 
     The result has a decision for each target and criterion whose verdict changes, even if nobody
     reviewed it. Metrics derive the same verdicts (`ScoredItem.derive_verdict`).
@@ -459,23 +459,27 @@ def _apply_derived_verdicts(
     overrides = {
         target_criterion: decision.human for target_criterion, decision in overriding.items()
     }
-    by_target = {(decision.target, decision.criterion): decision for decision in decisions}
+    decision_by_target = {(decision.target, decision.criterion): decision for decision in decisions}
     targets = context.derivation.list_derivable_targets(overrides, context.automatic)
     for target_criterion in targets:
-        decision = by_target.get(target_criterion)
+        decision = decision_by_target.get(target_criterion)
         if decision is not None and not _can_derive(decision, collected):
             continue
+
+        # A derived verdict that equals the automatic one changes nothing.
         verdict = context.derivation.derive(
             target_criterion, overrides, context.metadata, context.automatic
         )
         if verdict is None or is_same_verdict(verdict, context.automatic.get(target_criterion)):
             continue
+
+        if decision is None:
+            decision = Decision(*target_criterion)
+            decision_by_target[target_criterion] = decision
         sources = context.derivation.find_sources(target_criterion, overrides)
         deciding = [overriding[source] for source in sources if source in overriding]
-        if decision is None:
-            decision = by_target[target_criterion] = Decision(*target_criterion)
         _set_derived_verdict(decision, verdict, deciding)
-    return list(by_target.values())
+    return list(decision_by_target.values())
 
 
 def _find_overriding_decisions(

@@ -447,7 +447,7 @@ class ImportIssue:
     """Problem that an importer found. An importer that omits data always reports an issue."""
 
     file: str
-    line: int | None
+    line: int | None = None
     _: KW_ONLY
     what: str
     raw: str | None = None

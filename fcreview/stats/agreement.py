@@ -123,28 +123,30 @@ class RatingTable:
 
 
 def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable:
-    """Build the table of at least one rating.
+    """Build the table of the labels that annotators gave to units. There must be at least one.
 
-    If an annotator labelled a unit more than once, the last label counts.
+    A unit is what gets a label, such as an item or one of its calls. Units with the same labels by
+    the same annotators have one pattern, a row of the table. If an annotator labelled a unit more
+    than once, the last label counts.
     """
     annotators = sorted({rating.annotator for rating in ratings})
     values = [rating.value for rating in ratings]
     label_keys = list_label_keys(criterion, values)
     units = list(dict.fromkeys((rating.item, rating.target) for rating in ratings))
-    cells = _fill_cells(ratings, units, annotators, label_keys)
-
+    labels_by_unit = _fill_cells(ratings, units, annotators, label_keys)
     patterns, pattern_of_unit, units_per_pattern = np.unique(
-        cells, axis=0, return_inverse=True, return_counts=True
+        labels_by_unit, axis=0, return_inverse=True, return_counts=True
     )
+    item_of_unit = [item for item, _ in units]
+
+    # The assumed units of the prior come last, and are not counted as real units.
     prior = make_prior_units(
         len(annotators),
         n_labels=_find_most_frequent_label_count(patterns, units_per_pattern),
         n_categories=len(label_keys),
     )
-    # Units of the prior are no real units, so their patterns come last and count as none.
     no_units = np.zeros(len(prior.cells), dtype=np.int64)
     no_prior = np.zeros(len(patterns))
-    item_of_unit = [item for item, _ in units]
     return RatingTable(
         annotators=tuple(annotators),
         label_keys=tuple(label_keys),
@@ -162,8 +164,9 @@ def _fill_cells(
     annotators: Sequence[str],
     label_keys: Sequence[LabelKey],
 ) -> IntArray:
-    """Return the index of each annotator's label in `label_keys`, of shape (units, annotators);
-    `NO_LABEL` without a label.
+    """Return the label of each unit by each annotator, of shape (units, annotators).
+
+    A label is its index in `label_keys`. It is `NO_LABEL` if the annotator gave none.
     """
     row_of_unit = {unit: row for row, unit in enumerate(units)}
     column_of_annotator = {name: column for column, name in enumerate(annotators)}
@@ -273,7 +276,7 @@ def _compute_requested(
 def _estimate_coefficient(
     request: _CoefficientRequest, table: RatingTable, plausible_counts: FloatArray
 ) -> CoefficientEstimate:
-    """Compute a coefficient and choose its interval."""
+    """Compute a coefficient of agreement, with the interval that suits its data."""
     counts = table.units_per_pattern.astype(np.float64)
     value = float(request.statistic(counts[np.newaxis])[0])
     if isnan(value):
@@ -285,6 +288,7 @@ def _estimate_coefficient(
     if is_percent and _has_independent_pairs(table):
         low, high = compute_mid_p_interval(round(n_equal), round(n_units))
         return CoefficientEstimate(value, low=low, high=high, method="mid-p")
+
     # Without a disagreement, the labels do not show how rare disagreements are.
     if not is_percent and n_units - n_equal <= ZERO_TOLERANCE:
         return CoefficientEstimate(value, note=NO_DISAGREEMENT)
@@ -303,7 +307,7 @@ def _estimate_coefficient(
 
 
 def _list_item_agreements(request: _CoefficientRequest, table: RatingTable) -> list[ItemAgreement]:
-    """Return the agreement on each item with a unit that has one of the request's patterns."""
+    """Return the agreement on each item: the sum over its units with the requested patterns."""
     agreement_by_pattern = dict(
         zip(request.patterns.tolist(), request.agreement.tolist(), strict=True)
     )
@@ -405,19 +409,27 @@ def _build_percent_request(table: RatingTable) -> _CoefficientRequest:
 def _build_requests_for_pair(
     table: RatingTable, *, has_share: bool, level: MeasurementLevel
 ) -> Iterator[_CoefficientRequest]:
-    """Build the requests for two annotators. If one of them labelled nothing, there is none.
-    `level` is the level of the labels of all annotators.
+    """Yield which coefficients of two annotators to compute. If one of them labelled nothing, there
+    is none.
+
+    Args:
+        table: The labels of both annotators.
+        has_share: Whether the percentage of equal labels is computed too.
+        level: The level of the labels of all annotators, for example `ordinal`.
     """
     if len(table.annotators) < 2:
         return
     if has_share:
         yield _build_percent_request(table)
+
     both, cells = _select_units_of_both(table)
     agreement = (cells[:, 0] == cells[:, 1]).astype(np.float64)
     cohen = _restrict_to_patterns(both, build_cohen_kappa(cells))
     yield _CoefficientRequest(
         "cohen", annotators=table.annotators, patterns=both, statistic=cohen, agreement=agreement
     )
+
+    # Labels with an order, such as 1 to 5, can differ a little or a lot.
     scores = table.scores
     if level == "ordinal" and scores is not None:
         kappa = build_weighted_kappa(cells, make_quadratic_weights(scores))
@@ -471,33 +483,37 @@ class SelfAgreement:
 
 
 def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAgreement]:
-    """Compute self-agreement on each criterion, for each annotator and then for all annotators
-    together.
+    """Compute how often annotators agree with their own earlier label, for each criterion.
+
+    Each criterion has a result for each annotator, and one for all annotators together.
     """
-    by_criterion: defaultdict[str, defaultdict[str, list[RepeatedRating]]] = defaultdict(
+    repeats_by_criterion: defaultdict[str, defaultdict[str, list[RepeatedRating]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for repeat in repeats:
         if is_definite(repeat.first) and is_definite(repeat.second):
-            by_criterion[repeat.criterion][repeat.annotator].append(repeat)
+            repeats_by_criterion[repeat.criterion][repeat.annotator].append(repeat)
 
-    for criterion, by_annotator in sorted(by_criterion.items()):
-        for annotator, own_repeats in sorted(by_annotator.items()):
+    for criterion, repeats_by_annotator in sorted(repeats_by_criterion.items()):
+        for annotator, own_repeats in sorted(repeats_by_annotator.items()):
             yield _compute_self_agreement_on(annotator, criterion, own_repeats)
-        if len(by_annotator) > 1:
-            all_repeats = list(chain.from_iterable(by_annotator.values()))
+        if len(repeats_by_annotator) > 1:
+            all_repeats = list(chain.from_iterable(repeats_by_annotator.values()))
             yield _compute_self_agreement_on(None, criterion, all_repeats)
 
 
 def _compute_self_agreement_on(
     annotator: str | None, criterion: str, repeats: Sequence[RepeatedRating]
 ) -> SelfAgreement:
+    """Compute how often the first and the second label of an item agree. `annotator`: None for all
+    annotators together.
+    """
+    # The first and the second labels are treated like those of two annotators.
     table = build_rating_table(criterion, list(_iter_ratings_of_repeats(criterion, repeats)))
     plausible_counts = draw_plausible_counts(table.item_groups, table.prior_units)
-    share, kappa = (
-        _estimate_coefficient(request, table, plausible_counts)
-        for request in _build_requests_for_pair(table, has_share=True, level="nominal")
-    )
+    share_request, kappa_request = _build_requests_for_pair(table, has_share=True, level="nominal")
+    share = _estimate_coefficient(share_request, table, plausible_counts)
+    kappa = _estimate_coefficient(kappa_request, table, plausible_counts)
     return SelfAgreement(
         scope="self",
         annotator=annotator,

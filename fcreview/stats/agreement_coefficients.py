@@ -45,20 +45,29 @@ def build_percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statis
 
 
 def build_cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
-    """Build the statistic for unweighted kappa (Cohen 1960) from category indexes of two
-    annotators in each pattern.
+    """Return a function that computes unweighted kappa (Cohen 1960) of two annotators.
+
+    A pattern is a combination of two labels. The returned function gets the number of units with
+    each pattern.
+
+    Args:
+        labels: The category indexes of both annotators in each pattern, of shape (patterns, 2).
     """
-    one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
-    first = one_hot[:, 0]
-    second = one_hot[:, 1]
-    equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
+    n_categories = int(labels.max(initial=0)) + 1
+    one_hot = np.eye(n_categories)[labels]
+    first_annotator = one_hot[:, 0]
+    second_annotator = one_hot[:, 1]
+    is_equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
 
     def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
         n_units = pattern_counts.sum(1)
-        by_chance = ((pattern_counts @ first) * (pattern_counts @ second)).sum(1)
-        return _correct_for_chance(
-            _divide_or_nan(pattern_counts @ equal, n_units), _divide_or_nan(by_chance, n_units**2)
-        )
+        observed = _divide_or_nan(pattern_counts @ is_equal, n_units)
+
+        # By chance, labels agree as often as the category counts of both annotators let expect.
+        first_counts = pattern_counts @ first_annotator
+        second_counts = pattern_counts @ second_annotator
+        by_chance = _divide_or_nan((first_counts * second_counts).sum(1), n_units**2)
+        return _correct_for_chance(observed, by_chance)
 
     return compute_kappa
 
@@ -80,21 +89,28 @@ def build_fleiss_kappa(label_counts: FloatArray) -> Statistic:
 
 
 def build_gwet_ac1(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for Gwet's AC1 (Gwet 2008, with missing labels as in Gwet 2014). Units
-    with one label count only for the prevalence of the categories. `label_counts` has a column for
-    every category of the scale.
+    """Return a function that computes Gwet's AC1 (Gwet 2008, with missing labels as in Gwet 2014).
+
+    The returned function gets the number of units with each pattern of labels. Units with one label
+    count only for the prevalence of the categories.
+
+    Args:
+        label_counts: How many annotators chose each category, of shape (patterns, categories).
     """
-    has_pairs = (label_counts.sum(1) > 1).astype(np.float64)
+    n_labels = label_counts.sum(1)
+    has_pairs = (n_labels > 1).astype(np.float64)
     agreement = compute_pairwise_agreement(label_counts)
-    shares = label_counts / label_counts.sum(1, keepdims=True)
+    category_shares = label_counts / n_labels[:, np.newaxis]
+    # With a single category, chance agreement is undefined.
     n_other_categories = label_counts.shape[1] - 1 or np.nan
 
     def compute_ac1(pattern_counts: FloatArray) -> FloatArray:
-        prevalence = (pattern_counts @ shares) / pattern_counts.sum(1, keepdims=True)
+        observed = _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs)
+
+        n_units = pattern_counts.sum(1, keepdims=True)
+        prevalence = (pattern_counts @ category_shares) / n_units
         by_chance = (prevalence * (1 - prevalence)).sum(1) / n_other_categories
-        return _correct_for_chance(
-            _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance
-        )
+        return _correct_for_chance(observed, by_chance)
 
     return compute_ac1
 
@@ -110,41 +126,60 @@ def make_quadratic_weights(scores: FloatArray) -> FloatArray:
 
 
 def build_weighted_kappa(labels: NDArray[np.int64], weights: FloatArray) -> Statistic:
-    """Build the statistic for weighted kappa (Cohen 1968) from category indexes of two
-    annotators in each pattern.
+    """Return a function that computes weighted kappa (Cohen 1968) of two annotators.
+
+    A pattern is a combination of two labels. The returned function gets the number of units with
+    each pattern.
+
+    Args:
+        labels: The category indexes of both annotators in each pattern, of shape (patterns, 2).
+        weights: The agreement of each two categories, from 0 to 1.
     """
     one_hot = np.eye(len(weights))[labels]
-    first = one_hot[:, 0]
-    second = one_hot[:, 1]
+    first_annotator = one_hot[:, 0]
+    second_annotator = one_hot[:, 1]
     agreement = weights[labels[:, 0], labels[:, 1]]
 
     def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
         n_units = pattern_counts.sum(1)
-        by_chance = (((pattern_counts @ first) @ weights) * (pattern_counts @ second)).sum(1)
         observed = _divide_or_nan(pattern_counts @ agreement, n_units)
-        return _correct_for_chance(observed, _divide_or_nan(by_chance, n_units**2))
+
+        # By chance, labels agree as often as the category counts of both annotators let expect.
+        first_counts = pattern_counts @ first_annotator
+        second_counts = pattern_counts @ second_annotator
+        chance_agreement = ((first_counts @ weights) * second_counts).sum(1)
+        return _correct_for_chance(observed, _divide_or_nan(chance_agreement, n_units**2))
 
     return compute_kappa
 
 
 def build_gwet_ac2(label_counts: FloatArray, weights: FloatArray) -> Statistic:
-    """Build the statistic for Gwet's AC2, the weighted form of AC1 (Gwet 2014, chapter 5)."""
+    """Return a function that computes Gwet's AC2, the weighted AC1 (Gwet 2014, chapter 5).
+
+    Args:
+        label_counts: How many annotators chose each category, of shape (patterns, categories).
+        weights: The agreement of each two categories, from 0 to 1.
+    """
     n_labels = label_counts.sum(1)
     has_pairs = (n_labels > 1).astype(np.float64)
-    weighted = (label_counts * (label_counts @ weights - 1)).sum(1)
-    agreement = has_pairs * weighted / np.maximum(n_labels * (n_labels - 1), 1)
-    shares = label_counts / label_counts.sum(1, keepdims=True)
+    n_ordered_pairs = n_labels * (n_labels - 1)
+    weighted_pairs = (label_counts * (label_counts @ weights - 1)).sum(1)
+    agreement = has_pairs * weighted_pairs / np.maximum(n_ordered_pairs, 1)
+
+    category_shares = label_counts / n_labels[:, np.newaxis]
     n_categories = label_counts.shape[1]
-    chance_factor = (
-        weights.sum() / (n_categories * (n_categories - 1)) if n_categories > 1 else np.nan
-    )
+    # With a single category, chance agreement is undefined.
+    chance_factor = np.nan
+    if n_categories > 1:
+        chance_factor = weights.sum() / (n_categories * (n_categories - 1))
 
     def compute_ac2(pattern_counts: FloatArray) -> FloatArray:
-        prevalence = (pattern_counts @ shares) / pattern_counts.sum(1, keepdims=True)
+        observed = _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs)
+
+        n_units = pattern_counts.sum(1, keepdims=True)
+        prevalence = (pattern_counts @ category_shares) / n_units
         by_chance = chance_factor * (prevalence * (1 - prevalence)).sum(1)
-        return _correct_for_chance(
-            _divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance
-        )
+        return _correct_for_chance(observed, by_chance)
 
     return compute_ac2
 
@@ -188,17 +223,25 @@ def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
 
 def compute_masi_distances(sets: Sequence[frozenset[str]]) -> FloatArray:
     """Return the MASI distances between sets of labels (Passonneau 2006), of shape (sets, sets).
-    The distance is 1 minus the product of the Jaccard index and 1 for equal sets, 2/3 for a set and
-    its subset, or 1/3 for other sets.
+
+    The distance is 1 minus the product of the Jaccard index and a factor: 1 for equal sets, 2/3
+    for a set and its subset, 1/3 for other sets.
     """
-    words = sorted(frozenset().union(*sets))
-    contains = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
-    size = contains.sum(1)
+    all_labels = sorted(frozenset().union(*sets))
+    membership = [[label in labels for label in all_labels] for labels in sets]
+    contains = np.array(membership, dtype=np.float64)
+
+    sizes = contains.sum(1)
+    smaller_size = np.minimum(sizes[:, None], sizes)
     common = contains @ contains.T
-    union = size[:, None] + size - common
-    smaller = np.minimum(size[:, None], size)
-    monotonicity = np.select([common == union, common == smaller], [1.0, 2 / 3], 1 / 3)
-    return 1 - monotonicity * np.where(union > 0, common / np.maximum(union, 1), 1)
+    union = sizes[:, None] + sizes - common
+
+    is_equal = common == union
+    is_subset = common == smaller_size
+    factor = np.select([is_equal, is_subset], [1.0, 2 / 3], 1 / 3)
+    # Two empty sets are equal.
+    jaccard_index = np.where(union > 0, common / np.maximum(union, 1), 1)
+    return 1 - factor * jaccard_index
 
 
 def _compute_alpha_from_disagreement(

@@ -78,10 +78,11 @@ class PriorUnits:
 
 
 def make_prior_units(n_annotators: int, n_labels: int, n_categories: int) -> PriorUnits:
-    """Make the units that are added for intervals: in some, `n_labels` annotators agree, and in
-    the others, one of them disagrees with all others.
+    """Make the assumed units that keep an interval from being too narrow with few labels.
 
-    There are none for a single annotator or category, and for very many categories.
+    In each of them, `n_labels` annotators label a unit. In some, all annotators agree; in the
+    others, one annotator disagrees with all others. There are none for a single annotator or
+    category, and for very many categories.
     """
     if n_labels < 2 or not 2 <= n_categories <= MAX_PRIOR_CATEGORIES:
         return PriorUnits(np.zeros((0, n_annotators), dtype=np.int64), units=np.zeros(0))
@@ -115,14 +116,16 @@ def compute_clustered_share_interval(items: Sequence[ItemAgreement]) -> Interval
     n_items = len(items)
     n_units = sum(item.n_units for item in items)
     share = sum(item.agreement for item in items) / n_units
-    squares = sum((item.agreement - share * item.n_units) ** 2 for item in items)
-    clustered_variance = squares * n_items / (n_items - 1)
-    independent_variance = n_units * share * (1 - share)
 
+    squared_deviations = sum((item.agreement - share * item.n_units) ** 2 for item in items)
+    clustered_variance = squared_deviations * n_items / (n_items - 1)
+    independent_variance = n_units * share * (1 - share)
+    # Prior units keep the ratio of two small variances from being extreme.
     prior_variance = PRIOR_SHARE_UNITS * PRIOR_SHARE_DESIGN_EFFECT
     design_effect = (clustered_variance + prior_variance) / (
         independent_variance + PRIOR_SHARE_UNITS
     )
+
     # Student's t, because the variance is estimated from few items.
     quantile_ratio = compute_t_quantile(n_items - 1) / NORMAL_QUANTILE
     effective_n = n_units / (design_effect * quantile_ratio**2)
@@ -130,20 +133,25 @@ def compute_clustered_share_interval(items: Sequence[ItemAgreement]) -> Interval
 
 
 def draw_plausible_counts(item_groups: Sequence[ItemGroup], prior_units: FloatArray) -> FloatArray:
-    """Draw random numbers of units of each pattern, of shape (draws, patterns), by giving each
-    item a weight from an exponential distribution.
+    """Draw how many units could have had each pattern of labels, of shape (draws, patterns).
 
-    `prior_units` contains the number of prior units of each pattern.
+    This is a Bayesian bootstrap: in each draw, each item gets a random weight from an exponential
+    distribution.
+
+    Args:
+        item_groups: Items whose units have the same patterns.
+        prior_units: The number of assumed units with each pattern.
     """
-    n_drawn = max(len(prior_units), len(item_groups))
-    n_draws = max(MIN_DRAWS, min(DRAWS, MAX_DRAWN_NUMBERS // n_drawn))
+    # Many patterns or groups get fewer draws, which limits time and memory.
+    n_numbers_per_draw = max(len(prior_units), len(item_groups))
+    n_draws = max(MIN_DRAWS, min(DRAWS, MAX_DRAWN_NUMBERS // n_numbers_per_draw))
     generator = np.random.default_rng(SEED)
-    weight = _compute_mean_weight(item_groups)
+    mean_weight = _compute_mean_weight(item_groups)
 
     counts = generator.standard_gamma(prior_units, size=(n_draws, len(prior_units)))
     for group in item_groups:
         # The sum of n exponential variables has a gamma distribution with the shape n.
-        group_weights = generator.standard_gamma(weight * group.n_items, size=n_draws)
+        group_weights = generator.standard_gamma(mean_weight * group.n_items, size=n_draws)
         for pattern in group.patterns:
             counts[:, pattern] += group_weights
     return counts

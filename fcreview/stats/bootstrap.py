@@ -39,22 +39,29 @@ def bootstrap(
     n_resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> list[BootstrapEstimate]:
-    """Compute each statistic and its bootstrap interval, from the middle 95 % of the resampled
-    values (Efron and Tibshirani 1993, chapter 13). The intervals are too narrow for fewer than a
-    few dozen units. `units_per_pattern` is the number of units that have each pattern.
+    """Compute each statistic and its 95 % bootstrap interval.
+
+    The interval contains the middle 95 % of the resampled values (Efron and Tibshirani 1993,
+    chapter 13). It is too narrow for fewer than a few dozen units.
+
+    Args:
+        units_per_pattern: How many units have each pattern of labels.
+        statistics: Functions that compute a value from each row of such counts.
+        n_resamples: Number of random samples.
+        seed: Seed of the random samples.
     """
-    values = [
-        float(statistic(units_per_pattern[np.newaxis].astype(np.float64))[0])
-        for statistic in statistics
-    ]
-    resampled: list[list[FloatArray]] = [[] for _ in statistics]
-    for pattern_counts in _iter_resamples(units_per_pattern, n_resamples, seed):
-        for chunks, statistic in zip(resampled, statistics, strict=True):
-            chunks.append(statistic(pattern_counts))
-    return [
-        _build_estimate(value, np.concatenate(chunks))
-        for value, chunks in zip(values, resampled, strict=True)
-    ]
+    # The resamples come in chunks that all statistics share, because drawing takes longest.
+    chunks_by_statistic: list[list[FloatArray]] = [[] for _ in statistics]
+    for resampled_counts in _iter_resamples(units_per_pattern, n_resamples, seed):
+        for chunks, statistic in zip(chunks_by_statistic, statistics, strict=True):
+            chunks.append(statistic(resampled_counts))
+
+    observed_counts = units_per_pattern[np.newaxis].astype(np.float64)
+    estimates = []
+    for chunks, statistic in zip(chunks_by_statistic, statistics, strict=True):
+        value = float(statistic(observed_counts)[0])
+        estimates.append(_build_estimate(value, np.concatenate(chunks)))
+    return estimates
 
 
 def _build_estimate(value: float, resampled_values: FloatArray) -> BootstrapEstimate:

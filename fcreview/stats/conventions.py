@@ -276,11 +276,16 @@ class _Figure:
 def add_values_without_incidents(
     rows: Iterable[ConventionRow], answered: TrialTable | None, n_incidents: int
 ) -> list[ConventionRow]:
-    """Return the rows with the values by the same convention over the trials in `answered`, which
-    are no incidents.
+    """Add to each row its value without incidents, which are trials that broke off for a reason
+    outside the model.
 
     A row can stand for several conventions with one value. Its value without incidents is that of
     the first of them.
+
+    Args:
+        rows: Accuracy, pass^k and pass@k by different conventions.
+        answered: The trials that are no incidents.
+        n_incidents: The number of incidents.
     """
     rows_with_incidents = [replace(row, incidents=n_incidents) for row in rows]
     if answered is None or not answered.trials:

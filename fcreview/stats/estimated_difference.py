@@ -137,7 +137,11 @@ class EstimatedDifference:
 def estimate_difference(
     comparison: RunComparison, sample_a: RunSample, sample_b: RunSample
 ) -> EstimatedDifference:
-    """Estimate the difference of two runs on the questions of a comparison."""
+    """Estimate the difference of two runs from the reviewed questions that both have.
+
+    If annotators were undecided, the estimate also gets its bounds: the differences if all
+    undecided items were decided against A, or in favour of A.
+    """
     if not sample_a or not sample_b:
         return EstimatedDifference(NO_JOINT_SAMPLE)
 
@@ -157,17 +161,23 @@ def estimate_difference(
 def _add_bounds(
     estimate: EstimatedDifference, lowest: EstimatedDifference, highest: EstimatedDifference
 ) -> EstimatedDifference:
-    """Add the ends of the intervals with the lowest and the highest difference that undecided
-    items can give.
+    """Add the bounds of an estimate, which contain the intervals for all verdicts that the
+    undecided items can get.
+
+    Args:
+        estimate: The estimate from the decided items.
+        lowest: The estimate if all undecided items are decided against A.
+        highest: The estimate if all undecided items are decided in favour of A.
     """
     from fcreview.stats.estimation import are_bounds_headline
 
-    lows = [each.low for each in (estimate, lowest) if each.low is not None]
-    highs = [each.high for each in (estimate, highest) if each.high is not None]
+    lows = [low for low in (estimate.low, lowest.low) if low is not None]
+    highs = [high for high in (estimate.high, highest.high) if high is not None]
     with_bounds = replace(estimate, bounds=(min(lows), max(highs)))
     if estimate.low is None or estimate.high is None:
         return replace(with_bounds, is_bounds_headline=True)
 
+    # With many undecided items, the bounds say more than the interval, and p means little.
     undecided_share = estimate.n_undecided / (estimate.n_undecided + estimate.n_reviewed)
     half_width = (estimate.high - estimate.low) / 2
     if are_bounds_headline(undecided_share, half_width):
@@ -211,9 +221,9 @@ def _pair_items(
     """Return the items of each question that both runs have."""
     pairs: list[_ItemPair] = []
     for items in comparison.items_by_category.values():
-        for rows in group_by_question(items):
-            outcomes_a = list_outcomes(rows, side=0)
-            outcomes_b = list_outcomes(rows, side=1)
+        for items_of_question in group_by_question(items):
+            outcomes_a = list_outcomes(items_of_question, side=0)
+            outcomes_b = list_outcomes(items_of_question, side=1)
             pair = _ItemPair(
                 [sample_a[outcome.item] for outcome in outcomes_a],
                 items_b=[sample_b[outcome.item] for outcome in outcomes_b],
@@ -495,9 +505,10 @@ class _DifferenceModel:
         return list(sizes.values())
 
     def _estimate_design_effect(self) -> float:
-        """Return the variance of the estimate with clusters, divided by its variance if all pairs
-        were independent, as `paired_difference.estimate_design_effect`. It includes the quantile of
-        Student's t distribution.
+        """Return how much larger the variance of the estimate is than that of independent pairs,
+        because the pairs of a cluster resemble each other.
+
+        The factor includes the quantile of Student's t distribution.
         """
         sizes = self._list_cluster_sizes()
         if max(sizes) == 1:
@@ -543,16 +554,21 @@ def _build_strata(questions: Iterable[_Question]) -> list[_Stratum]:
 
 
 def _join_small_strata(strata: Iterable[_Stratum]) -> list[_Stratum]:
-    """Join strata with few reviewed questions, if necessary together with the smallest other
-    one.
+    """Join the strata with too few reviewed questions into one.
+
+    If the joined stratum still has too few, the smallest other stratum is joined to it.
     """
     joined = _Stratum()
-    large = []
-    for stratum in sorted(strata, key=lambda stratum: len(stratum.reviewed)):
+    large_strata = []
+    smallest_first = sorted(strata, key=lambda stratum: len(stratum.reviewed))
+    for stratum in smallest_first:
         is_small = len(stratum.reviewed) < MIN_STRATUM_QUESTIONS
-        has_too_few = joined.n_pairs > 0 and len(joined.reviewed) < MIN_STRATUM_QUESTIONS
-        if is_small or has_too_few:
+        joined_is_small = joined.n_pairs > 0 and len(joined.reviewed) < MIN_STRATUM_QUESTIONS
+        if is_small or joined_is_small:
             joined.join(stratum)
         else:
-            large.append(stratum)
-    return [joined, *large] if joined.n_pairs else large
+            large_strata.append(stratum)
+
+    if joined.n_pairs:
+        return [joined, *large_strata]
+    return large_strata

@@ -97,13 +97,14 @@ class RateDifference:
 
 
 def compute_difference(pairs: ClusteredPairs) -> RateDifference:
-    n = pairs.n
-    if not n:
+    """Compute the difference of two pass rates on the same items, with its interval and p."""
+    if not pairs.n:
         return RateDifference()
 
+    # The items of a cluster resemble each other, so the pairs count as fewer independent pairs.
     design_effect = estimate_design_effect(pairs)
     low, high = compute_tango_interval(
-        pairs.only_a / design_effect, pairs.only_b / design_effect, n=n / design_effect
+        pairs.only_a / design_effect, pairs.only_b / design_effect, n=pairs.n / design_effect
     )
     p, test = compute_clustered_p_value(pairs)
     return RateDifference(
@@ -145,8 +146,10 @@ def compute_design_effect(
     independent_variance: float,
     prior_flips: float,
 ) -> float:
-    """Compute the design effect of at least two clusters. It is not below the one of independent
-    pairs.
+    """Compute how much larger the variance of a difference is than that of independent pairs,
+    because the pairs of a cluster resemble each other.
+
+    There must be at least two clusters.
 
     Args:
         cluster_sizes: Number of pairs in each cluster.

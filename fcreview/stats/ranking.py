@@ -7,8 +7,10 @@ chapter 13). Clusters are those of `run_comparison`: all trials of a task are in
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import ceil, floor
 from typing import Literal
 
@@ -204,10 +206,10 @@ def _sum_verdicts(items: Sequence[AlignedItem], run: int) -> RunSums:
 
 
 def rank_by_sums(runs: Sequence[RunSums], n_draws: int = DRAWS, seed: int = SEED) -> Ranking:
-    """Rank runs by their values, with the 95 % interval of each rank.
+    """Rank runs by their values, with the 95 % interval of each rank from random draws.
 
-    Two runs can be told apart if one of them has the higher value in more than 97.5 % of the draws,
-    so that the 95 % interval of their difference does not contain 0. There is no correction for the
+    Two runs can be told apart if one of them has the higher value in more than 97.5 % of the draws:
+    then the 95 % interval of their difference does not contain 0. There is no correction for the
     number of runs.
     """
     # The sorted order makes the draws independent of the order of the runs.
@@ -340,18 +342,18 @@ def _find_pairs_not_told_apart(values: FloatArray, drawn: FloatArray) -> BoolArr
 
 
 def _group_runs(best_first: Sequence[int], is_not_told_apart: BoolArray) -> list[set[int]]:
-    """Return groups of runs as the bars of a critical-difference diagram join them.
+    """Return the groups of runs that cannot be told apart.
 
-    No two runs of a group can be told apart, and each pair that cannot be told apart is in a group.
-    A run that can be told apart from all others is in no group.
+    A run can be in several groups, and a run that can be told apart from all others is in none.
     """
     groups: list[set[int]] = []
-    for position, better in enumerate(best_first):
-        for worse in best_first[position + 1 :]:
-            pair = {better, worse}
-            is_joined = any(pair <= group for group in groups)
-            if is_not_told_apart[better, worse] and not is_joined:
-                groups.append(_extend_group(pair, best_first, is_not_told_apart))
+    for better, worse in combinations(best_first, 2):
+        if not is_not_told_apart[better, worse]:
+            continue
+        pair = {better, worse}
+        is_in_a_group = any(pair <= group for group in groups)
+        if not is_in_a_group:
+            groups.append(_extend_group(pair, best_first, is_not_told_apart))
     return groups
 
 
@@ -386,10 +388,11 @@ class _Task:
 def rank_by_conventions(
     aligned_items: Sequence[AlignedItem], runs: Sequence[RunTrials]
 ) -> list[NamedRanking]:
-    """Rank runs by each figure of each convention, over the tasks that all runs have.
+    """Rank runs by each figure, such as pass^4, over the tasks that all runs have.
 
-    Conventions that count all tasks alike share a ranking. A figure that a convention does not
-    define for one of the runs, such as pass^4 with three trials, has no ranking by it.
+    A convention is a rule which trials count, and how. Conventions with the same result share a
+    ranking. A figure that cannot be computed for every run, such as pass^4 with three trials, has
+    no ranking.
     """
     tasks_by_item = _find_tasks_by_item(aligned_items)
     tasks_by_run = [_find_tasks_of_run(run, tasks_by_item) for run in runs]
@@ -475,13 +478,15 @@ def _list_common_conventions(tables: Sequence[TrialTable]) -> list[str]:
 def _sum_convention(
     convention: str, tables: Sequence[TrialTable], tasks_by_run: Sequence[Mapping[str, _Task]]
 ) -> dict[str, list[RunSums]]:
-    """Return figure -> sums of each run, for the figures that all runs have."""
-    sums_by_figure: dict[str, list[RunSums]] = {}
+    """Return the sums of each run by figure, such as `pass^2`.
+
+    A figure that cannot be computed for every run is left out.
+    """
+    sums_by_figure: defaultdict[str, list[RunSums]] = defaultdict(list)
     for table, tasks in zip(tables, tasks_by_run, strict=True):
         terms_by_figure = compute_task_terms(table, CONVENTIONS[convention])
         for figure, terms in terms_by_figure.items():
-            sums = _sum_terms(terms, tasks)
-            sums_by_figure.setdefault(figure, []).append(sums)
+            sums_by_figure[figure].append(_sum_terms(terms, tasks))
 
     n_runs = len(tables)
     return {figure: sums for figure, sums in sums_by_figure.items() if len(sums) == n_runs}
@@ -505,17 +510,18 @@ class _ConventionSums:
 def _merge_equal_conventions(
     sums_by_convention: Mapping[str, list[RunSums]],
 ) -> list[_ConventionSums]:
-    """Join the names of the conventions with equal sums."""
+    """Merge the conventions with equal sums into one entry, which has all their names."""
     merged: list[_ConventionSums] = []
     for name, sums in sums_by_convention.items():
         position = _find_equal_sums(merged, sums)
         if position is None:
             merged.append(_ConventionSums(name, sums))
         else:
-            earlier = merged[position]
-            merged[position] = replace(earlier, names=f"{earlier.names}, {name}")
+            equal = merged[position]
+            merged[position] = replace(equal, names=f"{equal.names}, {name}")
 
-    if len(merged) == 1 and len(sums_by_convention) > 1:
+    all_are_equal = len(merged) == 1 and len(sums_by_convention) > 1
+    if all_are_equal:
         return [replace(merged[0], names=ALL_CONVENTIONS)]
     return merged
 

@@ -117,10 +117,11 @@ class AlignedRuns:
 
 
 def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
-    """Match the items of different runs by key and question. Trials of a task are matched by their
-    task, because the number of a trial has no meaning. If a run contains an item several times, its
-    occurrences are matched in order. The benchmark and its version are ignored if they differ
-    between the runs.
+    """Match the items of different runs, by their key and question.
+
+    Trials of a task are matched by their task, because the number of a trial has no meaning. If a
+    run contains an item several times, its occurrences are matched in order. The benchmark and its
+    version are ignored if they differ between the runs.
     """
     generations = _list_generations(runs)
     match_keys = _build_match_keys(runs, ignores_generation=len(generations) > 1)
@@ -198,20 +199,22 @@ def _name_task(outcome: ItemOutcome, match_key: QuestionKey) -> Cluster:
 def _find_tasks(
     runs: Sequence[Sequence[ItemOutcome]], match_keys: Mapping[QuestionKey, QuestionKey]
 ) -> set[Cluster]:
-    """Find the tasks: groups whose items have the same question and the same golden answer. The
-    items of a conversation have different questions, or different golden answers if users repeat
-    themselves.
+    """Return the groups of items that are trials of one task: all have the same golden answer.
+
+    The other groups are conversations, whose items are turns with different golden answers.
     """
     candidates: set[Cluster] = set()
     conversations: set[Cluster] = set()
     for run in runs:
-        golden_hashes: dict[Cluster, str] = {}
+        first_golden_hashes: dict[Cluster, str] = {}
         for outcome in run:
             if outcome.group is None or not outcome.question:
                 continue
+            # The name contains the question, so that a candidate has only one.
             task = _name_task(outcome, match_keys[outcome.question_key])
             candidates.add(task)
-            if golden_hashes.setdefault(task, outcome.golden_hash) != outcome.golden_hash:
+            first_golden_hash = first_golden_hashes.setdefault(task, outcome.golden_hash)
+            if outcome.golden_hash != first_golden_hash:
                 conversations.add(task)
     return candidates - conversations
 
@@ -254,8 +257,10 @@ def _order_trials(outcomes_by_run: Sequence[Sequence[ItemOutcome]]) -> list[list
 
 
 def _order_trials_of_run(outcomes: Sequence[ItemOutcome], n_pairs: int) -> list[ItemOutcome]:
-    """Sort trials: first `n_pairs` with a verdict that represent all, then all others with a
-    verdict, then those without one.
+    """Sort the trials of a task so that the first `n_pairs` represent all of them.
+
+    They have about the same share of passing trials as all trials with a verdict. The others with a
+    verdict follow, then those without one.
     """
     undecided = [trial for trial in outcomes if trial.verdict is None]
     decided = [trial for trial in outcomes if trial.verdict is not None]
@@ -263,17 +268,17 @@ def _order_trials_of_run(outcomes: Sequence[ItemOutcome], n_pairs: int) -> list[
         return undecided
     passing_first = sorted(decided, key=lambda trial: not trial.verdict)
 
-    # Of as many equal parts of the sorted trials as there are pairs, the middle of each is chosen.
+    # The sorted trials are divided into `n_pairs` equal parts. The middle of each part is chosen.
     n_trials = len(decided)
-    chosen = {(2 * pair + 1) * n_trials // (2 * n_pairs) for pair in range(n_pairs)}
-    paired = []
+    chosen_positions = {(2 * pair + 1) * n_trials // (2 * n_pairs) for pair in range(n_pairs)}
+    chosen = []
     others = []
     for position, trial in enumerate(passing_first):
-        if position in chosen:
-            paired.append(trial)
+        if position in chosen_positions:
+            chosen.append(trial)
         else:
             others.append(trial)
-    return paired + others + undecided
+    return chosen + others + undecided
 
 
 _LIVE_ID = re.compile(r"live_[a-z_]+?_\d+-(\d+)-\d+", re.ASCII)
@@ -284,15 +289,20 @@ The second number is that of the function.
 
 
 def _find_cluster(outcome: ItemOutcome, identity: Cluster, *, is_trial: bool) -> Cluster:
-    """Return the cluster of an item: the function of a question of BFCL Live, else the task of a
-    trial, else the conversation, else the item itself.
+    """Return the cluster of an item: what it has in common with other items, so that their
+    verdicts are not independent.
     """
     key = outcome.question_key
+    # Questions of BFCL Live have ids such as `live_simple_12-3-0`, where 3 is the function.
     live_id = _LIVE_ID.match(key.id)
     if live_id is not None:
         return key.language, key.category, "function", live_id[1]
+
+    # Trials of a task have its identity. An item outside of a group is a cluster of its own.
     if is_trial or outcome.group is None:
         return identity
+
+    # The other groups are conversations.
     # Domains number their tasks alike. A conversation can have items of several categories.
     are_tasks = find_benchmark_rules(key.benchmark).groups_are_tasks
     domain = key.category if are_tasks else ""
@@ -497,13 +507,17 @@ class RunComparison:
 
 
 def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunComparison:
+    """Compare two runs over all items that they share, and in each category."""
     aligned = align_runs([a, b])
     items, n_wrong_golden = leave_out_wrong_golden_answers(aligned.items)
-    by_category: dict[str, list[AlignedItem]] = {}
+    items_by_category: dict[str, list[AlignedItem]] = {}
     for item in items:
-        by_category.setdefault(item.question_key.category, []).append(item)
+        items_by_category.setdefault(item.question_key.category, []).append(item)
 
-    groups = [_compare_items(name, members) for name, members in by_category.items()]
+    groups = [
+        _compare_items(category, items_of_category)
+        for category, items_of_category in items_by_category.items()
+    ]
     return RunComparison(
         overall=_compare_items(None, items),
         categories=_adjust_p_values([group for group in groups if group.n_pairs]),
@@ -513,7 +527,7 @@ def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunCompa
         generations=aligned.generations,
         has_grouped_items=has_grouped_items(aligned),
         n_wrong_golden=n_wrong_golden,
-        items_by_category=by_category,
+        items_by_category=items_by_category,
     )
 
 
@@ -569,14 +583,17 @@ def _has_unequally_reviewed_golden(question: Sequence[AlignedItem]) -> bool:
 
 
 def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> ComparisonGroup:
-    pairs = []
+    """Compare the verdicts of runs A and B on some items. `category` is None for all items."""
+    verdict_pairs = []
     for item in items:
         a, b = item.outcomes
         if a is not None and b is not None:
-            pairs.append((a.verdict, b.verdict))
-    counts = count_verdict_pairs((a, b) for a, b in pairs if a is not None and b is not None)
-    n_verdicts_a = sum(a is not None for a, _ in pairs)
-    n_verdicts_b = sum(b is not None for _, b in pairs)
+            verdict_pairs.append((a.verdict, b.verdict))
+    counts = count_verdict_pairs(
+        (a, b) for a, b in verdict_pairs if a is not None and b is not None
+    )
+    n_verdicts_a = sum(a is not None for a, _ in verdict_pairs)
+    n_verdicts_b = sum(b is not None for _, b in verdict_pairs)
 
     questions = group_by_question(items)
     clusters = _sum_clusters(questions)
@@ -589,7 +606,7 @@ def _compare_items(category: str | None, items: Sequence[AlignedItem]) -> Compar
         category=category,
         counts=counts,
         difference=difference,
-        n_pairs=len(pairs),
+        n_pairs=len(verdict_pairs),
         n_verdicts=(n_verdicts_a, n_verdicts_b),
         clustered_rates=clusters.rates,
         reviews=reviews,
@@ -958,24 +975,23 @@ class RunMatrix:
 
 
 def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
-    """Match the items of all runs, and rank the runs and the items."""
+    """Build the matrix of all items by all runs: the best run first, the hardest item first."""
     aligned = align_runs(runs)
-    kept, n_wrong_golden = leave_out_wrong_golden_answers(aligned.items)
-    shared = [item for item in kept if has_all_verdicts(item)]
-    ranking = rank_runs(shared or kept, len(runs))
+    kept_items, n_wrong_golden = leave_out_wrong_golden_answers(aligned.items)
+    # Runs are ranked by the items on which all of them have a verdict, if there are any.
+    shared_items = [item for item in kept_items if has_all_verdicts(item)]
+    ranking = rank_runs(shared_items or kept_items, len(runs))
 
-    # `_build_matrix_item` needs the order of the ranking.
+    # The columns of the matrix follow the order of this dictionary.
     rate_by_run = {ranked.run: ranked.rate or 0.0 for ranked in ranking}
-    items = []
-    for aligned_item in kept:
-        item = _build_matrix_item(aligned_item, rate_by_run)
-        if item.known:
-            items.append(item)
-    hardest_first = sorted(items, key=lambda item: (item.passing / item.known, -item.known))
+    matrix_items = [_build_matrix_item(item, rate_by_run) for item in kept_items]
+    known_items = [item for item in matrix_items if item.known]
+    # Of items with the same pass rate, the one with the most verdicts comes first.
+    hardest_first = sorted(known_items, key=lambda item: (item.passing / item.known, -item.known))
     return RunMatrix(
         ranking=ranking,
         items=hardest_first,
-        n_shared=len(shared),
+        n_shared=len(shared_items),
         n_other_question=aligned.n_other_question,
         generations=aligned.generations,
         n_wrong_golden=n_wrong_golden,
@@ -1091,16 +1107,21 @@ def _has_one_sided_override(a: ItemOutcome, b: ItemOutcome) -> bool:
 
 
 def _build_matrix_item(item: AlignedItem, rate_by_run: Mapping[int, float]) -> MatrixItem:
-    """Return an item with the verdicts of the runs in the order of `rate_by_run`."""
+    """Return an item with its verdict in each run, in the order of `rate_by_run`.
+
+    Args:
+        item: The item.
+        rate_by_run: The pass rate of each run, by the index of the run.
+    """
     verdicts = [None if outcome is None else outcome.verdict for outcome in item.outcomes]
-    passing = sorted(rate for run, rate in rate_by_run.items() if verdicts[run] is True)
-    failing = [rate for run, rate in rate_by_run.items() if verdicts[run] is False]
+    passing_rates = sorted(rate for run, rate in rate_by_run.items() if verdicts[run] is True)
+    failing_rates = [rate for run, rate in rate_by_run.items() if verdicts[run] is False]
     return MatrixItem(
         item,
         verdicts=tuple(verdicts[run] for run in rate_by_run),
-        passing=len(passing),
-        known=len(passing) + len(failing),
-        upset_score=compute_upset_score(passing, failing),
+        passing=len(passing_rates),
+        known=len(passing_rates) + len(failing_rates),
+        upset_score=compute_upset_score(passing_rates, failing_rates),
     )
 
 

@@ -175,11 +175,15 @@ class AccuracyFigures:
 
 
 def build_accuracy_table(runs: Sequence[AccuracyFigures], half_width: float) -> Table:
-    """Return the benchmark's own metric and the items passed by official verdicts, each with its
-    estimate, for each run. `half_width`: that of the target interval, in percentage points.
+    """Return a table of the accuracy of each run: the benchmark's own metric and the share of items
+    passed, each with its estimate from reviews.
 
-    If the benchmark's own metric has an estimate, it leads: interval and labels are of it.
-    Otherwise, they are of the items passed.
+    If the benchmark's own metric has an estimate, the interval and the number of needed labels are
+    those of this estimate. Otherwise, they are those of the items passed.
+
+    Args:
+        runs: The figures of each run.
+        half_width: Half the width of the wanted interval, in percentage points.
     """
     names = [_AccuracyColumn(Column("run", cut="middle", min_cells=12), _make_name_cell)]
     passed = [
@@ -192,15 +196,16 @@ def build_accuracy_table(runs: Sequence[AccuracyFigures], half_width: float) -> 
     has_own_estimates = any(row.leads_with_own_metric for row in runs)
     needed = _AccuracyColumn(Column(format_labels_goal(half_width), align_right=True), _needed_cell)
 
+    # The graphic of the interval comes before the column of the needed labels.
     if has_own_estimates:
         columns = [*names, *own, needed, *passed]
-        graphic_at = len(names) + len(own)
     else:
         always_shown = [
-            replace(each, column=replace(each.column, priority=ALWAYS_SHOWN)) for each in passed
+            replace(column, column=replace(column.column, priority=ALWAYS_SHOWN))
+            for column in passed
         ]
         columns = [*names, *own, *always_shown, needed]
-        graphic_at = len(columns) - 1
+    graphic_at = columns.index(needed)
 
     rows = []
     for row in runs:

@@ -151,7 +151,7 @@ def _add_question(item: Item, question: JsonObject) -> None:
     """Add the question as a message, and the initial state of the environment."""
     text = str(question.get("question", ""))
     item.question = shorten_question(text)
-    message = Message(0, -1, role="user", content=text)
+    message = Message(turn=0, step=-1, role="user", content=text)
     if item.category == "agent_multi_turn":
         # The question instructs the simulated user, and the agent does not see it.
         message.role = "system"
@@ -161,7 +161,9 @@ def _add_question(item: Item, question: JsonObject) -> None:
     initial_state = question.get("initial_config")
     if initial_state:
         content = orjson.dumps(to_plain_json(initial_state)).decode()
-        item.messages.append(Message(0, -1, role="state", content=content, name="at the start"))
+        item.messages.append(
+            Message(turn=0, step=-1, role="state", content=content, name="at the start")
+        )
 
 
 def _load_history(

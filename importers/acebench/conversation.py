@@ -194,17 +194,17 @@ def _add_history_messages(
     for message in messages:
         content = message.content
         if message.sender == "execution":
-            item.messages.append(Message(0, max(step, 0), role="tool", content=content))
+            item.messages.append(Message(turn=0, step=max(step, 0), role="tool", content=content))
         elif message.sender == "user":
             # The history begins with the question, which the item already contains.
             is_question = step < 0 and remove_whitespace(content) in known_texts
             if not is_question:
-                item.messages.append(Message(0, step, role="user", content=content))
+                item.messages.append(Message(turn=0, step=step, role="user", content=content))
         else:
             step += 1  # each message of the agent begins a step
             text = _remove_call(content, process_by_step.get(step))
             if text:
-                item.messages.append(Message(0, step, role="assistant", content=text))
+                item.messages.append(Message(turn=0, step=step, role="assistant", content=text))
 
 
 def _remove_call(content: str, process_text: str | None) -> str:
@@ -227,4 +227,4 @@ def _add_texts_around_calls(item: Item, process: Sequence[str], steps: Sequence[
     for step, text in zip(steps, process, strict=True):
         rest = _remove_call(text, text)
         if rest:
-            item.messages.append(Message(0, step, role="assistant", content=rest))
+            item.messages.append(Message(turn=0, step=step, role="assistant", content=rest))

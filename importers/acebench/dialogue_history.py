@@ -131,7 +131,7 @@ class _HistoryParser:
             # The heading has other column widths than the rows, so it cannot help to read them.
             self.layout = None
 
-        message = HistoryMessage(match["sender"], recipient=match["recipient"], content="")
+        message = HistoryMessage(sender=match["sender"], recipient=match["recipient"], content="")
         self.history.messages.append(message)
         self.next_index = int(match["index"]) + 1
         self.cell_lines = [match["cell"].removeprefix(" ")]

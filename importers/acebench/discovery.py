@@ -164,7 +164,7 @@ def _make_plan(
     """
     folder = location.folder
     run = Run(
-        "acebench",
+        benchmark="acebench",
         generation="v1",
         language=choice.language,
         model=location.model_folder.model,
@@ -216,11 +216,11 @@ def _report_language_and_dataset(run: Run, choice: LanguageChoice) -> Iterator[I
     if choice.issue is not None:
         yield choice.issue
     if not choice.language:
-        yield ImportIssue(run.path, None, what=UNKNOWN_LANGUAGE)
+        yield ImportIssue(run.path, what=UNKNOWN_LANGUAGE)
     elif choice.dataset is None:
         what = f"the dataset data_{choice.language} was not found."
         what += " Pass --data DIR to recompute verdicts."
-        yield ImportIssue(run.path, None, what=what)
+        yield ImportIssue(run.path, what=what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ def _report_ignored_scores(run: Run, scores: _ScoreChoice) -> Iterator[ImportIss
         ignored = ", ".join(map(str, scores.ignored_folders))
         what = "several folders contain score files of this run."
         what += f" Using {scores.files[0].parent}; ignoring {ignored}"
-        yield ImportIssue(run.path, None, what=what)
+        yield ImportIssue(run.path, what=what)
 
 
 def _report_unscored_categories(plan: RunPlan, categories: Sequence[str]) -> None:
@@ -351,5 +351,5 @@ def _report_unused_scores(
     issues = []
     for folder, paths in opened.scores.items():
         if folder not in score_folders_of_runs:
-            issues += [ImportIssue(str(path), None, what=NO_RESULTS) for path in paths]
+            issues += [ImportIssue(str(path), what=NO_RESULTS) for path in paths]
     return issues

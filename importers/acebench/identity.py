@@ -273,10 +273,14 @@ def _find_root(folder: Path) -> Path | None:
 
 
 def _locate_model(names: Sequence[str], root: Path) -> range | None:
-    """Find the model among the names of the folders below a root, topmost first.
+    """Find the folders that name the model, in the path from a root folder to a result.
 
-    A model can have two names or more, such as `meta-llama/Llama-3-8B`. Returns the range of their
-    indexes, or None if no name can be a model.
+    A model can have several names, such as `meta-llama/Llama-3-8B`. Returns the range of their
+    indexes, or None if no folder can name a model.
+
+    Args:
+        names: The names of the folders, the one directly below the root first.
+        root: The root folder.
     """
     # First choice: a name that looks like a model, such as `Llama-3-8B`, with the names of its
     # organization above it.
@@ -291,8 +295,10 @@ def _locate_model(names: Sequence[str], root: Path) -> range | None:
     last_index = len(names) - 1
     for index, name in enumerate(names):
         is_last = index == last_index
-        if is_repeat_folder(name) or (is_output_folder(name) and not is_last):
+        is_outputs = is_output_folder(name) and not is_last
+        if is_repeat_folder(name) or is_outputs:
             continue
+        # The name of a provider, such as `openai`, belongs to the model below it.
         is_provider = name.lower() in PROVIDERS
         if is_provider and not is_last and not is_repeat_folder(names[index + 1]):
             return range(index, index + 2)

@@ -230,7 +230,7 @@ def _remove_entries_of_passing_items(inputs: CategoryInputs) -> Iterator[ImportI
         del scored.entries[item_id]
         what = f"{item_id} is listed as failing, but it matches a later golden answer."
         what += " The header counts it as passed"
-        yield ImportIssue(str(scored.path), None, what=what, item=item_id, severity="notice")
+        yield ImportIssue(str(scored.path), what=what, item=item_id, severity="notice")
 
 
 def _matches_later_answer(inputs: CategoryInputs, result: JsonObject) -> bool:
@@ -261,7 +261,7 @@ def _discard_invalid_process_entries(
     if problem is not None:
         inputs.process_entries = None
         what = f"{problem}. The process accuracies are unknown"
-        yield ImportIssue(str(process_file), None, what=what, severity="error")
+        yield ImportIssue(str(process_file), what=what, severity="error")
 
 
 def _find_process_problem(inputs: CategoryInputs) -> str | None:

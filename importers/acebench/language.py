@@ -106,7 +106,7 @@ def _report_ignored_language(
         f"--language {named_language} has no effect on this run, because a folder name states the"
         f" language {language}"
     )
-    return ImportIssue(str(folder), None, what=what, severity="notice")
+    return ImportIssue(str(folder), what=what, severity="notice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _explain_choice(folder: Path, candidate: _DatasetCandidate, reason: str) -> 
         f"the language is {candidate.language}, that of the dataset {candidate.folder.name}:"
         f" {reason}. Use --language to choose another"
     )
-    issue = ImportIssue(str(folder), None, what=what, severity="notice")
+    issue = ImportIssue(str(folder), what=what, severity="notice")
     return LanguageChoice(
         candidate.language, dataset=candidate.folder, issue=issue, takes_named_language=True
     )

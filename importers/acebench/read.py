@@ -152,7 +152,7 @@ def _report_entries_without_result(
     for item_id in sorted(inputs.scored.entries):
         if item_id not in result_ids:
             what = f"the score file lists {item_id}, which has no result record"
-            yield ImportIssue(str(inputs.scored.path), None, what=what, item=item_id)
+            yield ImportIssue(str(inputs.scored.path), what=what, item=item_id)
 
 
 def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> None:
@@ -532,13 +532,13 @@ def _split_reasoning(text: str, turn: int) -> list[Message]:
     """
     thought = _THOUGHT.match(text)
     if thought is None:
-        return [Message(turn, 0, role="assistant", content=text)]
+        return [Message(turn=turn, step=0, role="assistant", content=text)]
 
     reasoning = thought["thought"].strip()
-    messages = [Message(turn, 0, role="assistant", content=reasoning, name="reasoning")]
+    messages = [Message(turn=turn, step=0, role="assistant", content=reasoning, name="reasoning")]
     rest = text[thought.end() :].strip()
     if rest:
-        messages.append(Message(turn, 0, role="assistant", content=rest))
+        messages.append(Message(turn=turn, step=0, role="assistant", content=rest))
     return messages
 
 
@@ -610,13 +610,15 @@ def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "")
     """
     messages = []
     if time:
-        messages.append(Message(0, -1, role="system", content=time, name="time"))
+        messages.append(Message(turn=0, step=-1, role="system", content=time, name="time"))
     if user_profile:
-        messages.append(Message(0, -1, role="system", content=user_profile, name="profile"))
+        messages.append(
+            Message(turn=0, step=-1, role="system", content=user_profile, name="profile")
+        )
 
     speakers = list(_SPEAKER.finditer(transcript))
     if not speakers:
-        messages.append(Message(0, -1, role="user", content=transcript.strip()))
+        messages.append(Message(turn=0, step=-1, role="user", content=transcript.strip()))
         return messages
 
     # A message ends where the next speaker begins. Its text may contain line breaks.
@@ -630,7 +632,7 @@ def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "")
         if speaker["name"] == "user":
             turn += 1
             step = 0
-            messages.append(Message(turn, -1, role="user", content=text))
+            messages.append(Message(turn=turn, step=-1, role="user", content=text))
         else:
             messages.append(Message(max(turn, 0), step, role="assistant", content=text))
             step += 1

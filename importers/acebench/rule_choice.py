@@ -54,7 +54,7 @@ class RuleSetChoice:
             f"the score files fit no version of the evaluator's rules: {self.rule_set}"
             f" {self.reason}. Another evaluator wrote them, or the dataset is another one"
         )
-        return ImportIssue(run.path, None, what=what)
+        return ImportIssue(run.path, what=what)
 
     def make_fact(self) -> RunFact:
         return RunFact("evaluator", value=self.rule_set, reason=self.reason, is_notable=True)

@@ -7,6 +7,7 @@ trajectory, and the trajectories of subagents, become log messages, which do not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,18 +116,14 @@ def add_document(conversation: Conversation, document: JsonObject, reader: Subag
         conversation.problems.append("the trajectory has no steps")
         return
 
-    step_ids = [step.get("step_id") for step in steps if isinstance(step, dict)]
-    expected_ids = list(range(1, len(steps) + 1))
-    if step_ids != expected_ids:
-        conversation.problems.append(
-            "the steps are not numbered 1, 2, 3 without gaps. They are shown in file order"
-        )
-
-    subagents = _Subagents(document, reader)
-    copied_steps: list[JsonObject] = []
+    _check_step_ids(conversation, steps)
+    conversation.n_document_steps += sum(isinstance(step, dict) for step in steps)
     converted = convert_steps(steps)
     conversation.issues += converted.issues
-    conversation.n_document_steps += sum(isinstance(step, dict) for step in steps)
+
+    subagents = _Subagents(document, reader)
+    # A series of steps copied from an earlier context becomes one message.
+    copied_steps: list[JsonObject] = []
     for numbered in converted.steps:
         number = numbered.number
         step = numbered.step
@@ -136,11 +133,19 @@ def add_document(conversation: Conversation, document: JsonObject, reader: Subag
         if step.get("is_copied_context") is True:
             copied_steps.append(step)
             continue
-        # A series of copied steps becomes one message, before the first step of the agent's own.
         _add_copied_steps(conversation, copied_steps)
         copied_steps = []
         _add_step(conversation, step, number, subagents)
     _add_copied_steps(conversation, copied_steps)
+
+
+def _check_step_ids(conversation: Conversation, steps: Sequence[Any]) -> None:
+    step_ids = [step.get("step_id") for step in steps if isinstance(step, dict)]
+    expected_ids = list(range(1, len(steps) + 1))
+    if step_ids != expected_ids:
+        conversation.problems.append(
+            "the steps are not numbered 1, 2, 3 without gaps. They are shown in file order"
+        )
 
 
 def _check_schema_version(conversation: Conversation, version: Any) -> None:

@@ -186,8 +186,13 @@ def _plan_jobs(
 ) -> None:
     """Add the runs of Harbor jobs to `found`.
 
-    The trials of a job are split into one run for each agent, model and dataset, because a job can
-    try several of them. `files` are all opened files.
+    A job tries agents and models on the tasks of datasets. Its trials are split into one run for
+    each agent, model and dataset.
+
+    Args:
+        files_by_trial: Folder of a trial -> the files in it.
+        files: All opened files.
+        found: Gets the plans of the runs, their files and issues.
     """
     trials_by_run: defaultdict[tuple[Path, TrialOrigin], list[TrialFiles]] = defaultdict(list)
     for folder, files_of_trial in files_by_trial.items():
@@ -195,7 +200,7 @@ def _plan_jobs(
         trial = _collect_trial_files(folder, files_of_trial)
         if trial is None:
             what = "the trial has neither a result nor a trajectory, so it is not imported"
-            found.issues.append(ImportIssue(str(folder), None, what=what, severity="notice"))
+            found.issues.append(ImportIssue(str(folder), what=what, severity="notice"))
             continue
         job_folder = folder.parent
         trials_by_run[job_folder, _identify_trial(folder, trial)].append(trial)
@@ -214,11 +219,11 @@ def _plan_jobs(
 
 def _plan_job(job: Path, origin: TrialOrigin, files: JobFiles) -> RunPlan:
     run = Run(
-        "atif",
-        origin.dataset,
-        "",
-        _format_run_title(origin.agent, origin.model),
-        str(job),
+        benchmark="atif",
+        generation=origin.dataset,
+        language="",
+        model=_format_run_title(origin.agent, origin.model),
+        path=str(job),
         needs_dataset=False,
         title="Harbor",
     )

@@ -5,7 +5,7 @@ Some programs write steps whose messages, calls or results are as an API returne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,7 +112,7 @@ def _is_message(step: JsonObject) -> bool:
 
 
 def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> None:
-    """Add a step of ATIF, whose message, calls or results may be foreign."""
+    """Add a step of ATIF. Its message, calls or results may have the form of another API."""
     path = f"steps[{number - 1}]"
     converted.issues.extend(report_unknown_fields(step, STEP_FIELDS, path=path))
     step, unknown_parts = _convert_observation(converted, number, step)
@@ -122,18 +122,29 @@ def _add_own_step(converted: ConvertedSteps, number: int, step: JsonObject) -> N
     foreign_parts = [part for part in as_list(step.get("message")) if not _is_own_part(part)]
     if isinstance(step.get("tool_calls"), list):
         step = step | {"tool_calls": own_calls}
-    if not foreign_calls and not foreign_parts:
-        converted.add_step(number, step)
+    if foreign_calls or foreign_parts:
+        _add_step_with_foreign_parts(converted, number, step, foreign_calls, foreign_parts)
     else:
-        role = ROLES_BY_SOURCE.get(str(step.get("source")), "assistant")
-        message: JsonObject = {"role": role, "content": foreign_parts}
-        if foreign_calls:
-            message["tool_calls"] = [_to_openai_call(call) for call in foreign_calls]
-        if isinstance(step.get("message"), list):
-            own_parts = [part for part in step["message"] if _is_own_part(part)]
-            step = step | {"message": own_parts}
-        _add_message(converted, number, message, own_step=step)
+        converted.add_step(number, step)
     converted.add_unknown_parts(number, unknown_parts)
+
+
+def _add_step_with_foreign_parts(
+    converted: ConvertedSteps,
+    number: int,
+    step: JsonObject,
+    foreign_calls: Sequence[Any],
+    foreign_parts: Sequence[Any],
+) -> None:
+    """Add a step, with the calls and message parts of another API as a message of that API."""
+    role = ROLES_BY_SOURCE.get(str(step.get("source")), "assistant")
+    message: JsonObject = {"role": role, "content": list(foreign_parts)}
+    if foreign_calls:
+        message["tool_calls"] = [_to_openai_call(call) for call in foreign_calls]
+    if isinstance(step.get("message"), list):
+        own_parts = [part for part in step["message"] if _is_own_part(part)]
+        step = step | {"message": own_parts}
+    _add_message(converted, number, message, own_step=step)
 
 
 # -- what is ATIF's own
@@ -253,7 +264,11 @@ def _to_own_call(call: ToolCall, position: str) -> JsonObject:
 def _convert_observation(
     converted: ConvertedSteps, number: int, step: JsonObject
 ) -> tuple[JsonObject, list[Any]]:
-    """Return a step with the results in ATIF's form, and the parts of results that are unknown."""
+    """Convert the results of a step to ATIF's form.
+
+    Returns the step with the converted results, and the parts of results that are unknown. Issues
+    are added to `converted`.
+    """
     observation = step.get("observation")
     path = f"steps[{number - 1}].observation"
     if observation is None:

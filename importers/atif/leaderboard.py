@@ -130,19 +130,21 @@ def _compute_pass_at_k_metrics(
     for item, rewards_of_trial in zip(items, rewards, strict=True):
         # A trial without a reward failed.
         values = list(rewards_of_trial.values()) if rewards_of_trial else [0.0]
-        if len(values) != 1 or values[0] not in (0, 1) or item.group is None:
+        if len(values) != 1 or item.group is None:
             return []
         (reward,) = values
+        if reward not in (0, 1):
+            return []
         passes_by_task.setdefault(item.group, []).append(reward == 1)
 
     # For pass@k, each task needs at least k trials.
+    n_tasks = len(passes_by_task)
     fewest_trials = min((len(passes) for passes in passes_by_task.values()), default=0)
     metrics = []
     for k in _list_k_values(fewest_trials):
         estimates = [
             estimate_pass_at_k(len(passes), sum(passes), k) for passes in passes_by_task.values()
         ]
-        n_tasks = len(estimates)
         metric = Metric(
             "reward",
             f"pass@{k}",

@@ -533,7 +533,7 @@ def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | 
         is_different = rewards[REWARD] not in record.rewards.values()
     if is_different:
         what = "the reward differs from the reward in result.json, which is used"
-        record.issues.append(ImportIssue(str(path), None, what=what))
+        record.issues.append(ImportIssue(str(path), what=what))
 
 
 def read_rewards(value: Any) -> dict[str, float] | None:
@@ -585,7 +585,7 @@ def find_reward_problems(value: Any) -> list[str]:
 def _read_and_check_rewards(value: Any, path: Path, record: TrialRecord) -> dict[str, float] | None:
     """Return the rewards in a file of a trial, and add a notice for each that gives no verdict."""
     for problem in find_reward_problems(value):
-        record.issues.append(ImportIssue(str(path), None, what=problem, severity="notice"))
+        record.issues.append(ImportIssue(str(path), what=problem, severity="notice"))
     return read_rewards(value)
 
 
@@ -594,7 +594,7 @@ def _read_text(path: Path, record: TrialRecord) -> str:
         return read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
     except OSError as error:
         record.issues.append(
-            ImportIssue(str(path), None, what=f"the file cannot be read: {error.strerror or error}")
+            ImportIssue(str(path), what=f"the file cannot be read: {error.strerror or error}")
         )
         return ""
 
@@ -605,7 +605,7 @@ def _read_reward_file(path: Path, record: TrialRecord) -> dict[str, float] | Non
         reward = float(text) if len(text) < MAX_REWARD_TEXT_LENGTH else None
     except ValueError:
         what = "the file does not contain a number, so the trial has no reward"
-        record.issues.append(ImportIssue(str(path), 1, what=what, raw=text[:100]))
+        record.issues.append(ImportIssue(str(path), line=1, what=what, raw=text[:100]))
         return None
     return _read_and_check_rewards(reward, path, record)
 
@@ -695,4 +695,4 @@ def _set_official_metrics(
                 f"{name} is {mean} in {path.name}, but the mean of the trials is"
                 f" {computed_mean:.4g}"
             )
-            yield ImportIssue(str(path), None, what=text, severity="notice")
+            yield ImportIssue(str(path), what=text, severity="notice")

@@ -55,11 +55,11 @@ def read_rubric(path: Path, issues: list[ImportIssue]) -> Rubric | None:
     entries = _find_criteria(value)
     if entries is None:
         what = "the file has no list of criteria (results or per_criterion), so none has a verdict"
-        issues.append(ImportIssue(str(path), 1, what=what))
+        issues.append(ImportIssue(str(path), line=1, what=what))
         entries = []
     if len(entries) > MAX_CRITERIA:
         what = f"the rubric has more than {MAX_CRITERIA:,} criteria. The others are omitted"
-        issues.append(ImportIssue(str(path), 1, what=what))
+        issues.append(ImportIssue(str(path), line=1, what=what))
 
     criteria = [_read_criterion(entry) for entry in entries[:MAX_CRITERIA]]
     for number, criterion in enumerate(criteria, 1):
@@ -73,9 +73,9 @@ def _report_incomplete_criterion(
 ) -> Iterator[ImportIssue]:
     if criterion.value is None:
         what = f"criterion {number} has no verdict that can be read"
-        yield ImportIssue(str(path), 1, what=what)
+        yield ImportIssue(str(path), line=1, what=what)
     if not criterion.text:
-        yield ImportIssue(str(path), 1, what=f"criterion {number} has no text")
+        yield ImportIssue(str(path), line=1, what=f"criterion {number} has no text")
 
 
 def _find_criteria(value: dict[str, Any]) -> list[Any] | None:

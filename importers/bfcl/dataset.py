@@ -411,7 +411,7 @@ def _combine_datasets(
         what = f"the datasets in {folders} are too large to combine. Using {first_folder}"
         return Dataset(
             first.items,
-            issues=[*first.issues, ImportIssue(path, None, what=what)],
+            issues=[*first.issues, ImportIssue(path, what=what)],
             repeated_ids=first.repeated_ids,
         )
 
@@ -429,7 +429,7 @@ def _combine_datasets(
             f"{count} with different records in {folders}, such as {different_ids[0]}. Using those"
             f" in {first_folder}"
         )
-        combined.issues.append(ImportIssue(path, None, what=what))
+        combined.issues.append(ImportIssue(path, what=what))
     return combined
 
 
@@ -589,7 +589,7 @@ class _DatasetLoader:
             f"{record_id} is in the dataset more than once. The later record is imported as"
             f" {item_id}"
         )
-        self._issues.append(ImportIssue(str(self._files.questions), None, what=what, item=item_id))
+        self._issues.append(ImportIssue(str(self._files.questions), what=what, item=item_id))
         return item_id
 
     def _make_shared_item(
@@ -633,7 +633,7 @@ class _DatasetLoader:
             f" {error}"
         )
         self._issues.append(
-            ImportIssue(str(self._files.questions), None, what=what, item=item_id, severity="error")
+            ImportIssue(str(self._files.questions), what=what, item=item_id, severity="error")
         )
 
     def _reload_item(
@@ -831,10 +831,10 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
         for message in turn:
             role = normalise_role(message.get("role"))
             content = convert_content_to_text(message.get("content"))
-            messages.append(Message(number, -1, role=role, content=content))
+            messages.append(Message(turn=number, step=-1, role=role, content=content))
         if not turn:
             content = _describe_new_functions(item, number)
-            messages.append(Message(number, -1, role="log", content=content))
+            messages.append(Message(turn=number, step=-1, role="log", content=content))
     return messages
 
 

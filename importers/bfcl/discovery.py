@@ -140,7 +140,7 @@ class _BfclFiles:
         for (folder, description), count in self.ignored.items():
             noun = "file" if count == 1 else "files"
             what = f"skipped {count} {noun}: {description}"
-            yield ImportIssue(str(folder), None, what=what, severity="notice")
+            yield ImportIssue(str(folder), what=what, severity="notice")
 
 
 def _classify_files(files: Sequence[Path]) -> _BfclFiles:
@@ -224,7 +224,7 @@ def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) 
         first_plan = plans_of_results[0]
         lost = lost_folders[0]
         what = f"the scores are no longer in {lost}, which --score of an earlier command named"
-        first_plan.issues.append(ImportIssue(first_plan.run.path, None, what=what))
+        first_plan.issues.append(ImportIssue(first_plan.run.path, what=what))
         if not first_plan.scores:
             first_plan.lost_score_folder = lost
 
@@ -232,7 +232,13 @@ def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) 
 def _make_plan(files: RunFiles) -> RunPlan:
     """Make the import plan of a run from its paired result and score files."""
     model_folder = describe_model_folder(files.model_folder, files.version)
-    run = Run("bfcl", files.version, "en", model_folder.model, str(files.path))
+    run = Run(
+        benchmark="bfcl",
+        generation=files.version,
+        language="en",
+        model=model_folder.model,
+        path=str(files.path),
+    )
     # These distinguish the run from others of the model, such as `run2` or `score_v1`.
     run.name_parts = [name for name in (*model_folder.repetition, files.evaluation) if name]
 
@@ -250,7 +256,7 @@ def _make_plan(files: RunFiles) -> RunPlan:
         what = (
             f"fcreview does not know BFCL {files.version}. The run is imported by the rules of V4"
         )
-        plan.issues.append(ImportIssue(str(files.path), None, what=what))
+        plan.issues.append(ImportIssue(str(files.path), what=what))
     return plan
 
 
@@ -382,7 +388,7 @@ def _report_categories_without_dataset(plan: RunPlan) -> None:
         " entry have no question and no golden answer. Pass --data DIR to show them and to"
         " recompute verdicts"
     )
-    plan.issues.append(ImportIssue(plan.run.path, None, what=what))
+    plan.issues.append(ImportIssue(plan.run.path, what=what))
 
 
 def _list_question_categories(category: str) -> list[str]:
@@ -422,7 +428,7 @@ class _DatasetSearch:
             f"the data folders contain no BFCL {self._plan.run.generation} dataset for this run."
             " Searching near the run instead"
         )
-        self._plan.issues.append(ImportIssue(str(data_folders[0]), None, what=what))
+        self._plan.issues.append(ImportIssue(str(data_folders[0]), what=what))
 
     def _list_usual_folders(self) -> list[Path]:
         """Return the folders where a dataset usually is: near the run, or in a Python package."""
@@ -466,7 +472,7 @@ class _DatasetSearch:
 
     def _report_damaged_questions(self, damaged: DatasetFiles, used: DatasetFiles) -> None:
         what = f"this question file is empty or unreadable. Using {used.questions}"
-        issue = ImportIssue(str(damaged.questions), None, what=what, severity="error")
+        issue = ImportIssue(str(damaged.questions), what=what, severity="error")
         self._plan.issues.append(issue)
 
     def _list_files(self, folders: Sequence[Path], category: str) -> list[DatasetFiles]:
@@ -520,7 +526,7 @@ class _DatasetSearch:
             self._add_notice(with_answers_elsewhere[0].questions, what)
 
     def _add_notice(self, path: Path, what: str) -> None:
-        self._plan.issues.append(ImportIssue(str(path), None, what=what, severity="notice"))
+        self._plan.issues.append(ImportIssue(str(path), what=what, severity="notice"))
 
     def _find_question_folders(self, folders: Sequence[Path]) -> list[Path]:
         """Return the folders with readable questions or, without one, those with damaged ones."""
@@ -590,9 +596,7 @@ class _DatasetSearch:
             what = f"{start}. {ranking.reason}. Use --data DIR to choose another"
             if not ranking.is_certain:
                 severity = "warning"
-        self._plan.issues.append(
-            ImportIssue(self._plan.run.path, None, what=what, severity=severity)
-        )
+        self._plan.issues.append(ImportIssue(self._plan.run.path, what=what, severity=severity))
 
     def _has_several_named_folders(self, folders: Sequence[Path]) -> bool:
         """Whether the datasets are in different folders that the user named, or some in none."""

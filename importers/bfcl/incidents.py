@@ -119,5 +119,8 @@ def remove_reply_of_failed_request(item: Item, record: dict[str, Any]) -> None:
         for message in item.messages
         if (message.role, message.content) != ("assistant", text)
     ]
-    item.messages = [*kept, Message(item.n_turns - 1 if kept else 0, 0, role="log", content=text)]
+    item.messages = [
+        *kept,
+        Message(turn=item.n_turns - 1 if kept else 0, step=0, role="log", content=text),
+    ]
     item.predicted = list[Call]()

@@ -96,7 +96,7 @@ def load_results(
         file = _read_result_file(path)
         results.issues += file.issues
         if not file.records and not results.issues:
-            results.issues.append(ImportIssue(str(path), None, what="the result file is empty"))
+            results.issues.append(ImportIssue(str(path), what="the result file is empty"))
         n_records += len(file.records)
         for item_id, record in zip(_make_item_ids(file, category), file.records, strict=True):
             earlier_records = records_by_id.get(item_id, ())
@@ -155,7 +155,7 @@ def _read_result_file(path: Path) -> _ResultFile:
         what = (
             f"{n_without_id} records have no id; they are identified by their position in the file"
         )
-        file.issues.append(ImportIssue(str(path), None, what=what))
+        file.issues.append(ImportIssue(str(path), what=what))
     return file
 
 

@@ -61,7 +61,7 @@ class Counterpart:
             f"several folders contain {kind} files of this model. Using {self.folder}; ignoring"
             f" {listed}"
         )
-        return ImportIssue(str(folder), None, what=what)
+        return ImportIssue(str(folder), what=what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +303,7 @@ def _make_run_without_results(key: RunKey, scores: Files) -> RunFiles:
         version=version,
         results=[],
         scores=scores,
-        issues=[ImportIssue(str(folder), None, what=what)],
+        issues=[ImportIssue(str(folder), what=what)],
     )
 
 

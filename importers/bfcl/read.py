@@ -376,7 +376,7 @@ def _load_category(version: str, name: str, files: CategoryFiles) -> LoadedCateg
     scores = load_score_file(score_file, name, results, dataset)
     for other in other_score_files:
         what = f"this is another score file of {name}. fcreview imports only {score_file}"
-        scores.issues.append(ImportIssue(str(other), None, what=what))
+        scores.issues.append(ImportIssue(str(other), what=what))
     return LoadedCategory(dataset, results=results, scores=scores)
 
 
@@ -510,7 +510,7 @@ def _read_items_without_result(
             f"{len(item_ids)} failing items have no result record, so they are read from the score"
             " file"
         )
-        yield ImportIssue(str(category.scores.path), None, what=what)
+        yield ImportIssue(str(category.scores.path), what=what)
     for item_id in item_ids:
         yield _read_item(category, item_id, category.scores.failing[item_id], corrector)
 
@@ -593,10 +593,10 @@ def _check_item_counts(category: JoinedCategory) -> None:
     if n_items > scores.n_scored:
         category.knows_passes = False
         what = f"{scored}, but the run has {n_items}, so it is unknown which items passed"
-        category.issues.append(ImportIssue(str(scores.path), 1, what=what, severity="error"))
+        category.issues.append(ImportIssue(str(scores.path), line=1, what=what, severity="error"))
     else:
         what = f"{scored}, but only {n_items} results can be read"
-        category.issues.append(ImportIssue(str(scores.path), 1, what=what))
+        category.issues.append(ImportIssue(str(scores.path), line=1, what=what))
 
 
 def _make_missing_results_issue(name: str, scores: ScoreFile, n_scored: int) -> ImportIssue:
@@ -605,7 +605,7 @@ def _make_missing_results_issue(name: str, scores: ScoreFile, n_scored: int) -> 
         f"there is no result file of {name}. Its {n_failing} failing items are read from the score"
         f" file; the {n_scored - n_failing} passing items are not shown"
     )
-    return ImportIssue(str(scores.path), None, what=what)
+    return ImportIssue(str(scores.path), what=what)
 
 
 def _check_dataset_version(category: JoinedCategory) -> None:
@@ -635,7 +635,7 @@ def _check_dataset_version(category: JoinedCategory) -> None:
             " without it"
         )
         path = str(category.scores.path)
-        category.issues.append(ImportIssue(path, None, what=what, severity="error"))
+        category.issues.append(ImportIssue(path, what=what, severity="error"))
 
 
 def _read_item(

@@ -329,7 +329,7 @@ def _check_failure_count(scores: ScoreFile, n_replaced: Mapping[str, int]) -> No
     error = describe_count_error(scores.header, scores.n_failing)
     scores.is_complete = error is None
     if error is not None:
-        scores.issues.append(ImportIssue(str(scores.path), 1, what=error, severity="error"))
+        scores.issues.append(ImportIssue(str(scores.path), line=1, what=error, severity="error"))
 
 
 def _report_items_scored_twice(scores: ScoreFile) -> Iterator[ImportIssue]:
@@ -355,7 +355,7 @@ def _report_items_scored_twice(scores: ScoreFile) -> Iterator[ImportIssue]:
             f"{requests} with two score entries, {' and '.join(FAILED_REQUEST_ENTRIES)}, as V3"
             " evaluators before August 2025 write them. The first entry counts"
         )
-        yield ImportIssue(path, None, what=what, severity="notice")
+        yield ImportIssue(path, what=what, severity="notice")
 
 
 def _count_entries_of_other_records(

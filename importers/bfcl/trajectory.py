@@ -131,7 +131,7 @@ def _add_turn_and_count_steps(
         if isinstance(query, dict):
             role = normalise_role(query.get("role"))
             content = convert_content_to_text(query.get("content"))
-            trajectory.messages.append(Message(turn, -1, role=role, content=content))
+            trajectory.messages.append(Message(turn=turn, step=-1, role=role, content=content))
 
     n_steps = 0
     n_calls = 0
@@ -407,15 +407,15 @@ def make_single_turn_messages(
     added: list[Message] = []
     if record.get("reasoning_content"):
         reasoning = convert_content_to_text(record["reasoning_content"])
-        added.append(Message(0, 0, role="assistant", content=reasoning, name=REASONING))
+        added.append(Message(turn=0, step=0, role="assistant", content=reasoning, name=REASONING))
 
     if result in (None, "", []):
         # An empty message shows that the model replied nothing.
-        added.append(Message(0, 0, role="assistant", content=""))
+        added.append(Message(turn=0, step=0, role="assistant", content=""))
     elif type(result) in (str, list):
         added += _make_assistant_messages(result, 0, 0)
     else:
-        added.append(Message(0, 0, role="assistant", content=to_json_text(result)))
+        added.append(Message(turn=0, step=0, role="assistant", content=to_json_text(result)))
 
     if not added:
         return opening_messages

@@ -184,7 +184,7 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
     if len(paths) == 1:
         place = original.name if is_same_folder else str(original)
         what = f"ignored, a copy of {place}"
-        return ImportIssue(str(first), None, what=what, severity="notice")
+        return ImportIssue(str(first), what=what, severity="notice")
     if is_same_folder:
         what = f"ignored {len(paths)} copies of files in the same folder, such as {first.name}"
     else:
@@ -192,4 +192,4 @@ def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path
             f"ignored {len(paths)} files, copies of the files in {original.parent}. Open this"
             " folder to import them"
         )
-    return ImportIssue(str(folder), None, what=what, severity="notice")
+    return ImportIssue(str(folder), what=what, severity="notice")

@@ -60,7 +60,7 @@ def read_csv_records(path: Path) -> Iterator[CsvRecord | ImportIssue]:
             yield from _CsvFile(file, str(path)).read_records()
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
-        yield ImportIssue(str(path), None, what=what, severity="error")
+        yield ImportIssue(str(path), what=what, severity="error")
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def gather_files(
             f"there are {walk.exceeded_limit}. The others were skipped. Open a subfolder instead."
         )
         common_folder = os.path.commonpath([path.parent for path in walk.files])
-        walk.issues.append(ImportIssue(common_folder, None, what=what))
+        walk.issues.append(ImportIssue(common_folder, what=what))
     return GatheredFiles(list(walk.files), walk.issues)
 
 
@@ -188,7 +188,7 @@ class _FolderWalk:
 
     def _add_issue(self, path: str, what: str, *, is_error: bool = False) -> None:
         severity: Literal["error", "warning"] = "error" if is_error else "warning"
-        self.issues.append(ImportIssue(path, None, what=what, severity=severity))
+        self.issues.append(ImportIssue(path, what=what, severity=severity))
 
 
 def _is_skipped_name(name: str) -> bool:
@@ -218,7 +218,7 @@ def report_missing_scores(
 
     # A run without any scores is usual. If only some are missing, they may be lost.
     severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"
-    plan.issues.append(ImportIssue(plan.run.path, None, what=what, severity=severity))
+    plan.issues.append(ImportIssue(plan.run.path, what=what, severity=severity))
 
 
 def is_utf8_name(name: str) -> bool:

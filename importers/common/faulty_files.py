@@ -88,7 +88,14 @@ def make_failed_plan(benchmark: str, path: Path, reason: str) -> RunPlan:
 
     It is imported with the status `failed` and this reason.
     """
-    run = Run(benchmark, "", "", path.name, str(path), needs_dataset=False)
+    run = Run(
+        benchmark=benchmark,
+        generation="",
+        language="",
+        model=path.name,
+        path=str(path),
+        needs_dataset=False,
+    )
     return RunPlan(
         run,
         [path],
@@ -101,7 +108,7 @@ def make_failed_plan(benchmark: str, path: Path, reason: str) -> RunPlan:
 
 def make_failed_search_issue(title: str, reason: str, folder: Path) -> ImportIssue:
     what = f"the search for runs of {title} failed: {reason}. No run of {title} was imported"
-    return ImportIssue(str(folder), None, what=what, severity="error")
+    return ImportIssue(str(folder), what=what, severity="error")
 
 
 def describe_error(error: Exception) -> str:

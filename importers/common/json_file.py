@@ -80,11 +80,11 @@ def _parse_json(path: Path, raw: bytes, issues: list[ImportIssue]) -> Any:
 
     for number in long_numbers:
         what = f"a number is too long and was replaced by text: {number}"
-        issues.append(ImportIssue(str(path), None, what=what))
+        issues.append(ImportIssue(str(path), what=what))
     repeated_keys = find_repeated_keys(raw, value)
     if repeated_keys:
         what = describe_repeated_keys(repeated_keys)
-        issues.append(ImportIssue(str(path), 1, what=what))
+        issues.append(ImportIssue(str(path), line=1, what=what))
     return value
 
 
@@ -134,7 +134,7 @@ def read_json_document(path: Path, list_name: str = "") -> JsonDocument:
         raw = read_file(path, MAX_FILE_BYTES)
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
-        return JsonDocument(issues=[ImportIssue(str(path), None, what=what, severity="error")])
+        return JsonDocument(issues=[ImportIssue(str(path), what=what, severity="error")])
 
     # A file that is compressed, or has another encoding, is refused with advice.
     refusal = find_refusal(raw[:PROBE_BYTES])
@@ -142,7 +142,7 @@ def read_json_document(path: Path, list_name: str = "") -> JsonDocument:
         refusal = f"the file is UTF-16. {CONVERT}"
     if refusal is not None:
         excerpt = make_excerpt(raw[:REFUSED_EXCERPT_BYTES])
-        issue = ImportIssue(str(path), None, what=refusal, raw=excerpt, severity="error")
+        issue = ImportIssue(str(path), what=refusal, raw=excerpt, severity="error")
         return JsonDocument(issues=[issue])
 
     return _DocumentReader(str(path), raw).read_document(list_name)

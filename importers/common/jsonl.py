@@ -189,7 +189,7 @@ def _parse_file_in_form(
     """
     refusal = find_refusal(start)
     if refusal is not None:
-        yield ImportIssue(str(path), None, what=refusal, raw=make_excerpt(start), severity="error")
+        yield ImportIssue(str(path), what=refusal, raw=make_excerpt(start), severity="error")
         return
 
     match detect_form(start):
@@ -213,7 +213,7 @@ def _parse_file_in_form(
 
 
 def _make_form_notice(path: Path, what: str) -> ImportIssue:
-    return ImportIssue(str(path), None, what=what, severity="notice")
+    return ImportIssue(str(path), what=what, severity="notice")
 
 
 def _parse_document(raw: bytes, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
@@ -231,7 +231,7 @@ def _parse_utf16(file: BinaryIO, path: Path) -> Iterator[JsonRecord | ImportIssu
     """
     raw = file.read(MAX_CACHED_FILE_BYTES + 1)
     if len(raw) > MAX_CACHED_FILE_BYTES:
-        yield ImportIssue(str(path), None, what=f"the file is UTF-16. {CONVERT}", severity="error")
+        yield ImportIssue(str(path), what=f"the file is UTF-16. {CONVERT}", severity="error")
         return
 
     converted = raw.decode("utf-16", "replace").encode("utf-8", "replace")
@@ -271,7 +271,7 @@ def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Imp
                 " skipped"
             )
             excerpt = make_excerpt(unfinished_line[:EXCERPT_LENGTH])
-            yield ImportIssue(file_name, line + 1, what=what, raw=excerpt, severity="error")
+            yield ImportIssue(file_name, line=line + 1, what=what, raw=excerpt, severity="error")
             return
     yield from parse_record(unfinished_line, file_name, line + 1, offset, has_line_feed=False)
 
@@ -293,6 +293,7 @@ def _parse_lines(
             return
         line += 1
         has_line_feed = raw.endswith(b"\n")
+        # The line goes on after the bytes that were read.
         is_too_long = len(raw) > MAX_LINE_BYTES and not has_line_feed
         if is_too_long:
             n_bytes = len(raw) + _skip_rest_of_line(file)

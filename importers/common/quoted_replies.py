@@ -57,4 +57,4 @@ class QuotedReplies:
             " of this run are"
         )
         what += " unknown. Score the results again, or restore the results that were scored"
-        return ImportIssue(run.path, None, what=what, severity="error")
+        return ImportIssue(run.path, what=what, severity="error")

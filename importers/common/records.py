@@ -239,7 +239,7 @@ def make_missing_records_issue(
     where = "in this file" if path.is_file() else "because this file does not exist"
     text = f"{n_missing:,} of {n_results:,} results have no {missing_noun} {where}"
     return ImportIssue(
-        str(path), None, what=text, severity="error" if n_missing == n_results else "warning"
+        str(path), what=text, severity="error" if n_missing == n_results else "warning"
     )
 
 
@@ -382,7 +382,7 @@ def validate_failure_list(
     """
     error = describe_count_error(scored.header, len(scored.entries))
     if error is not None:
-        issues.append(ImportIssue(str(scored.path), 1, what=error, severity="error"))
+        issues.append(ImportIssue(str(scored.path), line=1, what=error, severity="error"))
         return
 
     n_scored = scored.header["total_count"]
@@ -395,7 +395,7 @@ def validate_failure_list(
             f"{n_scored} items were scored, but the run has {n_items}, so it is unknown which items"
             " passed"
         )
-        issues.append(ImportIssue(str(scored.path), 1, what=what, severity="error"))
+        issues.append(ImportIssue(str(scored.path), line=1, what=what, severity="error"))
     elif n_items < n_scored:
         what = f"{n_scored} items were scored, but only {n_items} results can be read"
-        issues.append(ImportIssue(str(scored.path), 1, what=what))
+        issues.append(ImportIssue(str(scored.path), line=1, what=what))

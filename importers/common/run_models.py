@@ -38,4 +38,4 @@ def report_several_models(path: Path, models: RunModels) -> Iterator[ImportIssue
         f"the file has rollouts of several models: {list_some(names)}. They are imported as one"
         " run, whose figures cover all of them. Write one file for each model"
     )
-    yield ImportIssue(str(path), None, what=what, severity="error")
+    yield ImportIssue(str(path), what=what, severity="error")

@@ -313,10 +313,12 @@ class PredictedPath:
         step = max(self.last_step, 0)
         for reply in replies:
             text = convert_to_text(reply)
-            self.messages.append(Message(0, step, role="tool", content=text))
+            self.messages.append(Message(turn=0, step=step, role="tool", content=text))
 
     def add_message(self, role: Role, step: int, content: Any) -> None:
-        self.messages.append(Message(0, step, role=role, content=convert_to_text(content)))
+        self.messages.append(
+            Message(turn=0, step=step, role=role, content=convert_to_text(content))
+        )
 
 
 def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:

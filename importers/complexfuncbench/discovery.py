@@ -107,7 +107,14 @@ def _make_plan(result_file: Path, name: str, dataset_files: list[Path]) -> RunPl
     the evaluator's verdicts on calls.
     """
     dataset = _find_dataset_path(dataset_files)
-    run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset)
+    run = Run(
+        benchmark="complexfuncbench",
+        generation="v1",
+        language="en",
+        model=name,
+        path=str(result_file),
+        dataset=dataset,
+    )
     run.settings["experiment"] = result_file.stem
     run.name_parts = list_telling_folders(result_file.parent.parent)
 
@@ -120,13 +127,13 @@ def _make_plan(result_file: Path, name: str, dataset_files: list[Path]) -> RunPl
             f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the"
             " folder of the file."
         )
-        plan.issues.append(ImportIssue(str(result_file), None, what=what))
+        plan.issues.append(ImportIssue(str(result_file), what=what))
     if not plan.logs:
         what = (
             f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are"
             " unknown"
         )
-        plan.issues.append(ImportIssue(str(result_file), None, what=what, severity="notice"))
+        plan.issues.append(ImportIssue(str(result_file), what=what, severity="notice"))
     return plan
 
 

@@ -222,11 +222,11 @@ def is_comparison_outcome(record_text: str) -> bool:
 
 
 def apply_comparison_outcome(record_text: str, comparison: LoggedComparison) -> None:
-    """Read a record of the evaluator's log that states the outcome of a comparison, and set it.
+    """Set the outcome of a comparison from a record of the evaluator's log.
 
     The tier is the step of the comparison that decided: equal calls ("rule"), equal responses of
-    the API ("response"), an LLM ("judge"), or a parameter that must be equal ("exact"). Records
-    with other texts change nothing.
+    the API ("response"), an LLM ("judge"), or a parameter that must be equal ("exact"). A record
+    that states no outcome changes nothing.
     """
     if record_text.startswith(RULE_SUCCESS):
         comparison.tier = "rule"

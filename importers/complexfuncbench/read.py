@@ -60,10 +60,10 @@ JUDGE_NAME = "gpt-4o (as published)"
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
-    """Yield the items of a run: one for each result record, and one for each of the evaluator's
-    logs whose sample has no record.
+    """Yield the items of a run: one for each result record, and one for each log of the evaluator
+    that has no record.
 
-    At the end, yields which samples of the dataset are missing in the run, and the reverse.
+    At the end, yields issues about samples that only the run or only the dataset has.
     """
     dataset = read_dataset(plan.data)
     yield from dataset.issues
@@ -89,9 +89,9 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
             yield _read_item_from_log(sample_id, log_file, dataset.samples)
     sample_ids |= log_by_sample.keys()
 
-    n_missing = len(sample_ids - dataset.samples.keys())
-    if plan.data and n_missing:
-        yield make_missing_records_issue(plan.data[0], "sample", n_missing, len(sample_ids))
+    n_unknown = len(sample_ids - dataset.samples.keys())
+    if plan.data and n_unknown:
+        yield make_missing_records_issue(plan.data[0], "sample", n_unknown, len(sample_ids))
     yield from compare_with_dataset(sample_ids, dataset.samples, get_domain)
 
 

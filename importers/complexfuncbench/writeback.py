@@ -303,12 +303,14 @@ def rewrite_scores(
     samples = read_dataset(plan.data).samples if overridden_items else {}
     edits = LineEdits()
     written_ids: set[str] = set()
-    n_missing_calls = 0  # calls with a review that the log of their sample does not contain
+    n_missing_calls = 0
     for result in _find_results(raw, overridden_items):
         written_ids.add(result.item.id)
         new_record = apply_overrides_to_record(result.record, result.item)
         if new_record != result.record:
             edits.replaced[result.line] = new_record
+
+        # Reviewed calls that the log does not contain cannot be written.
         log = _rewrite_log(plan, result.record, result.item, samples)
         n_missing_calls += log.n_missing_calls
         if log.file is not None:

@@ -67,11 +67,18 @@ def _make_plan(
 ) -> RunPlan:
     """Make the import plan of a run with its dataset and score files.
 
-    The folder of the results has the name of the model. Folders above it can tell its runs apart.
+    The folder of the results has the name of the model. Folders above it can tell several runs of
+    the model apart.
     """
     dataset_folder = find_dataset_folder(result_folder, dataset_folders)
-    dataset = str(dataset_folder) if dataset_folder else None
-    run = Run("confetti", "v1", "en", result_folder.name, str(result_folder), dataset=dataset)
+    run = Run(
+        benchmark="confetti",
+        generation="v1",
+        language="en",
+        model=result_folder.name,
+        path=str(result_folder),
+        dataset=str(dataset_folder) if dataset_folder else None,
+    )
     run.name_parts = list_telling_folders(result_folder.parent)
 
     reason = "BFCL_v2 result files of the categories conversationsclean and dialogacts"
@@ -79,13 +86,13 @@ def _make_plan(
     plan.scores = _list_score_files(result_folder)
     if dataset_folder is None:
         what = "no CONFETTI questions were found. Pass --data DIR."
-        plan.issues.append(ImportIssue(str(result_folder), None, what=what))
+        plan.issues.append(ImportIssue(str(result_folder), what=what))
     else:
         plan.data = _list_dataset_files(dataset_folder)
 
     categories = [RESULT_FILES[path.name] for path in plan.results]
-    scored = {SCORE_FILES[path.name] for path in plan.scores if path.name in SCORE_FILES}
-    unscored = [category for category in categories if category not in scored]
+    scored_categories = {SCORE_FILES[path.name] for path in plan.scores if path.name in SCORE_FILES}
+    unscored = [category for category in categories if category not in scored_categories]
     report_missing_scores(plan, categories, unscored)
     return plan
 

@@ -168,7 +168,7 @@ def _report_moved_entries(scored: FailureList, category: str) -> Iterator[Import
         if item_id != id_of_line:
             what = f"score entry {entry['id']} should have the id {id_of_line}, but has {item_id}."
             what += f" Using {item_id}"
-            yield ImportIssue(str(scored.path), None, what=what, item=item_id)
+            yield ImportIssue(str(scored.path), what=what, item=item_id)
 
 
 def get_failing_item_id(score_entry: dict[str, Any], category: str) -> str:
@@ -231,7 +231,7 @@ def _report_entries_without_result(
         return
     for item_id in sorted(scored.entries.keys() - result_ids):
         what = f"{item_id} is in the score file but has no result record"
-        yield ImportIssue(str(result_file), None, what=what, item=item_id)
+        yield ImportIssue(str(result_file), what=what, item=item_id)
 
 
 def _report_missing_dataset_records(
@@ -345,7 +345,7 @@ def read_messages(question: Any) -> list[Message]:
         if role == "user":
             turn += 1
             step = 0
-            messages.append(Message(turn, -1, role="user", content=text, name=name))
+            messages.append(Message(turn=turn, step=-1, role="user", content=text, name=name))
             continue
 
         message_role: Role = role if role in ("system", "assistant", "tool") else "log"

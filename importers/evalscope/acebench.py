@@ -100,7 +100,7 @@ def _compare_with_messages(
 def _add_prompt(item: Item, conversation: ParsedConversation) -> None:
     """Add the system prompt at the start, and the reasoning before the reply."""
     prompts = [
-        Message(0, -1, role="system", content=message.text, name="prompt")
+        Message(turn=0, step=-1, role="system", content=message.text, name="prompt")
         for message in conversation.messages
         if message.role == "system"
     ]
@@ -109,7 +109,13 @@ def _add_prompt(item: Item, conversation: ParsedConversation) -> None:
     for message in conversation.messages:
         if message.reasoning:
             item.messages.append(
-                Message(last_turn, 0, role="assistant", content=message.reasoning, name="reasoning")
+                Message(
+                    turn=last_turn,
+                    step=0,
+                    role="assistant",
+                    content=message.reasoning,
+                    name="reasoning",
+                )
             )
 
 
@@ -152,10 +158,16 @@ def _make_history(conversation: ParsedConversation) -> DialogueHistory:
     for message in conversation.messages:
         if message.role == "assistant":
             recipient = "execution" if message.calls else "user"
-            history.messages.append(HistoryMessage("agent", recipient, message.text))
+            history.messages.append(
+                HistoryMessage(sender="agent", recipient=recipient, content=message.text)
+            )
         elif message.role == "user":
             content = message.text.removeprefix(SPEAKER)
-            history.messages.append(HistoryMessage("user", "agent", content))
+            history.messages.append(
+                HistoryMessage(sender="user", recipient="agent", content=content)
+            )
         for result in message.results:
-            history.messages.append(HistoryMessage("execution", "agent", result.text))
+            history.messages.append(
+                HistoryMessage(sender="execution", recipient="agent", content=result.text)
+            )
     return history

@@ -374,7 +374,7 @@ def _add_reasoning(item: Item, conversation: ParsedConversation) -> None:
     texts = [message.reasoning for message in conversation.messages if message.reasoning]
     if len(texts) != 1 or item.n_turns > 1:
         return
-    reasoning = Message(0, 0, role="assistant", content=texts[0], name="reasoning")
+    reasoning = Message(turn=0, step=0, role="assistant", content=texts[0], name="reasoning")
     # The messages before the reply have the step -1. Other items may share the list of messages.
     before_reply = list(takewhile(lambda message: message.step < 0, item.messages))
     reply_and_rest = item.messages[len(before_reply) :]

@@ -300,7 +300,7 @@ def _report_figures_without_items(path: Path) -> ImportIssue:
         "this report of EvalScope has figures, but its output folder has no predictions and no"
         " reviews of the benchmark, so there are no items to review"
     )
-    return ImportIssue(str(path), None, what=what, severity="error")
+    return ImportIssue(str(path), what=what, severity="error")
 
 
 def _split_name(stem: str, stated_benchmarks: Sequence[str]) -> tuple[str, str]:
@@ -329,11 +329,11 @@ def _make_plan(root: Path, model_folder: str, files: BenchmarkFiles) -> RunPlan:
     # Only ACEBench has the same items in two languages.
     language = config.language if files.benchmark == "acebench" else ""
     run = Run(
-        "evalscope",
-        files.benchmark,
-        language,
-        _read_model_name(files.report) or model_folder,
-        str(root / REVIEWS / model_folder / files.benchmark),
+        benchmark="evalscope",
+        generation=files.benchmark,
+        language=language,
+        model=_read_model_name(files.report) or model_folder,
+        path=str(root / REVIEWS / model_folder / files.benchmark),
         needs_dataset=False,
     )
     run.name_parts = list_telling_folders(root)

@@ -414,7 +414,7 @@ def _ensure_messages(item: Item, sample: Sample) -> None:
     if item.messages:
         return
     content = sample.reply_text or ""
-    item.messages = [Message(0, 0, role="assistant", content=content)]
+    item.messages = [Message(turn=0, step=0, role="assistant", content=content)]
 
 
 # -- report
@@ -438,13 +438,13 @@ def _compare_with_report(context: RunContext, report: Report) -> Iterator[Import
     yield from _report_missing_samples(context, report, path)
     if report.unavailable_reason:
         what = f"the report has no primary metric: {report.unavailable_reason}"
-        yield ImportIssue(str(path), 1, what=what, severity="notice")
+        yield ImportIssue(str(path), line=1, what=what, severity="notice")
     if not report.metrics:
         return
     computed = leaderboard.compute_figures(context.scored, context.benchmark, report.metrics)
     for stated, figures in zip(report.metrics, computed, strict=True):
         if figures.note:
-            yield ImportIssue(str(path), 1, what=f"{figures.name}: {figures.note}")
+            yield ImportIssue(str(path), line=1, what=f"{figures.name}: {figures.note}")
             continue
         if _covers_all_subsets(context, report):
             yield from _compare_figures(stated, figures, path)
@@ -459,7 +459,7 @@ def _report_missing_samples(
     for subset in dict.fromkeys(list_stated_subsets(report)):
         if subset not in context.n_samples:
             what = f"the report has figures of {subset}, which has no samples in this folder"
-            yield ImportIssue(str(path), 1, what=what, severity="notice")
+            yield ImportIssue(str(path), line=1, what=what, severity="notice")
     for subset, n_requested in report.requested.items():
         n_missing = n_requested - context.n_samples.get(subset, 0)
         if n_missing > 0:
@@ -467,7 +467,7 @@ def _report_missing_samples(
                 f"{n_missing} of {n_requested} samples of {subset} are missing"
                 f" ({report.errored.get(subset, 0)} requests failed). EvalScope leaves them out"
             )
-            yield ImportIssue(str(path), 1, what=what)
+            yield ImportIssue(str(path), line=1, what=what)
 
 
 def _covers_all_subsets(context: RunContext, report: Report) -> bool:
@@ -486,7 +486,7 @@ def _compare_figures(
                 f"{figures.name} of {name} is {stated_score:.4f} in the report, but {score:.4f}"
                 " by the reviews"
             )
-            yield ImportIssue(str(path), 1, what=what)
+            yield ImportIssue(str(path), line=1, what=what)
 
 
 def _list_computed_scores(figures: leaderboard.MetricFigures) -> dict[str, float]:

@@ -117,7 +117,7 @@ def _read_metrics(report: Report, metrics: Any) -> None:
 
 
 def _add_issue(report: Report, what: str) -> None:
-    report.issues.append(ImportIssue(str(report.path), 1, what=what))
+    report.issues.append(ImportIssue(str(report.path), line=1, what=what))
 
 
 def _read_metric(report: Report, fields: dict[str, Any], number: int) -> StatedMetric:

@@ -101,7 +101,14 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
 
     The confidence says how sure that is, because other importers may recognise the file as well.
     """
-    run = Run("generic", "", "", path.stem, str(path), needs_dataset=False)
+    run = Run(
+        benchmark="generic",
+        generation="",
+        language="",
+        model=path.stem,
+        path=str(path),
+        needs_dataset=False,
+    )
     fields = as_object(first_record)
     if "fcreview" in fields:
         _apply_header(run, fields)

@@ -576,34 +576,37 @@ def _load_judge_replies(
         companions.replies = replies_by_conversation
     else:
         what = "the judge's replies do not match the snapshots. Only turn_flags_res.json is used."
-        companions.issues.append(ImportIssue(str(replies_file), None, what=what))
+        companions.issues.append(ImportIssue(str(replies_file), what=what))
 
 
 def _load_badcase_flags(
     companions: CompanionVerdicts, badcase_file: Path, snapshot_counts: list[int]
 ) -> None:
-    """Load the evaluator's verdicts from `badcase.csv` into `companions`: one row for each
-    conversation.
+    """Load the evaluator's verdicts from `badcase.csv`, which has a row for each conversation.
 
-    If the file does not have a verdict for each snapshot (`snapshot_counts`), it is ignored with an
-    issue.
+    Args:
+        companions: Gets the verdicts, and issues.
+        badcase_file: The file.
+        snapshot_counts: The number of snapshots of each conversation. If the file does not have a
+            verdict for each snapshot, it is not used.
     """
     csv.field_size_limit(MAX_CSV_FIELD_LENGTH)
-    rows: list[ConversationFlags] = []
+    conversations: list[ConversationFlags] = []
     try:
         with badcase_file.open(encoding="utf-8", errors="replace", newline="") as file:
             for row in csv.DictReader(file):
-                rows.append(_parse_badcase_row(row))
+                conversations.append(_parse_badcase_row(row))
     except (OSError, csv.Error, ValueError) as error:
         what = f"the rest of the file cannot be read: {error}"
-        row_number = len(rows) + 2  # rows count from 1, and the first one is the heading
+        # Rows count from 1, and the first one is the heading.
+        row_number = len(conversations) + 2
         companions.issues.append(ImportIssue(str(badcase_file), row_number, what=what))
 
-    if [len(row.arguments) for row in rows] == snapshot_counts:
-        companions.scores = rows
+    if [len(conversation.arguments) for conversation in conversations] == snapshot_counts:
+        companions.scores = conversations
     else:
         what = "the file does not match MT_res.json, so its verdicts were skipped"
-        companions.issues.append(ImportIssue(str(badcase_file), None, what=what))
+        companions.issues.append(ImportIssue(str(badcase_file), what=what))
 
 
 def _parse_badcase_row(row: Mapping[str, str | None]) -> ConversationFlags:

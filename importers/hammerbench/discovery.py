@@ -205,7 +205,14 @@ def _make_flat_plan(
     language = detect_language(log_file, str(first_record.get("input", "")))
     files = list(dict.fromkeys(find_dataset_files(log_file, language, dataset_folders)))
     dataset = str(files[0].parent.parent) if files else None
-    run = Run("hammerbench", "flat", language, log_file.stem, str(log_file), dataset=dataset)
+    run = Run(
+        benchmark="hammerbench",
+        generation="flat",
+        language=language,
+        model=log_file.stem,
+        path=str(log_file),
+        dataset=dataset,
+    )
     reason = "a JSON array of records with input, predict and label"
     return RunPlan(run, [log_file], data=files, reason=reason, needs_scores=False)
 
@@ -219,9 +226,9 @@ def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
     """
     model_folder = _find_model_folder(folder)
     run = Run(
-        "hammerbench",
-        "conversation",
-        detect_language(result_files[0], ""),
+        benchmark="hammerbench",
+        generation="conversation",
+        language=detect_language(result_files[0], ""),
         model=model_folder.name,
         path=str(folder),
         dataset=f"{CONVERSATION_FILE} in the folder of each {RESULT_FILE}",

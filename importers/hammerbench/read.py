@@ -94,6 +94,8 @@ def read_dialogue_before_call(
     for record in message_records:
         role = record.get("role")
         content = record.get("content")
+        # A message before the first one of the user belongs to the first turn.
+        current_turn = max(turn, 0)
         if role == "user":
             turn += 1
             messages += parse_user_message(str(content), turn)
@@ -102,12 +104,17 @@ def read_dialogue_before_call(
             if n_calls == call_number:
                 break
             text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-            call_turn = max(turn, 0)
-            messages.append(Message(call_turn, 0, role="assistant", content=text, name=GOLDEN_CALL))
+            golden_call = Message(
+                turn=current_turn, step=0, role="assistant", content=text, name=GOLDEN_CALL
+            )
+            messages.append(golden_call)
         elif turn + 1 > call_number:
+            # The turn of the golden call is over, although it has no call.
             break
         else:
-            messages.append(Message(max(turn, 0), 1, role="assistant", content=str(content)))
+            messages.append(
+                Message(turn=current_turn, step=1, role="assistant", content=str(content))
+            )
     return messages
 
 
@@ -151,7 +158,7 @@ def parse_flat_log_dialogue(log_input: str) -> list[Message]:
             turn += 1
             messages += parse_user_message(text, turn)
         else:
-            messages.append(Message(max(turn, 0), 1, role="assistant", content=text))
+            messages.append(Message(turn=max(turn, 0), step=1, role="assistant", content=text))
     return messages
 
 
@@ -163,7 +170,7 @@ def parse_user_message(content: str, turn: int) -> list[Message]:
     """
     mark = _QUOTE_MARK.search(content)
     if not mark:
-        return [Message(turn, -1, role="user", content=content)]
+        return [Message(turn=turn, step=-1, role="user", content=content)]
 
     own_text = content[: mark.start()].strip()
     quoted_text = content[mark.end() :].strip()
@@ -176,9 +183,11 @@ def parse_user_message(content: str, turn: int) -> list[Message]:
 
     messages = []
     if own_text:
-        messages.append(Message(turn, -1, role="user", content=own_text))
+        messages.append(Message(turn=turn, step=-1, role="user", content=own_text))
     quoted = quoted_text.strip()
-    messages.append(Message(turn, -1, role="user", content=quoted, name=QUOTED_MESSAGE_NAME))
+    messages.append(
+        Message(turn=turn, step=-1, role="user", content=quoted, name=QUOTED_MESSAGE_NAME)
+    )
     return messages
 
 
@@ -214,8 +223,11 @@ def fill_snapshot_item(
 ) -> None:
     """Fill the item of a snapshot, one step of a conversation: dialogue, calls and verdicts.
 
-    In folders of conversations, the function name of the first snapshot decides for all snapshots.
-    `first_func_ok` says whether it was right. It is None if each snapshot counts on its own.
+    Args:
+        item: The item.
+        data: What the files say about the snapshot.
+        first_func_ok: Whether the function name of the first snapshot was right, which decides for
+            all snapshots of a conversation. None if each snapshot counts on its own.
     """
     expects_decline = should_decline(item.category, data.label)
     # The dataset's dialogue can end with the reply that the model should give.
@@ -266,7 +278,7 @@ def _add_prediction(item: Item, prediction: Any, call: ParsedCall | None, turn: 
     if not isinstance(raw, str):
         raw = orjson.dumps(to_plain_json(raw)).decode()
     if call is None:
-        message = Message(turn, 2, role="assistant", content=raw)
+        message = Message(turn=turn, step=2, role="assistant", content=raw)
         item.messages = [*item.messages, message]
         return
     name = str(call.get("name"))
@@ -457,7 +469,7 @@ def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[ReadRecord]:
             yield from reader.read_record(record, position)
         else:
             what = f"element {position} of the array is not a log record and was skipped"
-            yield ImportIssue(str(log_file), None, what=what, raw=repr(record)[:300])
+            yield ImportIssue(str(log_file), what=what, raw=repr(record)[:300])
     dataset_ids = _list_snapshot_ids(dataset.records)
     yield from compare_with_dataset(reader.seen_ids, dataset_ids, _get_id_type)
 
@@ -488,7 +500,7 @@ class _FlatLogReader:
             item.id = f"{recorded_id}#{position}"
             what = f"{recorded_id} occurs more than once in the log."
             what += f" This record is imported as {item.id}."
-            yield ImportIssue(str(self.log_file), None, what=what, item=item.id)
+            yield ImportIssue(str(self.log_file), what=what, item=item.id)
         self.seen_ids.add(recorded_id)
 
         # All snapshots of a conversation share the golden arguments of earlier ones.
@@ -651,7 +663,7 @@ def _read_conversation_folder(
         snapshots = as_object(entry).get("FC_res")
         if not isinstance(snapshots, list):
             what = f"conversation {index} has no list FC_res and was skipped"
-            yield ImportIssue(str(path), None, what=what, raw=repr(entry)[:300])
+            yield ImportIssue(str(path), what=what, raw=repr(entry)[:300])
             continue
         conversation = ConversationInputs(
             index,
@@ -666,9 +678,9 @@ def _read_conversation_folder(
 def _read_conversation(
     path: Path, snapshots: list[Any], conversation: ConversationInputs
 ) -> Iterator[Item | ImportIssue]:
-    """Yield the items of one conversation, one for each snapshot.
+    """Yield the items of one conversation, one for each snapshot: a step of the conversation.
 
-    A snapshot depends on the earlier ones: the function name of the first one decides for all, and
+    A snapshot depends on the earlier ones. The function name of the first one decides for all, and
     users can change arguments that they gave earlier.
     """
     group = make_conversation_id(conversation.type_name, conversation.record, conversation.index)
@@ -677,10 +689,13 @@ def _read_conversation(
     for snapshot_index, record in enumerate(snapshots):
         number = snapshot_index + 1
         if not isinstance(record, dict):
-            what = f"snapshot {number} of conversation {conversation.index} is not an object"
-            what += " and was skipped"
-            yield ImportIssue(str(path), None, what=what, raw=repr(record)[:300])
+            what = (
+                f"snapshot {number} of conversation {conversation.index} is not an object and was"
+                " skipped"
+            )
+            yield ImportIssue(str(path), what=what, raw=repr(record)[:300])
             continue
+
         item = Item(f"{group}_{number}", category=conversation.type_name, group=group)
         data = _make_snapshot_data(
             item,
@@ -700,6 +715,8 @@ def _read_conversation(
             first_func_ok=first_func_ok,
         )
         yield fill_safely(item, fill)
+
+        # The next snapshots need the results of this one.
         if first_func_ok is None:
             first_func_ok = _has_golden_function(item)
         earlier_golden.update(as_object(as_object(data.label).get("arguments")))
@@ -793,5 +810,5 @@ def _load_dataset(files: list[Path]) -> _Dataset:
             if first_record != record:
                 what = f"{item_id} occurs more than once, with different content."
                 what += " The first record is used"
-                dataset.issues.append(ImportIssue(str(path), None, what=what, item=item_id))
+                dataset.issues.append(ImportIssue(str(path), what=what, item=item_id))
     return dataset

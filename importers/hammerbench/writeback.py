@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -170,8 +170,10 @@ def rewrite_golden(
             yield Unrepresentable(kind, len(rewritten.changes))
             continue
         yield RewrittenFile(path, rewritten.content)
+
+        # A fix is reported once, where the dataset contains it.
         if is_log:
-            continue  # A fix is reported where the dataset contains it.
+            continue
         for change in rewritten.changes:
             if change.key not in applied_keys:
                 applied_keys.add(change.key)
@@ -388,30 +390,27 @@ def _is_representable(
 def map_items_to_indexes(
     result_file: Path, results: Sequence[Any], items: Sequence[ScoredItem]
 ) -> dict[SnapshotIndexes, ScoredItem]:
-    """Find the item of each snapshot in a result file.
+    """Find the item of each snapshot, a step of a conversation, in a result file.
 
-    Returns (index of the conversation, index of the snapshot) -> item. Several conversations can
-    have the same id. Then their items are in the order of the file.
+    Returns a dictionary from the indexes of conversation and snapshot to the item. If several
+    conversations have the same id, their items are in the order of the file.
     """
     dataset_records = load_adjacent_dataset(result_file.parent).records
     type_name = get_dataset_type(result_file.parent)
-    items_by_id: dict[str, list[ScoredItem]] = defaultdict(list)
+    remaining_items: dict[str, deque[ScoredItem]] = defaultdict(deque)
     for item in items:
         if item.category == type_name:
-            items_by_id[item.id].append(item)
+            remaining_items[item.id].append(item)
 
-    n_used_by_id: Counter[str] = Counter()
     item_by_indexes: dict[SnapshotIndexes, ScoredItem] = {}
-    for conversation, result in enumerate(results):
-        dataset_record = dataset_records.get(conversation, {})
-        group = make_conversation_id(type_name, dataset_record, conversation)
-        for snapshot in range(count_snapshots(result)):
-            item_id = f"{group}_{snapshot + 1}"
-            items_with_id = items_by_id.get(item_id, [])
-            n_used = n_used_by_id[item_id]
-            if n_used < len(items_with_id):
-                item_by_indexes[conversation, snapshot] = items_with_id[n_used]
-                n_used_by_id[item_id] += 1
+    for conversation_index, result in enumerate(results):
+        dataset_record = dataset_records.get(conversation_index, {})
+        group = make_conversation_id(type_name, dataset_record, conversation_index)
+        for snapshot_index in range(count_snapshots(result)):
+            items_of_id = remaining_items[f"{group}_{snapshot_index + 1}"]
+            if items_of_id:
+                first_item = items_of_id.popleft()
+                item_by_indexes[conversation_index, snapshot_index] = first_item
     return item_by_indexes
 
 

@@ -208,7 +208,7 @@ def _report_skipped_runs(n_skipped: int, chosen: _ChosenMapping) -> Iterator[Imp
             f"the files have too many models: {n_skipped:,} runs were skipped. Are the values of"
             " item.model and item.run the right ones?"
         )
-        yield ImportIssue(str(chosen.path), None, what=what, severity="error")
+        yield ImportIssue(str(chosen.path), what=what, severity="error")
 
 
 def _list_mapped_runs(
@@ -279,16 +279,16 @@ def _report_unread_files(
     if not named_files:
         globs = ", ".join(glob for source in mapping.sources for glob in source.globs)
         what = f"no file matches {globs} in {chosen.base}"
-        yield ImportIssue(str(chosen.path), None, what=what, severity="error")
+        yield ImportIssue(str(chosen.path), what=what, severity="error")
     elif not source_files and chosen.stays_in_folder and chosen.opened_files is None:
         what = (
             "the mapping file names files outside of its folder, which were skipped. Pass --map to"
             " read them"
         )
-        yield ImportIssue(str(chosen.path), None, what=what, severity="error")
+        yield ImportIssue(str(chosen.path), what=what, severity="error")
     elif not source_files and chosen.reason.startswith("--map"):
         what = "none of the opened files is a file of [[source]]. Open the files that it names"
-        yield ImportIssue(str(chosen.path), None, what=what, severity="error")
+        yield ImportIssue(str(chosen.path), what=what, severity="error")
 
 
 def _make_plan(
@@ -300,7 +300,14 @@ def _make_plan(
 ) -> RunPlan:
     path = _find_run_path(paths)
     model = mapped_run.key.model or path.stem
-    run = Run(mapping.benchmark, "", "", model, str(path), needs_dataset=False)
+    run = Run(
+        benchmark=mapping.benchmark,
+        generation="",
+        language="",
+        model=model,
+        path=str(path),
+        needs_dataset=False,
+    )
     if mapped_run.key.name is not None:
         run.name_parts = [mapped_run.key.name]
     return RunPlan(

@@ -61,7 +61,7 @@ def _fill_messages(item: Item, form: ItemForm, reader: ValueReader, written: Any
 def _add_question(item: Item, question: str) -> None:
     item.question = shorten_question(question)
     if not any(message.role == "user" for message in item.messages):
-        item.messages.insert(0, Message(0, -1, role="user", content=question))
+        item.messages.insert(0, Message(turn=0, step=-1, role="user", content=question))
 
 
 def _add_response(item: Item, response: str) -> None:

@@ -64,7 +64,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     except InvalidMapping as error:
         file = str(mapped_run.mapping_file)
         for problem in error.problems:
-            yield ImportIssue(file, None, what=problem, severity="error")
+            yield ImportIssue(file, what=problem, severity="error")
         return
 
     reader = MappingReader(mapping, _load_joins(mapping, mapped_run))
@@ -270,7 +270,7 @@ class MappingReader:
         for value in self.mapping.item.values.values():
             if self._is_missing_in_all_items(value):
                 what = f"{value.key} is missing in {scope}{self._suggest(value)}"
-                yield ImportIssue(str(self.mapping.path), None, what=what)
+                yield ImportIssue(str(self.mapping.path), what=what)
 
     def _is_missing_in_all_items(self, value: Value) -> bool:
         """Whether a key was read and never had a value, also none of a wrong kind."""
@@ -297,7 +297,7 @@ class MappingReader:
 
     def _make_join_issue(self, name: str, keys: Sequence[str], what: str) -> ImportIssue:
         text = f"join {name}: {len(keys):,} {what}, such as {keys[0]}"
-        return ImportIssue(str(self.mapping.path), None, what=text, severity="notice")
+        return ImportIssue(str(self.mapping.path), what=text, severity="notice")
 
 
 def _add_metadata(item: Item, form: ItemForm, reader: ValueReader) -> None:

@@ -165,7 +165,14 @@ def _report_scored_copy(outputs: Path, copy: ScoredCopy) -> ImportIssue:
 
 
 def _make_plan(files: RunFiles) -> RunPlan:
-    run = Run("mcp_atlas", "", "", files.model, str(files.results), needs_dataset=False)
+    run = Run(
+        benchmark="mcp_atlas",
+        generation="",
+        language="",
+        model=files.model,
+        path=str(files.results),
+        needs_dataset=False,
+    )
     run.name_parts = [files.results.stem, files.results.parent.name]
     others = (files.diagnosis, files.statistics)
     return RunPlan(

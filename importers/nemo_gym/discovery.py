@@ -232,7 +232,13 @@ def _is_whole_object(agent_text: bytes) -> bool:
 def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPlan:
     """Make the import plan of a run: the rollouts of one agent and model in a file."""
     agent = get_agent_name(first_rollout)
-    run = Run("nemo_gym", agent, "", _choose_model_name(first_rollout, path), str(path))
+    run = Run(
+        benchmark="nemo_gym",
+        generation=agent,
+        language="",
+        model=_choose_model_name(first_rollout, path),
+        path=str(path),
+    )
     run.needs_dataset = False
     run.settings = _read_settings(first_rollout)
     run.name_parts = [part for part in (agent, path.stem, path.parent.name) if part]

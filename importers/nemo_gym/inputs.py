@@ -310,4 +310,4 @@ class _InputReader:
                 "several inputs with equal messages have different golden answers. The first one"
                 " is used"
             )
-            self.inputs.issues.append(ImportIssue(str(path), None, what=what))
+            self.inputs.issues.append(ImportIssue(str(path), what=what))

@@ -202,7 +202,7 @@ def _read_finished_rollouts(
         else:
             yield _make_finished_item(record, path, context)
     if is_empty and owner is None:
-        yield ImportIssue(str(path), None, what="the file contains no records")
+        yield ImportIssue(str(path), what="the file contains no records")
 
 
 def _make_finished_item(record: JsonRecord, path: Path, context: _RunContext) -> Item:
@@ -626,7 +626,7 @@ def _report_unjoined_rollouts(files: RunFiles, context: _RunContext) -> Iterator
         f"{context.n_without_input:,} rollouts belong to no input of {names}: no input has the"
         " same task index or the same messages. They have no golden answer"
     )
-    yield ImportIssue(str(files.rollouts), None, what=what)
+    yield ImportIssue(str(files.rollouts), what=what)
 
 
 def _report_inputs_without_golden(files: RunFiles, context: _RunContext) -> Iterator[ImportIssue]:
@@ -639,7 +639,7 @@ def _report_inputs_without_golden(files: RunFiles, context: _RunContext) -> Iter
         f"{context.n_without_golden:,} rollouts have an input in {names}, but no golden answer:"
         f" neither the rollout nor the input has one of the fields {fields}"
     )
-    yield ImportIssue(str(files.rollouts), None, what=what, severity="notice")
+    yield ImportIssue(str(files.rollouts), what=what, severity="notice")
 
 
 def _list_input_names(files: RunFiles) -> str:
@@ -681,7 +681,7 @@ def _compare_official_metrics(
             f"mean/reward is {stated_mean:g} in {files.aggregate.name}, but the mean of the"
             f" rollouts is {mean:g}"
         )
-        yield ImportIssue(str(files.aggregate), None, what=what, severity="notice")
+        yield ImportIssue(str(files.aggregate), what=what, severity="notice")
 
 
 def _find_agent_metrics(entries: list[JsonObject], agent: str) -> JsonObject:

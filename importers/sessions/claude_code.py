@@ -257,7 +257,7 @@ def _read_system_line(session: Session, read: _ReadLines, value: dict[str, Any],
         session.api_errors.append(ApiError(to_json_text(error) if error else str(content), line))
     if isinstance(content, str) and content:
         name = subtype if isinstance(subtype, str) else "system"
-        read.notes.append(SessionNote(name, content, line))
+        read.notes.append(SessionNote(name, text=content, line=line))
     elif content is not None and not isinstance(content, str):
         session.add_issue("content of a system line is not a text", line)
     elif subtype not in KNOWN_SUBTYPES:
@@ -471,12 +471,12 @@ def _add_line(session: Session, line: _Line, replies: dict[str, WrittenMessage])
     """
     # The program writes an interruption as a message of the user, without results of calls.
     if line.kind == "user" and line.text.startswith(INTERRUPTION) and not line.answered_ids:
-        session.entries.append(SessionNote(INTERRUPTED, line.text, line.line))
+        session.entries.append(SessionNote(INTERRUPTED, text=line.text, line=line.line))
         session.is_interrupted = True
         return
     session.is_interrupted = False
     if line.is_api_error:
-        session.entries.append(SessionNote(API_ERROR, line.text, line.line))
+        session.entries.append(SessionNote(API_ERROR, text=line.text, line=line.line))
         session.older_messages.append(_write_message(line))
         return
 
@@ -710,7 +710,7 @@ def _add_subagents(
         if call_id is None:
             session.add_issue(f"subagent {subagent.name} belongs to no call", first_line)
         text = format_lines(subagent.lines)
-        note = SessionNote(f"{SUBAGENT} {subagent.name}", text, first_line)
+        note = SessionNote(f"{SUBAGENT} {subagent.name}", text=text, line=first_line)
         notes_by_call.setdefault(call_id, []).append(note)
         descriptions.append(subagent.describe(call_id))
     session.metadata["subagents"] = descriptions

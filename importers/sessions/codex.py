@@ -261,7 +261,7 @@ class _CodexReader:
         self._copied_texts.append(_format_item(item)[:NOTE_LENGTH])
         if self._n_items == self._n_copied_items:
             text = "\n".join(self._copied_texts)
-            self._session.entries.append(SessionNote(COPIED, text, line))
+            self._session.entries.append(SessionNote(COPIED, text=text, line=line))
             self._session.metadata["copied items"] = self._n_copied_items
 
     def _note_reply(self, item: dict[str, Any]) -> None:
@@ -287,10 +287,10 @@ class _CodexReader:
             message = payload.get("message")
             text = message if isinstance(message, str) else to_json_text(payload)
             session.api_errors.append(ApiError(text, line, is_last=True))
-            session.entries.append(SessionNote(API_ERROR, text, line))
+            session.entries.append(SessionNote(API_ERROR, text=text, line=line))
         elif kind == "turn_aborted":
             reason = payload.get("reason")
-            session.entries.append(SessionNote(INTERRUPTED, str(reason or ""), line))
+            session.entries.append(SessionNote(INTERRUPTED, text=str(reason or ""), line=line))
             session.is_interrupted = True
         elif kind == "token_count":
             self._tokens = as_object(payload.get("info")) or self._tokens
@@ -329,7 +329,7 @@ class _CodexReader:
             message = ""
         history = payload.get("replacement_history")
         text = message or to_json_text(history)
-        self._session.entries.append(SessionNote(COMPACTION, text, line))
+        self._session.entries.append(SessionNote(COMPACTION, text=text, line=line))
 
 
 def _is_known_event(kind: str) -> bool:

@@ -108,7 +108,7 @@ def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
     if first.get("type") == "session_meta" and isinstance(first.get("payload"), dict):
         return _make_codex_session(path, first["payload"])
     if first.get("type") in EXEC_EVENTS and "payload" not in first and "message" not in first:
-        return ImportIssue(str(path), 1, what=EXEC_FORMAT, severity="error")
+        return ImportIssue(str(path), line=1, what=EXEC_FORMAT, severity="error")
     if "sessionId" in first and "projectHash" in first and "message" not in first:
         return _FoundSession(path, "gemini_cli", str(first["sessionId"]))
     # The first lines of Claude Code can be about the session, without a message.
@@ -219,11 +219,11 @@ def _make_plan(group: _SessionGroup) -> RunPlan:
     is_single = len(sessions) == 1 and not sessions[0].subagents
     path = sessions[0].main if is_single else group.folder
     run = Run(
-        IMPORTER,
-        "",
-        "",
-        PROGRAM_TITLES[group.program],
-        str(path),
+        benchmark=IMPORTER,
+        generation="",
+        language="",
+        model=PROGRAM_TITLES[group.program],
+        path=str(path),
         needs_dataset=False,
         name_parts=[group.folder.name],
     )

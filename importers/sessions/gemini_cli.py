@@ -235,7 +235,7 @@ class _SessionLog:
             if isinstance(message, _Message):
                 self._positions.pop(str(message.value.get("id")), None)
         if texts:
-            self._messages.append(SessionNote(name, "\n".join(texts), line))
+            self._messages.append(SessionNote(name, text="\n".join(texts), line=line))
 
 
 def _format_message(message: _Message | SessionNote) -> str:
@@ -301,10 +301,10 @@ def _add_by_type(session: Session, fields: dict[str, Any], line: int) -> None:
         # It is the last error until a reply follows.
         text = _format_content(fields.get("content"))
         session.api_errors.append(ApiError(text, line, is_last=True))
-        session.entries.append(SessionNote(API_ERROR, text, line))
+        session.entries.append(SessionNote(API_ERROR, text=text, line=line))
     elif kind in NOTICES:
         text = _format_content(fields.get("content"))
-        session.entries.append(SessionNote(str(kind), text, line))
+        session.entries.append(SessionNote(str(kind), text=text, line=line))
     else:
         session.add_unread_line(f"a message {label_type(kind)}", line)
 

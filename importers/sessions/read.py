@@ -74,7 +74,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
         if not session.entries:
             yield from session.issues
             what = "the session has no messages"
-            yield ImportIssue(str(files.main), None, what=what)
+            yield ImportIssue(str(files.main), what=what)
             continue
         yield _make_item(session, files, known_ids)
 

@@ -306,7 +306,8 @@ def add_instruction(item: Item, text: str) -> None:
     if text:
         item.question = shorten_question(text)
         item.messages.insert(
-            0, Message(0, -1, role="system", content=text, name=SIMULATED_USER_INSTRUCTION)
+            0,
+            Message(turn=0, step=-1, role="system", content=text, name=SIMULATED_USER_INSTRUCTION),
         )
 
 

@@ -188,7 +188,14 @@ def is_notes_head(head: str) -> bool:
 
 def _make_version1_plan(path: Path) -> RunPlan:
     """Return the plan of a file of v1. Its name states the model and the settings."""
-    run = Run("tau", "v1", "en", path.stem, str(path), needs_dataset=False)
+    run = Run(
+        benchmark="tau",
+        generation="v1",
+        language="en",
+        model=path.stem,
+        path=str(path),
+        needs_dataset=False,
+    )
     match = VERSION1_NAME.fullmatch(path.stem)
     if match:
         run.model = match["model"]
@@ -211,7 +218,15 @@ def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
 
     `name` is the model if the main file names none. API keys in the fields are removed.
     """
-    run = Run("tau", "v2", "en", name, str(path), title="tau2-bench", needs_dataset=False)
+    run = Run(
+        benchmark="tau",
+        generation="v2",
+        language="en",
+        model=name,
+        path=str(path),
+        title="tau2-bench",
+        needs_dataset=False,
+    )
     head = _read_head(main_file) if main_file is not None else ""
     agent_field = r'"agent_info"\s*:\s*\{[^{}]*?'
     llm = _find_string_field(agent_field + '"llm"', head)
@@ -252,7 +267,7 @@ def _make_single_file_plan(path: Path) -> RunPlan:
 def _make_simulation_list_plan(path: Path) -> RunPlan:
     plan = _make_single_file_plan(path)
     plan.reason = "a JSON array of simulations"
-    plan.issues.append(ImportIssue(str(path), None, what=SIMULATION_LIST_WITHOUT_TASKS))
+    plan.issues.append(ImportIssue(str(path), what=SIMULATION_LIST_WITHOUT_TASKS))
     return plan
 
 
@@ -265,7 +280,7 @@ def _make_folder_plan(main_file: Path | None, simulation_files: list[Path]) -> R
     plan = RunPlan(run, ordered, reason=reason, needs_scores=False, importer_data=FOLDER_LAYOUT)
     if main_file is None:
         what = f"{MAIN_FILE} is missing, so the simulations have no tasks and no golden answers"
-        plan.issues.append(ImportIssue(str(folder), None, what=what))
+        plan.issues.append(ImportIssue(str(folder), what=what))
     else:
         plan.data.append(main_file)
     return plan

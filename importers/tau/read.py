@@ -209,7 +209,7 @@ def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             f"the simulations in this file are ignored, because the folder {SIMULATIONS} also"
             " contains simulations"
         )
-        yield ImportIssue(str(main_file), None, what=what, severity="notice")
+        yield ImportIssue(str(main_file), what=what, severity="notice")
     yield from report_index_differences(plan.results, document.fields, main_file)
 
     ids = ItemIds()
@@ -228,7 +228,7 @@ def _read_simulation_file(
         yield from _read_simulation(record, path, data=data, ids=ids)
     elif not document.issues:
         what = "the file contains no simulation"
-        yield ImportIssue(str(path), 1, what=what, severity="error")
+        yield ImportIssue(str(path), line=1, what=what, severity="error")
 
 
 def _read_shared_data(
@@ -265,7 +265,7 @@ def parse_run_data(main_fields: Mapping[str, Any], file: str) -> SharedRunData:
     tasks = as_list(main_fields.get("tasks"))
     if main_fields and not tasks:
         what = "the file has no list of tasks, so there are no golden answers"
-        data.issues.append(ImportIssue(file, None, what=what, severity="error"))
+        data.issues.append(ImportIssue(file, what=what, severity="error"))
     _add_tasks(data, tasks, file)
     return data
 
@@ -276,12 +276,12 @@ def _add_tasks(data: SharedRunData, tasks: Sequence[Any], file: str) -> None:
         if not isinstance(task, dict) or "id" not in task:
             what = f"task {number} has no id"
             excerpt = make_excerpt(str(task))
-            data.issues.append(ImportIssue(file, None, what=what, raw=excerpt))
+            data.issues.append(ImportIssue(file, what=what, raw=excerpt))
             continue
         first_task = data.tasks.setdefault(str(task["id"]), task)
         if first_task != task:
             what = f"task {task['id']} occurs more than once, with different content."
-            data.issues.append(ImportIssue(file, None, what=f"{what} The first one is used"))
+            data.issues.append(ImportIssue(file, what=f"{what} The first one is used"))
 
 
 def _read_tool_definitions(definitions: Any) -> list[dict[str, Any]]:
@@ -308,13 +308,13 @@ def report_index_differences(
     if without_file:
         what = f"{len(without_file)} simulations in the index have no file"
         what += f": {_list_first_ids(without_file)}"
-        yield ImportIssue(str(main_file), None, what=what)
+        yield ImportIssue(str(main_file), what=what)
 
     not_listed = present_ids - listed_ids
     if not_listed:
         what = f"{len(not_listed)} simulation files are not in the index"
         what += f": {_list_first_ids(not_listed)}"
-        yield ImportIssue(str(main_file), None, what=what)
+        yield ImportIssue(str(main_file), what=what)
 
 
 def _list_first_ids(ids: Set[str]) -> str:
@@ -460,7 +460,7 @@ def _add_task(
     """
     policy = get_content_text(simulation.get("policy")) or data.policy
     if policy and not any(message.role == "system" for message in item.messages):
-        item.messages.insert(0, Message(0, -1, role="system", content=policy))
+        item.messages.insert(0, Message(turn=0, step=-1, role="system", content=policy))
 
     scenario = read_scenario(task)
     add_instruction(item, scenario.instruction)
@@ -762,7 +762,7 @@ def read_reviews_from_notes(note_files: Sequence[Path]) -> _Notes:
                 reviews[simulation_id].append(_convert_note(note))
             else:
                 what = "a note has no simulation_id or no text and was skipped"
-                issues.append(ImportIssue(str(path), None, what=what))
+                issues.append(ImportIssue(str(path), what=what))
 
     for reviews_of_simulation in reviews.values():
         reviews_of_simulation.sort(key=lambda review: review.time or "")

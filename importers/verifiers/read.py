@@ -327,7 +327,7 @@ def _add_earlier_branches(
         described = describe_nodes(own_nodes)
         text = described.text[:MAX_LOG_LENGTH]
         name = f"earlier branch {number}"
-        logs.append(Message(0, -1, role="log", content=text, name=name))
+        logs.append(Message(turn=0, step=-1, role="log", content=text, name=name))
         item.issues.extend(make_issues(item, described.issues))
     item.messages = [*logs, *item.messages]
 

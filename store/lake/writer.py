@@ -365,7 +365,7 @@ def _select_plans_of_part(
     for plan in plans:
         if by_key.setdefault(build_run_key(workspace, plan.run), plan) is not plan:
             what = f"run {plan.run.model} was found twice. The first one is imported"
-            issues.append(ImportIssue(plan.run.path, None, what=what))
+            issues.append(ImportIssue(plan.run.path, what=what))
     return [by_key[key] for key in sorted(by_key) if part.contains_run(key)], issues
 
 

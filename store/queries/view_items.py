@@ -178,7 +178,7 @@ class ViewOrders:
 
         The order can be older than the latest reviews, as on a screen whose rows stay in place.
         """
-        order = self.get_order(view, 0)
+        order = self.get_order(view, min_rows=0)
         if order.has_rows(None):
             # A hidden duplicate counts as its item.
             item = f"o.item & {strip_duplicate_mark(-1)}"

@@ -279,7 +279,7 @@ def _choose_outcome_columns(width: int) -> list[FixedColumn[OutcomeCounts]]:
     """
     # # The numbers are the widths of the columns, in cells.
     before_bar = [
-        FixedColumn("automatic", 10, _outcome_cell, gap=""),
+        FixedColumn("automatic", width=10, make_cell=_outcome_cell, gap=""),
         _count_column("items", 8, lambda outcome: make_line(f"{outcome.n_items:,}")),
         _count_column("drawn", 7, lambda outcome: make_line(f"{outcome.n_drawn:,}")),
     ]
@@ -298,14 +298,14 @@ def _choose_outcome_columns(width: int) -> list[FixedColumn[OutcomeCounts]]:
     def make_bar(outcome: OutcomeCounts) -> Line:
         return _decided_bar(outcome, bar_cells)
 
-    bar = FixedColumn("", bar_cells, make_bar, gap=" ")
+    bar = FixedColumn("", width=bar_cells, make_cell=make_bar, gap=" ")
     return [*before_bar, bar, *after_bar]
 
 
 def _count_column(
     title: str, width: int, make_cell: Callable[[OutcomeCounts], Line]
 ) -> FixedColumn[OutcomeCounts]:
-    return FixedColumn(title, width, make_cell, align_right=True, gap="")
+    return FixedColumn(title, width=width, make_cell=make_cell, align_right=True, gap="")
 
 
 def _outcome_cell(outcome: OutcomeCounts) -> Line:

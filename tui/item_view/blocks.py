@@ -648,7 +648,7 @@ def text_block(
     """
     is_long = is_longer_than(text, folded_rows)
     needs_pager = len(text) > MAX_INLINE_CHARS
-    folded = is_long and (needs_pager or options.is_folded(key, True))
+    folded = is_long and (needs_pager or options.is_folded(key, by_default=True))
     max_rows = folded_rows if folded else UNLIMITED_ROWS
 
     def render_lines(cells: int) -> list[Line]:

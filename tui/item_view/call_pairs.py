@@ -261,7 +261,7 @@ def _unfolded_pair_blocks(
     blocks = [_unfolded_pair_heading_block(indexed, shown, table, column_widths, options)]
 
     equal_key = f"{shown.address}/equal"
-    are_equal_folded = options.is_folded(equal_key, True)
+    are_equal_folded = options.is_folded(equal_key, by_default=True)
     shown_rows, folded_rows = _split_off_equal_rows(table.rows, are_equal_folded)
     for row in shown_rows:
         address = argument_address(shown.pair.turn, shown.index, row.path)

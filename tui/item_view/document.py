@@ -230,7 +230,7 @@ def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
     if not fields and not options.frames:
         return []
 
-    folded = options.frames and (not fields or options.is_folded(METADATA_KEY, True))
+    folded = options.frames and (not fields or options.is_folded(METADATA_KEY, by_default=True))
     heading = _metadata_heading_block(detail, options, folded=folded, has_fields=bool(fields))
     if folded:
         return [heading]

@@ -650,7 +650,9 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
         return []
 
     shows_docs = options.docs_choice == "all"
-    is_section_folded = options.frames and not shows_docs and options.is_folded(FUNCTIONS_KEY, True)
+    is_section_folded = (
+        options.frames and not shows_docs and options.is_folded(FUNCTIONS_KEY, by_default=True)
+    )
     heading = _available_functions_heading(indexed, functions, options, folded=is_section_folded)
     # On screen, the section is only a heading until the reader unfolds it.
     if is_section_folded:
@@ -659,7 +661,7 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     # In a long list, one block stands for the functions that are not called, until the reader
     # unfolds it.
     is_long = len(functions) > MAX_LISTED_FUNCTIONS and not shows_docs
-    are_others_folded = is_long and options.is_folded(OTHER_FUNCTIONS_KEY, True)
+    are_others_folded = is_long and options.is_folded(OTHER_FUNCTIONS_KEY, by_default=True)
     shown_functions = functions
     hidden_names: list[str] = []
     if are_others_folded:

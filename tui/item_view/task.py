@@ -31,7 +31,7 @@ def task_blocks(item: Item, options: DisplayOptions) -> list[Block]:
     if not sections:
         return []
 
-    folded = options.frames and options.is_folded(TASK_KEY, True)
+    folded = options.frames and options.is_folded(TASK_KEY, by_default=True)
     heading = _task_heading(sections, options, folded=folded)
     if folded:
         return [heading]

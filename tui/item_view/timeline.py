@@ -432,7 +432,7 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
 
     is_long = is_longer_than(golden, REPLY_ROWS // 2) or is_longer_than(predicted, REPLY_ROWS // 2)
     needs_pager = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
-    folded = is_long and (needs_pager or options.is_folded(REPLY_TEXT_KEY, True))
+    folded = is_long and (needs_pager or options.is_folded(REPLY_TEXT_KEY, by_default=True))
     max_rows = REPLY_ROWS if folded else UNLIMITED_ROWS
 
     def render_lines(cells: int) -> list[Line]:
@@ -578,7 +578,7 @@ def _repeated_event_blocks(
     first = repeated[0]
     key = _repeated_events_key(turn, repeated)
     name = _name_repeated_events(indexed, turn, repeated)
-    folded = options.is_folded(key, True)
+    folded = options.is_folded(key, by_default=True)
     head = Block(
         key,
         lambda cells: [_repeated_events_line(repeated, name, cells)],

@@ -85,7 +85,7 @@ def list_import_issues(
     missing_verdicts = []
     for reason, n_items in missing_verdict_counts:
         what = f"no recomputed verdict for {format_count(n_items, 'item')}: {reason}"
-        missing_verdicts.append(ImportIssue("", None, what=what, severity="notice"))
+        missing_verdicts.append(ImportIssue("", what=what, severity="notice"))
     return [*issues, *missing_verdicts]
 
 

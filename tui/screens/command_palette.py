@@ -155,7 +155,7 @@ def list_action_commands(context: PaletteContext, *, are_shared: bool) -> Iterat
         if are_shared:
             help_text = ACTIONS[action.id].help.removeprefix(f"{action.label}: ")
         yield PaletteCommand(
-            "action", action.label, action.run_after_keys, help=help_text, key=action.key
+            "action", action.label, run=action.run_after_keys, help=help_text, key=action.key
         )
 
 
@@ -171,7 +171,7 @@ def list_filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         yield _make_save_filter_command(context, current_filter)
     for name in saved_filters:
         label = f"forget {_shown_filter_name(name)}"
-        yield PaletteCommand("filter", label, partial(context.delete_filter, name))
+        yield PaletteCommand("filter", label, run=partial(context.delete_filter, name))
 
 
 def _shown_filter_name(name: str) -> str:

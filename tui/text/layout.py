@@ -25,7 +25,7 @@ class RowPosition(NamedTuple):
     row: int
 
 
-DOCUMENT_START = RowPosition(0, 0)
+DOCUMENT_START = RowPosition(block=0, row=0)
 
 
 class DocumentSource(Protocol):
@@ -80,7 +80,7 @@ class DocumentLayout:
             n_rows_of_block = len(self.block_lines(index))
             n_free_rows = self.height - len(rows)
             end_row = min(n_rows_of_block, first_row + n_free_rows)
-            rows += [RowPosition(index, row) for row in range(first_row, end_row)]
+            rows += [RowPosition(block=index, row=row) for row in range(first_row, end_row)]
             index += 1
             # Only the first block may begin above the window.
             first_row = 0
@@ -108,18 +108,18 @@ class DocumentLayout:
             row -= len(self.block_lines(index))
             index += 1
         if index < n_blocks:
-            return RowPosition(index, row)
+            return RowPosition(block=index, row=row)
         return self._find_last_row()
 
     def _find_last_row(self) -> RowPosition:
         n_blocks = len(self.source)
         if not n_blocks:
             return DOCUMENT_START
-        return self.move_position(RowPosition(n_blocks, 0), -1)
+        return self.move_position(RowPosition(block=n_blocks, row=0), -1)
 
     def find_last_top(self) -> RowPosition:
         """Return the top position that puts the end of the document at the bottom of the window."""
-        return self.move_position(RowPosition(len(self.source), 0), -self.height)
+        return self.move_position(RowPosition(block=len(self.source), row=0), -self.height)
 
     def clamp_top(self, position: RowPosition) -> RowPosition:
         """Limit the position of the window's first row, so that the window does not end below the
@@ -131,10 +131,10 @@ class DocumentLayout:
         block, row = position
         last_block = len(self.source) - 1
         if block > last_block:
-            limited = RowPosition(last_block, 0)
+            limited = RowPosition(block=last_block, row=0)
         else:
             last_row = max(len(self.block_lines(block)) - 1, 0)
-            limited = RowPosition(block, min(row, last_row))
+            limited = RowPosition(block=block, row=min(row, last_row))
         return min(limited, self.find_last_top())
 
     def scroll_by(self, rows: int) -> None:
@@ -152,13 +152,15 @@ class DocumentLayout:
 
         With `entire_block`, the rows below it in the block are shown too, as many as fit.
         """
-        first = RowPosition(index, row)
+        first = RowPosition(block=index, row=row)
         last = first
         if entire_block:
             last_row_of_block = len(self.block_lines(index)) - 1
             # One row less than the window has, so that the row above `first` stays visible.
             last_row_that_fits = row + self.height - 2
-            last = RowPosition(index, max(row, min(last_row_of_block, last_row_that_fits)))
+            last = RowPosition(
+                block=index, row=max(row, min(last_row_of_block, last_row_that_fits))
+            )
 
         visible = self.visible_rows()
         if first in visible and last in visible:
@@ -176,9 +178,9 @@ class DocumentLayout:
         """Scroll so that block `index` begins a third down the window. If the block `header_index`
         above it is then not visible, scroll so that it is, unless both do not fit.
         """
-        target = RowPosition(index, 0)
+        target = RowPosition(block=index, row=0)
         top = self.move_position(target, -(self.height // 3))
-        header = RowPosition(min(header_index, index), 0)
+        header = RowPosition(block=min(header_index, index), row=0)
         if header < top and target <= self.move_position(header, self.height - 2):
             top = header
         self.scroll_to(top)
@@ -187,8 +189,8 @@ class DocumentLayout:
         """Whether all rows of these blocks are visible."""
         visible = self.visible_rows()
         last_row = max(len(self.block_lines(last_index)) - 1, 0)
-        return RowPosition(first_index, 0) in visible and (
-            RowPosition(last_index, last_row) in visible
+        return RowPosition(block=first_index, row=0) in visible and (
+            RowPosition(block=last_index, row=last_row) in visible
         )
 
     @property
@@ -264,8 +266,8 @@ class TextSource:
         for row, text in enumerate(rows):
             row_end += len(text)
             if n_chars_before < row_end:
-                return RowPosition(index, row)
-        return RowPosition(index, max(len(rows) - 1, 0))
+                return RowPosition(block=index, row=row)
+        return RowPosition(block=index, row=max(len(rows) - 1, 0))
 
 
 def find_chunk_starts(text: str) -> list[int]:

@@ -170,7 +170,7 @@ class ItemText(DocumentView):
         allows.
         """
         if self.document_layout is not None:
-            self.document_layout.scroll_to(RowPosition(index, 0))
+            self.document_layout.scroll_to(RowPosition(block=index, row=0))
             self.redraw()
             self._notify_moved()
 
@@ -192,7 +192,7 @@ class ItemText(DocumentView):
         cursor = self.required_cursor
         index = cursor.find_block_index(key, 0)
         is_same_block = cursor.blocks[index].key == key
-        position = RowPosition(index, row if is_same_block else 0)
+        position = RowPosition(block=index, row=row if is_same_block else 0)
         self.show(BlockSource(cursor.blocks), top=position, cursor=cursor.index)
         self._show_cursor(message=message)
 

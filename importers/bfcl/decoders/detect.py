@@ -190,7 +190,7 @@ def select_run_decoder(plan: RunPlan) -> DecoderChoice:
     what = (
         f"there is no decoder {named_by_user!r}. Using {selected.decoder.name}: {selected.reason}"
     )
-    issue = ImportIssue(plan.run.path, None, what=what)
+    issue = ImportIssue(plan.run.path, what=what)
     return DecoderChoice(selected.decoder, selected.reason, issues=(*selected.issues, issue))
 
 
@@ -258,7 +258,7 @@ class _DecoderSelector:
 
         reason = f"{reason}; {contradiction}; {alternative}"
         what = f"the decoder {decoder.name}, chosen by the user, {contradiction}. {alternative}"
-        issue = ImportIssue(self._plan.run.path, None, what=what)
+        issue = ImportIssue(self._plan.run.path, what=what)
         return DecoderChoice(decoder, reason, issues=(issue,))
 
     def _collect(self, n_records: int) -> Evidence:

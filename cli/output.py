@@ -386,8 +386,7 @@ def _format_wrapped_table(
     unwrapped: Collection[int],
     page_width: int,
 ) -> list[str]:
-    """Format a table for a page: the last column is wrapped, and columns that do not fit follow
-    below.
+    """Format a table for a page. The last column that fits is wrapped at the edge of the page.
 
     The columns that do not fit are a second table. `unwrapped`: indexes of columns with numbers
     and shortened texts.

@@ -461,16 +461,14 @@ def _build_metrics_of_runs_section(
 def _build_metrics_section(
     part: ReportPart, estimates: summary.EstimateByMetric
 ) -> sections.Section:
-    """Build the section with the metrics of a run or of combined runs: notes, then a table for each
-    kind.
-    """
+    """Build the section with the metrics of a run or of combined runs: notes, then the tables."""
     fields = part.fields
     dataset = format_dataset_name(fields["benchmark"], fields["generation"], fields["language"])
-    count = format_count(fields["n_items"], "item")
+    n_items = format_count(fields["n_items"], "item")
     if fields["not_run"]:
-        count = format_not_run(fields["n_items"], fields["expected_items"])
+        n_items = format_not_run(fields["n_items"], fields["expected_items"])
 
-    blocks: list[Any] = [sections.Paragraph(f"{dataset}, {count}")]
+    blocks: list[Any] = [sections.Paragraph(f"{dataset}, {n_items}")]
     if part.row is not None and part.row.info.lacks_dataset:
         blocks.append(sections.Paragraph(NO_DATASET_MESSAGE))
     if any(metric.open_disagreements for metric in part.metrics):

@@ -183,10 +183,11 @@ class SessionProcess(AppService):
             # A packet is malformed.
             print_message(f"fcreview: a session of {self.annotator} failed: {error!a}")
             process.kill()
+
         exit_code = await process.wait()
         error_text = await _finish_reading_errors(reading_errors)
-
         if not is_started:
+            # The browser may have closed the connection already.
             with suppress(ConnectionError, RuntimeError):
                 await self._websocket.send_bytes(_to_terminal_lines(error_text))
         if exit_code > 0 and error_text and not self._is_stopping:

@@ -50,27 +50,27 @@ def write_runs(source: ExportSource, folder: Path) -> None:
 
     Corrected golden answers replace those of the dataset.
     """
-    goldens = CorrectedGoldens(source, MIN_ANNOTATORS)
-    files: dict[int, Path] = {}
+    corrected_goldens = CorrectedGoldens(source, MIN_ANNOTATORS)
+    file_by_run: dict[int, Path] = {}
     n_corrected = 0
     n_numbers_as_text = 0
     for chunk in source.iter_item_chunks():
         for detail in chunk:
             run = detail.row.run
             # The first item of a run begins its file.
-            if run not in files:
-                files[run] = folder / _name_file(detail)
-                files[run].write_text(_dump(_make_header(detail.run)), "utf-8")
+            if run not in file_by_run:
+                file_by_run[run] = folder / _name_file(detail)
+                file_by_run[run].write_text(_dump(_make_header(detail.run)), "utf-8")
 
-            # A correction by annotators or errata comes before the golden answer of the dataset.
-            corrected = goldens.find_corrected_golden(detail)
             golden: Sequence[Call] = detail.item.golden
+            corrected = corrected_goldens.find_corrected_golden(detail)
             if corrected is not None:
                 golden = corrected.calls
                 n_corrected += 1
+
             n_numbers_as_text += _count_numbers_as_text(detail.item, golden)
             record = make_record(detail.item, golden, is_corrected=corrected is not None)
-            with files[run].open("a", encoding="utf-8") as file:
+            with file_by_run[run].open("a", encoding="utf-8") as file:
                 file.write(_dump(record))
 
     if n_corrected:
@@ -104,10 +104,13 @@ def _make_header(run: Run) -> JsonObject:
 
 
 def make_record(item: Item, golden: Sequence[Call], *, is_corrected: bool = False) -> JsonObject:
-    """Return an item as a record of the generic format.
+    """Return an item as a record of fcreview's generic format.
 
-    `golden`: its golden calls. With `is_corrected`, they were corrected, so a recomputed verdict by
-    the old ones is left out.
+    Args:
+        item: The item.
+        golden: Its golden calls.
+        is_corrected: Whether the golden calls were corrected. Then the recomputed verdict, which
+            the old calls gave, is left out.
     """
     record: JsonObject = {
         "id": item.id,
@@ -121,11 +124,12 @@ def make_record(item: Item, golden: Sequence[Call], *, is_corrected: bool = Fals
     has_golden_calls = bool(golden) or item.rule is not None or is_corrected
     if has_golden_calls:
         record["golden"] = [_make_golden_call(call) for call in golden]
-    record["verdicts"] = [
-        _make_verdict(verdict)
-        for verdict in item.verdicts
-        if verdict.source in STATE_SOURCES and not (is_corrected and verdict.source == "rule")
-    ]
+
+    record["verdicts"] = []
+    for verdict in item.verdicts:
+        is_outdated = is_corrected and verdict.source == "rule"
+        if verdict.source in STATE_SOURCES and not is_outdated:
+            record["verdicts"].append(_make_verdict(verdict))
     record |= {
         "tokens_in": item.tokens_in,
         "tokens_out": item.tokens_out,

@@ -429,11 +429,14 @@ class _ChunkReader:
             self._opinions[opinion.target, opinion.criterion].append(values)
 
     def fetch_item_content(self, rows: list[tuple[Any, ...]]) -> dict[int, str]:
-        """Return the fields with the content of each item, such as its messages, as JSON without
-        the outer braces, so that they can be appended to a label. Empty if they were not selected.
+        """Return the content of each item, such as its messages, by item number.
+
+        The content is JSON without the outer braces, so that it can be appended to a label. Empty
+        if the content is not exported.
         """
         if not self._choice.with_content:
             return {}
+
         items = sorted({item for item, *_ in rows})
         content_rows = self._connection.execute(
             f"SELECT item, {_json_object_sql(CONTENT_FIELDS)}"
@@ -445,15 +448,21 @@ class _ChunkReader:
             item: orjson.loads(text) for item, text in content_rows
         }
 
+        # The store has each function doc once. Items refer to it by its hash.
         hashes: set[str] = set()
         for content in content_by_item.values():
             hashes.update(content["functions"])
-        docs = fetch_function_docs(self._connection, hashes)
-        texts = {}
+        docs_by_hash = fetch_function_docs(self._connection, hashes)
+
+        text_by_item = {}
         for item, content in content_by_item.items():
-            content["functions"] = [docs[name] for name in content["functions"] if name in docs]
-            texts[item] = _to_json_text(content)[1:-1]
-        return texts
+            content["functions"] = [
+                docs_by_hash[doc_hash]
+                for doc_hash in content["functions"]
+                if doc_hash in docs_by_hash
+            ]
+            text_by_item[item] = _to_json_text(content)[1:-1]
+        return text_by_item
 
     def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, self._values).fetchall()

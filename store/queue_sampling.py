@@ -471,6 +471,7 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
     if not request.same_questions:
         return SamplingFrame(_join_strata_of_units(strata, clusters), clusters)
 
+    # Only questions that all runs have.
     n_runs = len(set().union(*runs_by_question.values()))
     frame = SamplingFrame(_join_strata_of_units(strata, questions), clusters, questions)
     selected = {question for question, runs in runs_by_question.items() if len(runs) == n_runs}

@@ -81,16 +81,17 @@ class Store:
     ) -> None:
         self.workspace = workspace
         self.annotator = annotator
-        self.blind = (
-            blind  # whether other verdicts are hidden until this annotator has reviewed an item
-        )
+        self.blind = blind
+        """Whether other verdicts are hidden until this annotator has reviewed an item."""
         self.connection = connection
         self.is_verified = database.has_only_verified_runs(connection, workspace)
-        # for every use of `connection`: all threads share its temporary tables
         self.lock = threading.RLock()
+        """For every use of `connection`, because all threads share its temporary tables."""
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
-        self._is_interrupted = False  # whether `interrupt` was called during the running query
-        self._is_locked = False  # whether `lock_configuration` was called
+        self._is_interrupted = False
+        """Whether `interrupt` was called during the running query."""
+        self._is_locked = False
+        """Whether `lock_configuration` was called."""
         self._analysis: UnblindedAnalysis | None = None
         self._queue_items = QueueItemTable(connection, workspace)
         self._orders = view_items.ViewOrders(
@@ -100,8 +101,8 @@ class Store:
             annotator,
             blind=blind,
         )
-        # by number, without the counts of `fetch_runs`
         self.runs = run_queries.fetch_run_infos(connection, workspace)
+        """The runs by number, without the counts of `fetch_runs`."""
         self.run_names = build_run_names(self.runs)
         run_queries.create_run_names_table(connection, self.run_names)
         self._hides_models = False

@@ -458,23 +458,28 @@ def _explain_missing_intervals(
 
     lacks_random_sample = any(estimate.method == "known only" for estimate in estimates)
     if lacks_random_sample:
-        reason = "no item is reviewed"
-        if any(estimate.n_known for estimate in estimates):
-            reason = "the reviewed items are not from a random sample"
-        advice = "Use fcreview queue create to draw a sample"
-        if sample_counts["drawn"]:
-            advice = "Review the sample"
-        yield f"There are no confidence intervals, because {reason}. {advice}."
+        yield _explain_missing_random_sample(estimates, is_drawn=sample_counts["drawn"] > 0)
 
     # Metrics with the same reason share a line.
-    names_by_reason: dict[str, list[str]] = {}
+    names_by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for estimate in estimates:
         if estimate.method in ("undecided", "not sampled", "not asked", "other verdicts"):
             reason = explain_missing_interval(estimate.method, estimate.criteria)
-            names_by_reason.setdefault(reason, []).append(estimate.name)
+            names_by_reason[reason].append(estimate.name)
     for reason, names in names_by_reason.items():
         listed = ", ".join(format_cell(name) for name in names[:4])
         n_more = len(names) - 4
         if n_more > 0:
             listed += f" and {n_more} more"
         yield f"There is no confidence interval for {listed}: {reason}"
+
+
+def _explain_missing_random_sample(estimates: Sequence[MetricEstimate], *, is_drawn: bool) -> str:
+    """Say why there is no random sample of reviewed items. `is_drawn`: whether one was drawn."""
+    reason = "no item is reviewed"
+    if any(estimate.n_known for estimate in estimates):
+        reason = "the reviewed items are not from a random sample"
+    advice = "Use fcreview queue create to draw a sample"
+    if is_drawn:
+        advice = "Review the sample"
+    return f"There are no confidence intervals, because {reason}. {advice}."

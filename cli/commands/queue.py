@@ -197,10 +197,10 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
     """
     design = queue.design
     unit = design.unit
-    drawn = f"{design.size:,} of {format_count(design.population, unit)}"
+    size = f"{design.size:,} of {format_count(design.population, unit)}"
     if design.stratify:
-        drawn += f", stratified by {sanitize(design.stratify)}"
-    yield f"{sanitize(queue.name)}: {drawn}, seed {design.seed}"
+        size += f", stratified by {sanitize(design.stratify)}"
+    yield f"{sanitize(queue.name)}: {size}, seed {design.seed}"
     if design.same_questions:
         models = ", ".join(sanitize(run["model"]) for run in design.runs)
         yield f"joint sample: the items of {models} on the same questions"
@@ -213,12 +213,13 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
         n_excluded = format_count(design.n_excluded, "item")
         earlier_queues = sanitize(", ".join(design.excludes))
         yield f"{n_excluded} of earlier queues ({earlier_queues}) cannot be drawn again"
-    where = sanitize(design.where) or "all items"
-    yield f"filter: {where} · created: {sanitize(queue.created)}"
-    n_shared = format_count(design.overlap, unit)
-    n_duplicates = format_count(design.repeats, "hidden duplicate")
+    item_filter = sanitize(design.where) or "all items"
+    yield f"filter: {item_filter} · created: {sanitize(queue.created)}"
+
     if design.blind:
         yield "The items are reviewed blind."
+    n_shared = format_count(design.overlap, unit)
+    n_duplicates = format_count(design.repeats, "hidden duplicate")
     yield f"All annotators review {n_shared}. Each annotator has {n_duplicates}."
 
 

@@ -180,9 +180,10 @@ def _check_optional_argument(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find conflicts between the golden answer's values of an argument and the function docs: an
-    argument that the docs do not list, one that may be omitted although it is required, and values
-    of another type or outside the listed choices.
+    """Yield reasons why the golden values of an argument contradict the function docs.
+
+    The docs may not list the argument, or require it although the golden answer lets it be omitted,
+    or demand another type or one of listed choices.
     """
     name = argument.name
     parameter = argument.parameter
@@ -836,14 +837,15 @@ def _is_argument_grounded(argument: GoldenArgument, question_text: TextContent) 
 def _describe_ungrounded_value(
     argument: GoldenArgument, question_text: TextContent, evidence: QuestionEvidence
 ) -> Reason:
-    """Return the reason for suspicion that neither the question nor the function docs mention the
-    golden value of an argument.
+    """Return the suspicion that a golden value is wrong, because neither the question nor the
+    function docs mention it.
 
     It is strongest if the question has a number that the golden answer does not use, because this
     number may be the right value.
     """
     value = argument.accept.any_of[0]
     function = argument.call.name
+    # Of a nested value, the first simple value inside it is shown.
     first_leaf = next(iter(_iter_leaves(value)), None)
     if isinstance(first_leaf, str):
         text = f"not in the question: {argument.name} is {abbreviate(first_leaf, 50)}"

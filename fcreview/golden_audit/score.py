@@ -593,11 +593,10 @@ def _compute_convention_factors(
 def score_suspect(
     question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]
 ) -> Suspect:
-    """Compute the score of a question, the probability that its golden answer is wrong: 1 minus the
-    probability that the strongest reasons of all kinds are wrong.
+    """Compute the score of a question: the probability that its golden answer is wrong.
 
-    If annotators decided whose fault failures are, the score moves halfway to 1 (benchmark) or to 0
-    (model).
+    The answer is right only if the strongest reason of each kind is wrong. If annotators decided
+    whose fault failures are, the score moves halfway to 1 (benchmark) or to 0 (model).
 
     Args:
         question: The question.
@@ -608,17 +607,17 @@ def score_suspect(
     def compute_chance(reason: Reason) -> float:
         return chances[reason.kind] * reason.strength
 
-    ordered = sorted(reasons, key=compute_chance, reverse=True)
-    shown = [reason for reason in ordered if reason.strength >= MIN_SHOWN_STRENGTH]
-    strongest_chances: dict[str, float] = {}
-    """Kind -> the chance of its strongest reason, which comes first."""
-    for reason in ordered:
-        strongest_chances.setdefault(reason.kind, compute_chance(reason))
-    score = 1 - prod(1 - chance for chance in strongest_chances.values())
+    strongest_first = sorted(reasons, key=compute_chance, reverse=True)
+    shown_reasons = [reason for reason in strongest_first if reason.strength >= MIN_SHOWN_STRENGTH]
+    strongest_chance_by_kind: dict[str, float] = {}
+    for reason in strongest_first:
+        strongest_chance_by_kind.setdefault(reason.kind, compute_chance(reason))
+    score = 1 - prod(1 - chance for chance in strongest_chance_by_kind.values())
 
     benchmark_at_fault = is_benchmark_at_fault(question)
     if benchmark_at_fault is None:
-        return Suspect(question, score=score, reasons=shown)
-    settled = Reason("settled", strength=1.0, text=FAULT_TEXTS[benchmark_at_fault])
-    settled_score = 1 - (1 - score) / 2 if benchmark_at_fault else score / 2
-    return Suspect(question, score=settled_score, reasons=[settled, *shown])
+        return Suspect(question, score=score, reasons=shown_reasons)
+
+    decided_score = 1 - (1 - score) / 2 if benchmark_at_fault else score / 2
+    decision = Reason("settled", strength=1.0, text=FAULT_TEXTS[benchmark_at_fault])
+    return Suspect(question, score=decided_score, reasons=[decision, *shown_reasons])

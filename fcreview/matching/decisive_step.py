@@ -429,8 +429,9 @@ class _Facts:
             yield self._explain_missing_answer(text)
 
     def _explain_missing_answer(self, text: str) -> DecisiveStep:
-        """Return the step at which the model failed to say an expected text: a message with a call,
-        which the user does not see; a reply with another number; or else the last reply.
+        """Return the step at which the model should have said an expected text, but did not.
+
+        It is a message that the user does not see, a reply with another number, or the last reply.
         """
         expected = text.lower().replace(",", "")
         replies = self._list_replies()
@@ -519,12 +520,11 @@ class _Facts:
         return set()
 
     def _explain_forgotten_action(self, function_name: str) -> DecisiveStep:
-        """Return the step at which the model forgot a golden action, that is, a call that was
-        necessary.
+        """Return the step at which the model forgot a golden action, a call that was necessary.
 
-        It is the first reply after the user's last message with a value that the action needs. If
-        the user names none of these values, it is the last reply, or the user's omission if the
-        results of tools describe a value that only the user could choose.
+        It is the reply after the last message in which the user names a value that the action
+        needs. If the user never names one, it is the last reply. But if the user had to choose from
+        values that the results of tools describe, the user made the mistake.
         """
         user = _UserMessages(self.messages, len(self.messages) + 1, self.collect_descriptions())
         needed_values: list[str] = []
@@ -534,8 +534,8 @@ class _Facts:
         mentions: list[int] = []
         for value in needed_values:
             mentions += user.find_messages_with(value)
-        is_known = any(user.descriptions.has_description(value) for value in needed_values)
-        if not mentions and is_known and user.turns:
+        has_choice = any(user.descriptions.has_description(value) for value in needed_values)
+        if not mentions and has_choice and user.turns:
             last_number, _ = user.turns[0]
             reason = f"The user never states the values that {function_name} needs."
             return DecisiveStep(last_number, kind="user_omission", reason=reason)

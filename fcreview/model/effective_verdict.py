@@ -546,12 +546,12 @@ def _add_verdicts_from_criteria(
     opinions: Iterable[Opinion],
     context: RollUpContext,
 ) -> None:
-    """Derive verdicts from verdicts on other criteria, and add them to `collected`. In tau-bench,
-    for example, a failure of `db` makes `correct` fail.
+    """Add the verdicts of annotators that follow from their verdicts on other criteria. In
+    tau-bench, for example, a failure of `db` makes `correct` fail.
 
-    This is only necessary with several annotators: one who did not review a criterion can still
-    disagree on it with the others. A criterion that nobody reviewed is added only if annotators
-    disagree on it, and only because of verdicts that are not disputed themselves.
+    This matters only with several annotators: one who did not review a criterion can still disagree
+    on it with the others. A criterion that nobody reviewed is added only if annotators disagree on
+    it, and only because of verdicts that are not disputed themselves.
 
     Args:
         collected: Target and criterion -> verdicts of the annotators. It is changed.

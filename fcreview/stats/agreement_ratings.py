@@ -225,31 +225,30 @@ def build_labels_with_faults(ratings: Iterable[Rating]) -> list[Rating]:
 def group_ratings(
     ratings: Iterable[Rating], scope: AgreementScope, blind_status: BlindStatus
 ) -> list[RatingGroup]:
-    """Group ratings by criterion. Depending on `scope`, also group them by benchmark or category.
-    Groups are sorted by benchmark, category and criterion. The criteria are in the order of
-    `SCALES`.
+    """Group ratings by criterion and, depending on `scope`, also by benchmark or category.
+
+    The groups are sorted by benchmark, category and criterion.
     """
-    groups: dict[GroupKey, list[Rating]] = {}
+    ratings_by_group: dict[GroupKey, list[Rating]] = {}
     for rating in ratings:
         benchmark = None if scope == "overall" else rating.key.benchmark
         category = rating.key.category if scope == "category" else None
-        groups.setdefault((benchmark, category, rating.criterion), []).append(rating)
-    order = list(SCALES)
-
-    def get_sort_key(names: GroupKey) -> tuple[str, str, int, str]:
-        benchmark, category, criterion = names
-        base = criterion.removesuffix("+fault")
-        return (
-            benchmark or "",
-            category or "",
-            order.index(base) if base in order else len(order),
-            criterion,
-        )
+        group_key = (benchmark, category, rating.criterion)
+        ratings_by_group.setdefault(group_key, []).append(rating)
 
     return [
-        RatingGroup(blind_status, scope, *names, groups[names])
-        for names in sorted(groups, key=get_sort_key)
+        RatingGroup(blind_status, scope, *group_key, ratings_by_group[group_key])
+        for group_key in sorted(ratings_by_group, key=_get_group_sort_key)
     ]
+
+
+def _get_group_sort_key(group_key: GroupKey) -> tuple[str, str, int, str]:
+    benchmark, category, criterion = group_key
+    # Criteria have the order of `SCALES`. Unknown ones come last.
+    scales = list(SCALES)
+    base = criterion.removesuffix("+fault")
+    position = scales.index(base) if base in scales else len(scales)
+    return benchmark or "", category or "", position, criterion
 
 
 def find_jointly_labelled_items(group: RatingGroup, annotators: Sequence[str]) -> list[int]:

@@ -132,32 +132,38 @@ class DisagreementBounds:
 def compute_disagreement_bounds(
     items: Sequence[Sequence[ScoredItem]], compute_metrics: MetricsFunction
 ) -> dict[MetricKey, DisagreementBounds]:
-    """Compute the bounds of each metric that depends on an open disagreement, from the corrected
-    items of each run.
+    """Compute between which values a metric lies, whichever way the open disagreements of
+    annotators are resolved. Metrics that depend on no disagreement are left out.
+
+    Args:
+        items: The corrected items of each run.
+        compute_metrics: Computes the metrics of such items.
     """
-    kinds = _count_disagreement_kinds(items)
-    if not kinds:
+    n_by_kind = _count_disagreement_kinds(items)
+    if not n_by_kind:
         return {}
 
-    unresolved = _compute_resolved_values(items, set(), compute_metrics, is_pass=False)
-    all_resolved = _Extremes.compute(items, set(kinds), compute_metrics)
+    current_values = _compute_resolved_values(items, set(), compute_metrics, is_pass=False)
+    extremes = _Extremes.compute(items, set(n_by_kind), compute_metrics)
+
+    # On how many disagreements each metric depends. All disagreements of a kind are tried together.
     n_relevant: Counter[MetricKey] = Counter()
-    for kind, n_disagreements in kinds.items():
-        # With one kind, its disagreements are all disagreements.
-        extremes = all_resolved
-        if len(kinds) > 1:
-            extremes = _Extremes.compute(items, {kind}, compute_metrics)
-        for key, value in unresolved.items():
-            if extremes.can_change(key, value):
+    for kind, n_disagreements in n_by_kind.items():
+        extremes_of_kind = extremes
+        if len(n_by_kind) > 1:
+            extremes_of_kind = _Extremes.compute(items, {kind}, compute_metrics)
+        for key, value in current_values.items():
+            if extremes_of_kind.can_change(key, value):
                 n_relevant[key] += n_disagreements
 
     bounds = {}
-    for key, value in unresolved.items():
-        ends = (value, all_resolved.all_pass.get(key, value), all_resolved.all_fail.get(key, value))
-        low = min(ends)
-        high = max(ends)
+    for key, value in current_values.items():
+        if_all_pass = extremes.all_pass.get(key, value)
+        if_all_fail = extremes.all_fail.get(key, value)
+        low = min(value, if_all_pass, if_all_fail)
+        high = max(value, if_all_pass, if_all_fail)
         if n_relevant[key] or low != high:
-            n_open = n_relevant[key] or kinds.total()
+            n_open = n_relevant[key] or n_by_kind.total()
             bounds[key] = DisagreementBounds(n_open, low=low, high=high)
     return bounds
 
@@ -218,7 +224,10 @@ def _get_disagreement_kind(item: ScoredItem, target_criterion: TargetCriterion) 
 def _resolve_disagreements(
     item: ScoredItem, kinds: set[DisagreementKind], is_pass: bool
 ) -> ScoredItem:
-    """Return the item as if the disagreements of these kinds were resolved."""
+    """Return the item as if its disagreements of these kinds were resolved.
+
+    All of them are resolved in favour of the model with `is_pass`, else against it.
+    """
     disputed = [
         target_criterion
         for target_criterion in item.disputed

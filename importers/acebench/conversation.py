@@ -190,7 +190,8 @@ def _add_history_messages(
         if known_message.role == "user":
             known_texts.add(remove_whitespace(known_message.content))
 
-    step = -1  # the agent has not spoken yet
+    # Step -1: the agent has not spoken yet.
+    step = -1
     for message in messages:
         content = message.content
         if message.sender == "execution":
@@ -201,7 +202,8 @@ def _add_history_messages(
             if not is_question:
                 item.messages.append(Message(turn=0, step=step, role="user", content=content))
         else:
-            step += 1  # each message of the agent begins a step
+            # Each message of the agent begins a step.
+            step += 1
             text = _remove_call(content, process_by_step.get(step))
             if text:
                 item.messages.append(Message(turn=0, step=step, role="assistant", content=text))

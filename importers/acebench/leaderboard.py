@@ -186,8 +186,7 @@ def _compute_sound_columns(
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
-    """Compute table 2 of the paper, in which each figure is the mean of an English and a Chinese
-    run.
+    """Compute table 2 of the paper: each figure is the mean of an English and a Chinese run.
 
     Returns no metrics unless `runs` has exactly one run of each language with verdicts.
     """

@@ -481,10 +481,10 @@ def _describe_required_reply(required_phrase: str, golden_answer: Any) -> str:
 
 
 def _grade_normal_reply(item: Item, reply: Reply, golden_answer: Any, turn: int) -> None:
-    """Grade a reply that must contain function calls.
+    """Add the predicted and the golden calls of a reply to an item, pair them, and recompute the
+    verdict if the dataset is known.
 
-    Adds the predicted and the golden calls to the item, pairs them for display, and recomputes the
-    verdict if the dataset is known. `golden_answer` is one answer, or a list of alternatives.
+    `golden_answer` is one answer, or a list of alternatives.
     """
     decode_error = explain_undecodable_reply(reply.content, item.category, reply.rule_set)
     if decode_error is None:

@@ -45,8 +45,7 @@ class Rubric:
 def read_rubric(path: Path, issues: list[ImportIssue]) -> Rubric | None:
     """Read the file with a judge's grades for each criterion of a rubric.
 
-    Returns None if the file is no JSON object. Adds an issue for each criterion that cannot be
-    read.
+    Returns None if the file is no JSON object. Criteria that cannot be read are added to `issues`.
     """
     value = read_json(path, issues, dict)
     if value is None:

@@ -202,22 +202,25 @@ def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
     is_terminated = raw.endswith(b"\n") or not raw
     lines = raw.split(b"\n")
     if is_terminated:
-        lines.pop()  # The text after the last line feed is empty and no line.
+        # The text after the last line feed is empty and no line.
+        lines.pop()
 
-    # Added records are pairs (position, record). They are taken from the left of the queue.
-    added_records = deque(sorted(edits.added, key=lambda added: added[0]))
+    # Added records are pairs (position, record).
+    pending_records = deque(sorted(edits.added, key=lambda added: added[0]))
     edited_lines: list[bytes] = []
     for number, line in enumerate(lines, 1):
         if number in edits.removed:
             continue
+
         line_position = edits.positions.get(number)
         if line_position is not None:
-            edited_lines += _take_records_before(line_position, added_records)
+            # The pending records before this position are removed from the queue.
+            edited_lines += _take_records_before(line_position, pending_records)
         if number in edits.replaced:
             edited_lines.append(encode_line(edits.replaced[number], line))
         else:
             edited_lines.append(line)
-    edited_lines += [encode_line(record) for _, record in added_records]
+    edited_lines += [encode_line(record) for _, record in pending_records]
 
     content = b"\n".join(edited_lines)
     if is_terminated and edited_lines:
@@ -313,10 +316,10 @@ def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
 
 
 def dump_with_layout_of(value: Any, old_json: bytes) -> bytes:
-    """Return a value as JSON that looks like `old_json`, a file or a record in a file.
+    """Return a value as JSON in the layout of `old_json`, a file or a record in a file.
 
-    The indentation, the spaces after separators, the escapes and the line ends are the same, so
-    that a comparison of the two files shows only the changed values.
+    The indentation, the spaces after separators, the escapes and the line ends stay, so that a
+    comparison of the two files shows only the changed values.
     """
     body = old_json.rstrip()
     trailing_space = old_json[len(body) :]
@@ -390,8 +393,8 @@ def rewrite_golden_file(
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Write the reviewers' golden answers, called fixes, into a JSON Lines file.
 
-    Yields the file if it changes, the fixes that were applied, and the number of those whose record
-    the file does not have.
+    Yields the file if it changes, the fixes that were applied, and the number of fixes whose record
+    is not in the file.
 
     Args:
         path: The file.
@@ -403,12 +406,14 @@ def rewrite_golden_file(
     lines = raw.split(b"\n")
     edits = LineEdits()
     applied = []
-    remaining = dict(fixes)
+    remaining_fixes = dict(fixes)
     for index, (line, record) in enumerate(parse_numbered_records(raw)):
         # Each fix is applied to the first record of its name.
-        fix_of_record = remaining.pop(name_record(index, record), None)
+        record_name = name_record(index, record)
+        fix_of_record = remaining_fixes.pop(record_name, None)
         if fix_of_record is None:
             continue
+
         item, new_fields = fix_of_record
         fixed = apply_fix(record, new_fields)
         edits.replace_if_changed(line, lines[line - 1], record, fixed.record)
@@ -419,8 +424,9 @@ def rewrite_golden_file(
     if edits:
         yield RewrittenFile(path, apply_line_edits(raw, edits))
     yield from applied
-    if remaining:
-        yield Unrepresentable(f"golden answers without a record in {path.name}", len(remaining))
+    if remaining_fixes:
+        kind = f"golden answers without a record in {path.name}"
+        yield Unrepresentable(kind, len(remaining_fixes))
 
 
 def check_fix_fields(fix: JsonObject, *allowed: str) -> str | None:

@@ -365,22 +365,23 @@ def _rewrite_log(
 
     The result has the changed log, or None, and the number of reviews that could not be written.
     """
+    # Address of a call -> the reviewed verdict.
     overrides = {}
     for (target, criterion), value in item.overrides.items():
         is_part = parse_address(target) is not None
         if is_part and criterion in ROLL_UP_CRITERIA and isinstance(value, bool):
             overrides[target] = value
     if not overrides:
-        return RewrittenLog(None, 0)
+        return RewrittenLog(file=None, n_missing_calls=0)
     path = _find_log(plan, item.id)
     if path is None:
-        return RewrittenLog(None, len(overrides))
+        return RewrittenLog(file=None, n_missing_calls=len(overrides))
 
     text = read_file(path).decode("utf-8", "surrogateescape")
     new_log = apply_overrides_to_log(text, result_record, samples.get(item.id), overrides)
     n_missing = len(new_log.missing_addresses)
     if new_log.text == text:
-        return RewrittenLog(None, n_missing)
+        return RewrittenLog(file=None, n_missing_calls=n_missing)
     content = new_log.text.encode("utf-8", "surrogateescape")
     return RewrittenLog(RewrittenFile(path, content), n_missing)
 

@@ -233,7 +233,8 @@ def rewrite_scores(
     for path in plan.scores:
         raw = read_file(path)
         category = discovery.SCORE_FILES.get(path.name)
-        if category is None:  # a file with a record for each item, such as the soft scores
+        if category is None:
+            # A file with a record for each item, such as the soft scores.
             edits = _plan_record_edits(path, raw, items)
         else:
             category_items = [item for item in items if item.category == category]

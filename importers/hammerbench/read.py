@@ -498,12 +498,14 @@ class _FlatLogReader:
             item.group = f"{key.type_name}_{key.conversation}"
         if recorded_id in self.seen_ids:
             item.id = f"{recorded_id}#{position}"
-            what = f"{recorded_id} occurs more than once in the log."
-            what += f" This record is imported as {item.id}."
+            what = (
+                f"{recorded_id} occurs more than once in the log. This record is imported as"
+                f" {item.id}."
+            )
             yield ImportIssue(str(self.log_file), what=what, item=item.id)
         self.seen_ids.add(recorded_id)
 
-        # All snapshots of a conversation share the golden arguments of earlier ones.
+        # The snapshots of a conversation share one dictionary of golden arguments, which grows.
         earlier_golden = self.golden_by_conversation.setdefault(key._replace(snapshot=1), {})
         data = _make_snapshot_data(
             item,

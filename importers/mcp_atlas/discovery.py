@@ -54,33 +54,34 @@ def find_runs(
 
     Files with answers that were not scored, and diagnoses of failed tasks, can be runs as well.
     """
-    found = _sort_files(files)
+    sorted_files = _sort_files(files)
     known_files = set(files)
     named_tasks = _find_task_files(dataset_folders)
     runs = DiscoveredRuns()
-    runs.claimed.update(found.scored, found.diagnoses, found.outputs, found.tasks)
+    runs.claimed.update(
+        sorted_files.scored, sorted_files.diagnoses, sorted_files.outputs, sorted_files.tasks
+    )
 
-    for path in found.scored:
-        runs.plans.append(_plan_scored_file(path, found, named_tasks, known_files))
+    for path in sorted_files.scored:
+        runs.plans.append(_plan_scored_file(path, sorted_files, named_tasks, known_files))
     # A diagnosis repeats the columns of the scored file, so it is a run if that file is missing.
     used_diagnoses = {plan.importer_data.diagnosis for plan in runs.plans}
-    for path in found.diagnoses:
+    for path in sorted_files.diagnoses:
         if path not in used_diagnoses:
-            runs.plans.append(_plan_scored_file(path, found, named_tasks, known_files))
+            runs.plans.append(_plan_scored_file(path, sorted_files, named_tasks, known_files))
 
-    scored = [*found.scored, *found.diagnoses]
-
-    # The scorer copies the answers into the scored file, so the file with the answers is no run of
-    # its own.
-    copies = find_scored_copies(found.outputs, scored)
-    for path in found.outputs:
+    # The scorer copies the answers into the scored file, so a file of answers is only a run if some
+    # of its answers were not copied.
+    scored_files = [*sorted_files.scored, *sorted_files.diagnoses]
+    copies = find_scored_copies(sorted_files.outputs, scored_files)
+    for path in sorted_files.outputs:
         copy = copies.get(path)
         if copy is not None:
             runs.issues.append(_report_scored_copy(path, copy))
         if copy is None or not copy.is_complete:
-            runs.plans.append(_plan_outputs(path, found, named_tasks, copy))
+            runs.plans.append(_plan_outputs(path, sorted_files, named_tasks, copy))
 
-    runs.claimed.update(_list_statistics(known_files, scored))
+    runs.claimed.update(_list_statistics(known_files, scored_files))
     return runs
 
 

@@ -46,30 +46,37 @@ def _compute_split(split: str, items: Sequence[ScoredItem]) -> list[Metric]:
     The coverage of a task is the mean score of the claims that its answer must contain. `split`
     names the tasks, such as `all`. A task without an answer or with an error has no coverage.
     """
-    coverages = [get_effective_coverage(item) for item in items]
-    valid = [coverage for coverage in coverages if coverage is not None]
+    all_coverages = [get_effective_coverage(item) for item in items]
+    coverages = [coverage for coverage in all_coverages if coverage is not None]
     n_with_errors = sum(_has_errors(item.metadata.get(ERRORS)) for item in items)
     table = f"coverage, {split} tasks"
 
-    def make(name: str, value: float | None, unit: MetricUnit, digits: int) -> Metric:
-        metric = Metric(table, name, value=value, unit=unit, digits=digits)
-        if unit != "count":
-            metric.n = len(valid)
-            metric.total = len(items)
-            metric.counted_noun = "tasks"
-        return metric
+    def make_count(name: str, count: int) -> Metric:
+        return Metric(table, name, value=count, unit="count", digits=0)
+
+    def make_average(name: str, value: float | None, unit: MetricUnit, digits: int) -> Metric:
+        return Metric(
+            table,
+            name,
+            value=value,
+            unit=unit,
+            digits=digits,
+            n=len(coverages),
+            total=len(items),
+            counted_noun="tasks",
+        )
 
     metrics = [
-        make("total_tasks", len(items), "count", 0),
-        make("valid_responses", len(valid), "count", 0),
-        make("empty_or_error", len(items) - len(valid), "count", 0),
-        make("tasks_with_scraping_errors", n_with_errors, "count", 0),
-        make("mean_coverage", _compute_mean(valid), "score", 4),
+        make_count("total_tasks", len(items)),
+        make_count("valid_responses", len(coverages)),
+        make_count("empty_or_error", len(items) - len(coverages)),
+        make_count("tasks_with_scraping_errors", n_with_errors),
+        make_average("mean_coverage", _compute_mean(coverages), "score", digits=4),
     ]
     for threshold in THRESHOLDS:
-        share = _compute_mean([float(coverage >= threshold) for coverage in valid])
+        share = _compute_mean([float(coverage >= threshold) for coverage in coverages])
         percent = None if share is None else 100 * share
-        metrics.append(make(f"pass_rate_{threshold:.2f}", percent, "percent", 2))
+        metrics.append(make_average(f"pass_rate_{threshold:.2f}", percent, "percent", digits=2))
     return metrics
 
 

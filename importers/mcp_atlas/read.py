@@ -95,8 +95,8 @@ class _RunContext:
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | MissingItem]:
     """Yield an item for each record of the result file, and issues.
 
-    The files of a run can also have a diagnosis of each failed task, statistics, which become the
-    official metrics, and the tasks, of which those without a result are yielded at the end.
+    Other files of a run are optional: a diagnosis of each failed task, statistics (the official
+    metrics), and the tasks. A task without a result is yielded at the end as a missing item.
     """
     files: RunFiles = plan.importer_data
     issues: list[ImportIssue] = []

@@ -71,29 +71,29 @@ def find_runs(
     dataset_folders: Sequence[Path],
     search: SearchOptions,  # noqa: ARG001 - the rollouts contain the rewards
 ) -> DiscoveredRuns:
-    """Find the runs among the opened files: each file with rollouts is one, or one for each of
-    several agents in it.
+    """Find the runs among the opened files: a file with rollouts has a run for each agent.
 
-    Files with failures, inputs and aggregates beside it belong to the run.
+    Files with failures, inputs and aggregates beside it belong to its runs.
     """
-    found_files = _sort_files(files)
+    sorted_files = _sort_files(files)
     named_inputs = list(_find_named_inputs(dataset_folders))
-    runs = DiscoveredRuns()
-    if not found_files.rollouts:
-        return runs
-
     known_files = set(files)
-    for path, first_rollout in found_files.rollouts.items():
-        if _is_beside_rollouts(path, found_files):
+    runs = DiscoveredRuns()
+    for path, first_rollout in sorted_files.rollouts.items():
+        if _is_beside_rollouts(path, sorted_files):
             continue
-        own_files = _find_files_of_run(path, found_files, known_files, named_inputs)
-        first_rollouts = _find_first_rollouts(own_files, first_rollout)
-        has_several_models = any(owner and owner.model is not None for owner in first_rollouts)
+
+        run_files = _find_files_of_run(path, sorted_files, known_files, named_inputs)
+        first_rollout_by_owner = _find_first_rollouts(run_files, first_rollout)
+        has_several_models = any(
+            owner and owner.model is not None for owner in first_rollout_by_owner
+        )
         if has_several_models:
             # The figures in the file of aggregates are those of all models together.
-            own_files = replace(own_files, aggregate=None)
-        for owner, first_of_owner in first_rollouts.items():
-            plan = _make_plan(path, first_of_owner, replace(own_files, owner=owner))
+            run_files = replace(run_files, aggregate=None)
+
+        for owner, first_of_owner in first_rollout_by_owner.items():
+            plan = _make_plan(path, first_of_owner, replace(run_files, owner=owner))
             runs.plans.append(plan)
             runs.claimed.update(plan.files)
         runs.claimed.update(_find_summaries(path, known_files))

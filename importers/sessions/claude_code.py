@@ -162,15 +162,18 @@ class _ReadLines:
 def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
     """Read a session of Claude Code, and the files of its subagents.
 
-    Lines of subagents are marked as sidechain. In the file of a subagent, all lines are, and form
-    the conversation.
+    The lines of subagents are marked as sidechain. The main conversation is the other lines.
     """
     session = Session(path, program="claude_code")
     lines = _read_lines(session)
-    is_only_sidechain = all(line.is_sidechain for line in lines.messages)
-    main_lines = [line for line in lines.messages if is_only_sidechain or not line.is_sidechain]
-    side_lines = [line for line in lines.messages if line.is_sidechain and not is_only_sidechain]
-    main_tree = [line for line in lines.tree if is_only_sidechain or not line.is_sidechain]
+    main_lines = [line for line in lines.messages if not line.is_sidechain]
+    side_lines = [line for line in lines.messages if line.is_sidechain]
+    main_tree = [line for line in lines.tree if not line.is_sidechain]
+    if not main_lines:
+        # In the file of a subagent, all lines are marked, and form the conversation.
+        main_lines = lines.messages
+        side_lines = []
+        main_tree = lines.tree
 
     # Users can go back to an earlier message. The last conversation is chosen.
     chosen = _choose_conversation(main_lines, main_tree)
@@ -206,9 +209,11 @@ def _read_line(
 ) -> None:
     """Read one line of a session file: a message, or data about the session.
 
-    The lines form a tree, because a user can go back and continue from an earlier message. `read`
-    collects the messages, the notes and the tree; `value` is the content of the line, and `record`
-    its place.
+    Args:
+        session: Gets the data about the session.
+        read: Collects the messages, the notes and the tree of all lines.
+        value: The content of the line.
+        record: The place of the line.
     """
     kind = get_type(value)
     session.note_time(value.get("timestamp"))
@@ -218,6 +223,7 @@ def _read_line(
         if isinstance(value.get(name), str):
             session.metadata.setdefault(name, value[name])
 
+    # The lines form a tree, because a user can go back and continue from an earlier message.
     tree_line = _TreeLine(
         record.line,
         uuid=_get_text(value, "uuid"),
@@ -401,16 +407,21 @@ def _find_path(tree: Sequence[_TreeLine], *, last_line: int) -> set[int]:
 def _add_entries(
     session: Session, lines: Sequence[_Line], chosen: set[int], notes: Iterable[SessionNote]
 ) -> None:
-    """Add the messages of the chosen conversation to the session in the order of the file, with
-    notes at their places.
+    """Add the messages and notes of a session file to the session, in the order of the file.
 
-    Messages that are not chosen, because the user went back and wrote another one, are added as
-    older versions before the next chosen message. `chosen` has the positions of the chosen lines.
+    If the user went back and wrote another message, the replaced messages are added as an older
+    version, before the message that follows them in the file.
+
+    Args:
+        session: The session.
+        lines: The lines with messages.
+        chosen: The positions of the lines that were not replaced.
+        notes: The notes, such as interruptions.
     """
     if lines:
         session.first_line = lines[0].line
     replies: dict[str, WrittenMessage] = {}
-    older: list[_Line] = []
+    replaced_lines: list[_Line] = []
     repeats = _Repeats(session)
     pending_notes = deque(sorted(notes, key=lambda note: note.line))
     for position, line in enumerate(lines):
@@ -418,13 +429,14 @@ def _add_entries(
             session.entries.append(pending_notes.popleft())
         if repeats.is_repeated(line):
             continue
+
         if position not in chosen:
-            older.append(line)
+            replaced_lines.append(line)
             continue
-        _add_older_version(session, older)
-        older = []
+        _add_older_version(session, replaced_lines)
+        replaced_lines = []
         _add_line(session, line, replies)
-    _add_older_version(session, older)
+    _add_older_version(session, replaced_lines)
     session.entries.extend(pending_notes)
     repeats.report()
 
@@ -612,10 +624,10 @@ def _report_results_without_call(
 
 
 def _count_replies(session: Session, lines: Sequence[_Line]) -> None:
-    """Count the replies of each model, and the tokens, of a session.
+    """Add the models and the numbers of tokens to a session.
 
-    The program writes a reply as several lines, and repeats model and tokens on each. Those of the
-    last line count.
+    The program writes a reply as several lines, and repeats model and tokens on each. The last line
+    of a reply counts.
     """
     usage_by_reply: dict[str, dict[str, Any]] = {}
     model_by_reply: dict[str, str] = {}

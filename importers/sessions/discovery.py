@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,11 +91,10 @@ def find_runs(
 
 
 def _recognise(path: Path) -> _FoundSession | ImportIssue | None:
-    """Find out by the first lines whether a file is a session of a coding agent, and of which
-    program.
+    """Return the session of a coding agent that a file contains, or None if it is no session.
 
-    Returns the session, an issue for output of `codex exec`, which cannot be imported, or None for
-    any other file.
+    The first lines show which program wrote the file. The output of `codex exec` cannot be
+    imported, and becomes an issue.
     """
     if path.suffix == DOCUMENT_SUFFIX:
         return _recognise_document(path)
@@ -239,16 +239,17 @@ def _make_plan(group: _SessionGroup) -> RunPlan:
 
 
 def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
-    """Give each session the files of its subagents. A subagent whose session is not among the files
-    is a session of its own.
+    """Give each session the files of its subagents.
+
+    A subagent whose session is not among the files is a session of its own.
     """
-    mains = [session for session in sessions if not session.is_subagent]
+    main_sessions = [session for session in sessions if not session.is_subagent]
     main_by_id: dict[str, _FoundSession] = {}
-    for session in mains:
+    for session in main_sessions:
         main_by_id.setdefault(session.session_id or session.path.stem, session)
 
-    subagent_files: dict[Path, list[Path]] = {}
-    without_session: list[_FoundSession] = []
+    subagent_files: defaultdict[Path, list[Path]] = defaultdict(list)
+    lone_subagents: list[_FoundSession] = []
     for session in sessions:
         if not session.is_subagent:
             continue
@@ -256,18 +257,20 @@ def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
         session_folder = session.path.parent.parent
         main = main_by_id.get(session.session_id) or main_by_id.get(session_folder.name)
         if main is None:
-            without_session.append(session)
+            lone_subagents.append(session)
         else:
-            subagent_files.setdefault(main.path, []).append(session.path)
+            subagent_files[main.path].append(session.path)
+
     joined: list[SessionFiles] = []
-    for session in [*mains, *without_session]:
+    for session in [*main_sessions, *lone_subagents]:
         parent = main_by_id.get(session.parent_id) if session.parent_id else None
+        has_other_parent = parent is not None and parent is not session
         joined.append(
             SessionFiles(
                 session.program,
                 session.path,
-                subagents=tuple(subagent_files.get(session.path, ())),
-                parent=None if parent is None or parent is session else parent.path,
+                subagents=tuple(subagent_files[session.path]),
+                parent=parent.path if parent is not None and has_other_parent else None,
             )
         )
     return joined

@@ -90,19 +90,17 @@ def _read_session(files: SessionFiles) -> Session:
 
 
 def _make_item(session: Session, files: SessionFiles, known_ids: set[str]) -> Item:
-    """Make the item of a session, with a unique id.
-
-    A session that was resumed or copied keeps its id in a file of another name. Then the name of
-    the file is added.
-    """
+    """Make the item of a session, with a unique id, which is added to `known_ids`."""
     session_id = session.id or files.main.stem
     item_id = session_id
+    # The file of a subagent has the session id of its caller, so its name is the id.
     if files.program == "claude_code" and files.main.stem.startswith("agent-"):
-        item_id = files.main.stem  # the file of a subagent names the session of its caller
+        item_id = files.main.stem
+    # A session that was resumed or copied keeps its id in a file of another name.
     if item_id in known_ids:
-        # Resumed and copied sessions keep the id in a file of another name.
         item_id = f"{item_id}#{files.main.stem}"
-        session.add_issue(f"{session_id} occurs more than once; imported as {item_id}", None)
+        what = f"{session_id} occurs more than once; imported as {item_id}"
+        session.add_issue(what, line=None)
     known_ids.add(item_id)
 
     item = Item(item_id, category=PROGRAM_TITLES[session.program], file=str(session.file))

@@ -214,11 +214,10 @@ def _report_message_problems(item: Item, messages: Sequence[ConversationMessage]
 
 
 def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
-    """Add the messages of a conversation and their calls to an item. Return the number of the turn,
-    from 0, of each message.
+    """Add the messages of a conversation and their calls to an item.
 
-    In some domains, the simulated user calls functions too. Their places are noted, because they
-    are no predictions.
+    Returns the number of the turn, from 0, of each message. In some domains, the simulated user
+    calls functions too. The item keeps the places of these calls, because they are no predictions.
     """
     _report_message_problems(item, messages)
     for message in messages:
@@ -226,33 +225,32 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
 
     position = _ConversationPosition()
     turns = []
-    user_calls = []
+    places_of_user_calls = []
     for index, message in enumerate(messages):
         is_last = index == len(messages) - 1
         step = position.advance(message, is_last=is_last)
-        turns.append(position.turn)
+        turn = position.turn
+        turns.append(turn)
+
         if message.reasoning:
-            item.messages.append(
-                Message(
-                    position.turn,
-                    step,
-                    role=message.role,
-                    content=message.reasoning,
-                    name=REASONING,
-                )
+            reasoning = Message(
+                turn, step, role=message.role, content=message.reasoning, name=REASONING
             )
+            item.messages.append(reasoning)
+        # A message that only makes calls has no text to show.
         if message.content or not message.calls:
-            item.messages.append(_make_item_message(message, position.turn, step))
+            item.messages.append(_make_item_message(message, turn, step))
+
         for call in message.calls:
             if message.role == "user":
-                user_calls.append([position.turn, position.index])
+                places_of_user_calls.append([turn, position.index])
             item.predicted.append(_make_predicted_call(call, position, max(step, 0)))
             position.index += 1
 
     n_replies = sum(message.role == "assistant" for message in messages)
     item.n_turns = position.turn + 1
     item.n_steps = max(n_replies, 1)
-    item.extra.user_calls = user_calls or None
+    item.extra.user_calls = places_of_user_calls or None
     return turns
 
 
@@ -516,8 +514,8 @@ def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Cal
 def _match_by_similarity(
     actions: Sequence[GoldenAction], calls: Sequence[Call], matched: CallIndexes
 ) -> CallIndexes:
-    """Match golden actions with the most similar calls of the same function, for those that the
-    official rule did not match.
+    """Match the golden actions that are not matched yet with the most similar calls of the same
+    function.
 
     `matched` and the result map indexes of golden actions to indexes of calls.
     """

@@ -186,8 +186,8 @@ def _read_single_file(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run that is a folder with one file for each simulation, and a main file
-    with the tasks.
+    """Yield the items of a run that is a folder: one file for each simulation, and a main file with
+    the tasks.
 
     The main file can be missing. Simulations in it are ignored, because the folder has them.
     """
@@ -372,7 +372,14 @@ def hash_task(task: dict[str, Any]) -> str:
 def fill_simulation_item(
     item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: SharedRunData
 ) -> None:
-    """Fill an item: its conversation, its task, the verdicts on it, and judges' reviews."""
+    """Fill an item of tau2-bench: its conversation, its task, the verdicts and judges' reviews.
+
+    Args:
+        item: The item.
+        simulation: The record of the item: one simulated conversation.
+        task: The record of its task, if it is known.
+        data: What all simulations of the run share.
+    """
     task_fields = task or {}
     conversation = _read_conversation(item, simulation)
     messages = [] if conversation is None else conversation.messages
@@ -540,10 +547,11 @@ def _sum_agent_tokens(messages: Any, field_name: str) -> int | None:
 
 
 def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> Conversation:
-    """Read the messages of a simulation, each with the number by which judges refer to it.
+    """Read the messages of a simulation, each with the number by which judges refer to it: its
+    field `turn_idx`, or its position.
 
-    That is its `turn_idx`, or its position. Judges of spoken conversations refer to ticks instead;
-    `message_index_by_tick` maps these to messages.
+    Judges of spoken conversations refer to ticks, units of time, instead. `message_index_by_tick`
+    maps them to messages.
     """
     if not isinstance(raw_messages, list):
         raise TypeError("the field messages is not a list")
@@ -824,8 +832,12 @@ def _fill_exported_review(
 ) -> None:
     """Set the fields of a review from a note that fcreview itself exported.
 
-    `exported` is the field of the note in which fcreview wrote the review, and `note` the whole
-    note. Values of another type or unknown ones are ignored.
+    Values that are unknown or have another type are ignored, because the file may be edited.
+
+    Args:
+        review: The review.
+        exported: The field of the note in which fcreview wrote the review.
+        note: The whole note.
     """
     review.author = _get_author(exported.get("annotator") or note.get("author_email"))
     review.verdict = exported.get("verdict")

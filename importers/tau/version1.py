@@ -123,11 +123,10 @@ def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[Con
 
 
 def _parse_action_text(message_text: str) -> ConversationMessage:
-    """Parse a message of an agent that writes a thought and then an action as JSON, as in
+    """Parse the text of an agent that writes a thought and then an action, as in
     `Thought: ...\\nAction: {"name": "f", "arguments": {...}}`.
 
-    An action is a call, or the reply to the user. Returns the message with the thought as its text,
-    and the call or the reply.
+    Returns a message with the thought as its text. An action is a call, or the reply to the user.
     """
     thought_text, _, action_text = message_text.rpartition(ACTION_MARK)
     thought = thought_text.strip()

@@ -198,8 +198,8 @@ def _find_check_position(
 def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> int:
     """Set the reward of a simulation, its parts and its single checks to the reviewed values.
 
-    Returns how many reviews the simulation cannot represent. A review of a check changes the part
-    that the check belongs to.
+    A review of a check changes the part that the check belongs to. Returns how many reviews the
+    simulation cannot represent.
     """
     reward_info = dict(as_object(simulation.get("reward_info")))
     known_parts = item.metadata.get(REWARD_PARTS)
@@ -208,16 +208,19 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
     for key, value in item.overrides.items():
         if key in (ITEM_CORRECT, REWARD_KEY) or not _is_representable(item, key):
             continue
-        position = _find_check_position(item.metadata, key)
-        if position is None:
-            part = key[1].upper()
+
+        _, criterion = key
+        check_position = _find_check_position(item.metadata, key)
+        if check_position is None:
+            part = criterion.upper()
             is_written = _try_set_part(reward_info, part, value)
             new_parts[part] = float(value)
         else:
-            part = position.part
-            is_written = _try_set_check(reward_info, position, value)
+            part = check_position.part
+            is_written = _try_set_check(reward_info, check_position, value)
             # A review of the whole part counts more than reviews of its checks.
-            if (ITEM, part.lower()) not in item.overrides:
+            is_part_reviewed = (ITEM, part.lower()) in item.overrides
+            if not is_part_reviewed:
                 new_parts[part] = float(_are_all_checks_met(reward_info, part))
         if not is_written and part not in (known_parts or {}):
             n_unwritten += 1

@@ -49,8 +49,8 @@ def _has_error(item: ScoredItem) -> bool:
 
 
 def _compute_mean_rewards(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the mean reward of the rollouts with and without those that ended with an error, the
-    means of the single reward functions, and the share of errors.
+    """Compute the mean reward of all rollouts, that of the rollouts without an error, the means of
+    the single reward functions, and the share of errors.
 
     Returns no metrics if no rollout has a reward.
     """
@@ -58,21 +58,21 @@ def _compute_mean_rewards(items: Sequence[ScoredItem]) -> list[Metric]:
     if all(reward is None for reward in rewards):
         return []
 
-    without_errors: list[float] = []
-    with_errors: list[float] = []
+    all_rewards: list[float] = []
+    rewards_without_error: list[float] = []
     for item, reward in zip(items, rewards, strict=True):
         if _has_error(item):
             # A rollout with an error counts as 0 if it has no reward.
-            with_errors.append(0.0 if reward is None else reward)
+            all_rewards.append(0.0 if reward is None else reward)
         elif reward is not None:
-            with_errors.append(reward)
-            without_errors.append(reward)
+            all_rewards.append(reward)
+            rewards_without_error.append(reward)
 
     n_errors = sum(_has_error(item) for item in items)
     share_of_errors = n_errors / len(items)
     return [
-        _make_mean("reward", "mean of rollouts without error", without_errors, len(items)),
-        _make_mean("reward", "mean", with_errors, len(items)),
+        _make_mean("reward", "mean of rollouts without error", rewards_without_error, len(items)),
+        _make_mean("reward", "mean", all_rewards, len(items)),
         *_compute_mean_of_reward_functions(items),
         Metric("errors", "share of rollouts with an error", value=share_of_errors),
     ]
@@ -119,8 +119,8 @@ def _compute_mean_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _compute_pass_at_k(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute pass@k, the chance that at least one of k rollouts of an example passes, and pass^k,
-    the chance that all k pass.
+    """Compute pass@k, the chance that at least one of k rollouts passes, and pass^k, the chance
+    that all k pass.
 
     As in verifiers, k is 1, 2, 4 and so on, and only examples with all their rollouts count.
     """
@@ -135,12 +135,12 @@ def _compute_pass_at_k(items: Sequence[ScoredItem]) -> list[Metric]:
         sum(passes) for passes in passes_by_example.values() if len(passes) == n_rollouts
     ]
 
+    n_examples = len(passes_by_example)
     metrics: list[Metric] = []
     k = 1
     while k <= n_rollouts:
         any_pass = [_estimate_pass_at_k(n, n_rollouts, k) for n in n_passed_by_example]
         all_pass = [_estimate_pass_all_k(n, n_rollouts, k) for n in n_passed_by_example]
-        n_examples = len(passes_by_example)
         metrics.append(_make_pass_metric(f"pass@{k}", any_pass, n_examples))
         metrics.append(_make_pass_metric(f"pass^{k}", all_pass, n_examples))
         k *= 2

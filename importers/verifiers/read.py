@@ -192,27 +192,29 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact]:
     """
     files: RunFiles = plan.importer_data
     survey = _survey_rollouts(files)
-    chosen = plan.options.get("verdict_from", "")
     category = plan.run.generation or "all"
     yield from report_several_models(files.rollouts, survey.models)
     if files.is_legacy:
         yield from _read_legacy_run(plan, files, survey, category)
         return
+
     # A threshold that the user chose replaces the reward that is the verdict.
-    is_threshold_chosen = parse_threshold(chosen) is not None
-    deciding = None if is_threshold_chosen else survey.find_deciding_reward()
-    rule = choose_pass_rule(chosen, survey.list_thresholds(), are_verdicts=False)
-    if deciding is not None:
-        yield RunFact("verdict_from", deciding, "the reward is 0 or 1 in all rollouts")
+    user_choice = plan.options.get("verdict_from", "")
+    is_threshold_chosen = parse_threshold(user_choice) is not None
+    deciding_reward = None if is_threshold_chosen else survey.find_deciding_reward()
+    rule = choose_pass_rule(user_choice, survey.list_thresholds(), are_verdicts=False)
+    if deciding_reward is not None:
+        yield RunFact("verdict_from", deciding_reward, "the reward is 0 or 1 in all rollouts")
     elif survey.totals:
         yield rule.make_fact()
+
     namer = RolloutNamer(is_legacy=False)
     for record in read_rollouts(files):
         if isinstance(record, ImportIssue):
             yield record
         else:
             item = _make_item(record, namer.name(record), files, category)
-            yield _fill_episode(item, record.value, rule, deciding)
+            yield _fill_episode(item, record.value, rule, deciding_reward)
 
 
 def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category: str) -> Item:

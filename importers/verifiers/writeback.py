@@ -47,34 +47,36 @@ def rewrite_scores(
     Yields the file if it changes, and the reviews that it cannot represent.
     """
     files: RunFiles = plan.importer_data
-    lines_by_id = _find_lines(files)
+    line_by_id = _find_lines(files)
     is_shared = files.model is not None
 
     def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
         # The copies of a file that several runs share would overwrite each other.
-        if is_shared or item.id not in lines_by_id:
+        if is_shared or item.id not in line_by_id:
             return False
         return _is_representable(item, key, files)
 
     yield from find_unrepresentable_reviews(items, is_representable)
     if is_shared:
         return
+    item_by_line = {line_by_id[item.id]: item for item in items if item.id in line_by_id}
 
     raw = read_file(files.rollouts)
     lines = raw.split(b"\n")
-    items_by_line = {lines_by_id[item.id]: item for item in items if item.id in lines_by_id}
     find_incident = find_legacy_incident if files.is_legacy else find_episode_incident
     edits = LineEdits()
-    n_masks = 0
+    n_reviewed_incidents = 0
     for number, rollout in parse_numbered_records(raw):
-        item = items_by_line.get(number)
+        item = item_by_line.get(number)
         if item is None:
             continue
-        n_masks += is_incident_mark_reviewed(item, find_incident(rollout))
+        # The mark that a rollout is an incident, no failure, is not written back.
+        n_reviewed_incidents += is_incident_mark_reviewed(item, find_incident(rollout))
         new_rollout = _apply_reviews(rollout, item, files)
         edits.replace_if_changed(number, lines[number - 1], rollout, new_rollout)
-    if n_masks:
-        yield Unrepresentable(MASKS, n_masks)
+
+    if n_reviewed_incidents:
+        yield Unrepresentable(MASKS, n_reviewed_incidents)
     if edits:
         yield RewrittenFile(files.rollouts, apply_line_edits(raw, edits))
 

@@ -334,7 +334,7 @@ class LakeConnection:
         Args:
             table: Name of the table.
             assigned: The indexes, each with the numbers of the runs to read from it.
-            whole_indexes: Those of the indexes from which all runs are read.
+            whole_indexes: The indexes from which all runs are read.
         """
         columns = self._fetch_column_types(_TABLES[table])
         computed: Mapping[str, tuple[str, str]] = {}
@@ -344,15 +344,17 @@ class LakeConnection:
         # Indexes contain the values of computed columns. From the files of runs, they are computed.
         index_columns = columns | {name: kind for name, (kind, _) in computed.items()}
 
-        rest = self._list_runs_without_index(assigned)
-        queries = self._build_table_queries(table, "rest", rest, columns, computed)
+        runs_without_index = self._list_runs_without_index(assigned)
+        queries = self._build_table_queries(table, "rest", runs_without_index, columns, computed)
         queries += self._build_table_queries(table, "whole", whole_indexes, index_columns)
+        # From other indexes, only some runs are read, which needs a condition.
         for number, (index, runs) in enumerate(assigned):
             if index not in whole_indexes:
                 part_queries = self._build_table_queries(
                     table, f"part_{number}", [index], index_columns
                 )
-                queries += [query + _build_run_condition(table, runs) for query in part_queries]
+                condition = _build_run_condition(table, runs)
+                queries += [query + condition for query in part_queries]
 
         # The table of issues is never empty: it has the issues that belong to no run.
         if not queries or table == "import_issues":

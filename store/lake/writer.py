@@ -417,8 +417,6 @@ def _import_batch(
 ) -> None:
     """Import a batch of runs into a temporary workspace, copy them to the lake, and add their rows
     and issues to the summary.
-
-    The temporary store numbers the runs in its own way. `numbers` maps these to the lake's numbers.
     """
     lake.prepare(plans, workspace)
     result = import_runs(
@@ -429,15 +427,19 @@ def _import_batch(
         n_workers=lake.n_workers,
         dataset_options=lake.dataset_options,
     )
-    numbers = writer.add_runs(workspace)
-    lake.on_batch(workspace, numbers)
+
+    # The temporary store and the lake number the runs differently.
+    lake_number_by_run = writer.add_runs(workspace)
+    lake.on_batch(workspace, lake_number_by_run)
     for row in result.runs:
         if row["status"] == "failed":
             _write_issues_of_failed_run(row, result.issues, writer, workspace)
-        summary.runs.append(row | {"run": numbers.get(row["run"], 0)})
+        summary.runs.append(row | {"run": lake_number_by_run.get(row["run"], 0)})
     for issue in result.issues:
         run = issue.get("run")
-        summary.issues.append(issue if run is None else issue | {"run": numbers.get(run, 0)})
+        if run is not None:
+            issue = issue | {"run": lake_number_by_run.get(run, 0)}
+        summary.issues.append(issue)
 
 
 def _write_issues_of_failed_run(

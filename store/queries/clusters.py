@@ -272,7 +272,8 @@ def _fetch_cluster_rows(
     if groupings == [BY_VALUE]:
         columns_by_grouping = [_VALUE_COLUMNS | columns_by_grouping[0]]
         failing += f" AND {_VALUE_PAIR_HASH} IN ({_build_frequent_pairs_query(failing)})"
-        params = params * 2  # the condition of the view occurs twice
+        # The condition of the view now occurs twice in the query.
+        params = params * 2
 
     columns: dict[str, str] = {}
     for columns_of_grouping in reversed(columns_by_grouping):

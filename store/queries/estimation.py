@@ -166,24 +166,31 @@ def load_random_samples(
     for queue in queues:
         if queue.design.extends:
             continue
-        loaded = _load_sample(connection, queue, queue_by_name, cache)
-        if isinstance(loaded, QueueSample):
-            samples.append(loaded)
+        sample_or_problem = _load_sample(connection, queue, queue_by_name, cache)
+        if isinstance(sample_or_problem, QueueSample):
+            samples.append(sample_or_problem)
         else:
-            problems.append(loaded)
+            problems.append(sample_or_problem)
 
+    problems += _add_extending_queues(samples, queue_by_name.values())
+    return LoadedSamples(samples, problems)
+
+
+def _add_extending_queues(samples: Sequence[QueueSample], queues: Iterable[QueueFile]) -> list[str]:
+    """Add the items of extending queues to the samples that they extend. Returns the problems."""
+    problems = []
+    extensions = [queue for queue in queues if queue.design.extends]
     # An extension can extend an earlier extension, so they are added in the order of creation.
-    extensions = [queue for queue in queue_by_name.values() if queue.design.extends]
     for queue in sorted(extensions, key=lambda extension: extension.created):
-        extended = _find_extended_sample(queue, samples)
-        if extended is not None:
-            extended.add_extension(queue)
+        extended_sample = _find_extended_sample(queue, samples)
+        if extended_sample is not None:
+            extended_sample.add_extension(queue)
         else:
             problems.append(
                 f"queue {queue.name} is ignored: it extends the queue {queue.design.extends}, which"
                 " cannot be used"
             )
-    return LoadedSamples(samples, problems)
+    return problems
 
 
 def _add_extensions(samples: list[QueueSample], queues: Iterable[QueueFile]) -> Iterator[str]:

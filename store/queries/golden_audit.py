@@ -284,10 +284,10 @@ def _fetch_question_rows(
 def _fetch_answer_contents(
     connection: Connection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
 ) -> dict[int, _Content]:
-    """Compare each answer with the golden answer of its question, and return the differences by the
-    number of the first item with the answer.
+    """Compare each answer with the golden answer of its question.
 
-    Items with equal calls are compared once. Answers without calls have no differences.
+    Returns the differences by the number of the first item with the answer. Answers with equal
+    calls are compared once. Answers without calls have no differences.
     """
     question_by_item: dict[int, AuditedQuestion] = {}
     for question, answer_rows in answers:

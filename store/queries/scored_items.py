@@ -75,10 +75,9 @@ def _build_review_columns_sql(source: VerdictSource) -> str:
 def fetch_outcomes(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the items of a view by run, with their verdicts and error types from one source, in
-    dataset order. Comparisons of runs need them.
+    """Return the items of a view by run, in dataset order, each with its verdict and error type.
 
-    `source` is a kind of automatic verdict, the human verdict, or the effective one.
+    `source` chooses the verdict: one of the automatic ones, the human or the effective one.
     """
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _OUTCOME_COLUMNS[source]
@@ -617,8 +616,8 @@ def _correct_verdicts(row: _ItemRow, human_verdicts: list[_HumanVerdict]) -> _Co
     """Return the verdicts of an item that count in corrected figures: human verdicts where there
     are some, else automatic ones.
 
-    Human verdicts on parts are overrides, from which the metrics of a benchmark derive the verdict
-    on the item. A verdict that fcreview itself derived from parts is not an override.
+    Human verdicts that replace automatic ones are overrides. The metrics of a benchmark derive
+    further verdicts from them.
     """
     automatic = select_automatic_verdict(
         {"official": row.official, "rule": row.rule, "judge": row.judge}

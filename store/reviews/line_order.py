@@ -158,28 +158,30 @@ class LineOrder:
         Returns None if one of them belongs before a line that was added earlier. Then all lines
         must be read again. A line that is in several files counts once.
         """
-        new: dict[str, FileLine] = {}
+        new_lines: dict[str, FileLine] = {}
         for line in lines:
             if line.event.hash not in self._places:
-                new.setdefault(line.event.hash, line)
-        if not self._missing_lines.isdisjoint(new):
+                new_lines.setdefault(line.event.hash, line)
+        # Lines that were missing earlier belong between lines that are already added.
+        if not self._missing_lines.isdisjoint(new_lines):
             return None
-        if not new:
+        if not new_lines:
             return []
 
+        # This adds the places of the new lines to `self._places`, which the sort keys need.
         places = _PlaceFinder(
-            self._places, self._server_places, new, self._missing_lines, self._before_gap
+            self._places, self._server_places, new_lines, self._missing_lines, self._before_gap
         )
         places.find_all()
         keys_and_hashes = sorted(
-            (self._make_sort_key(line.event), line.event.hash) for line in new.values()
+            (self._make_sort_key(line.event), line.event.hash) for line in new_lines.values()
         )
         first_key, _ = keys_and_hashes[0]
         last_key, _ = keys_and_hashes[-1]
         if first_key < self._last:
             return None
         self._last = last_key
-        return [new[line_hash].event for _, line_hash in keys_and_hashes]
+        return [new_lines[line_hash].event for _, line_hash in keys_and_hashes]
 
     def _make_sort_key(self, event: Event) -> _SortKey:
         return self._places[event.hash].stamps, event.event, event.hash

@@ -277,7 +277,7 @@ def _choose_outcome_columns(width: int) -> list[FixedColumn[OutcomeCounts]]:
 
     If there is no room, the bar is omitted.
     """
-    # # The numbers are the widths of the columns, in cells.
+    # The numbers are the widths of the columns, in cells.
     before_bar = [
         FixedColumn("automatic", width=10, make_cell=_outcome_cell, gap=""),
         _count_column("items", 8, lambda outcome: make_line(f"{outcome.n_items:,}")),
@@ -493,8 +493,8 @@ def fill_and_order_fields(
 def expected_interval_line(
     form_values: Mapping[str, str], run: RunRow, sample: RunSample | None
 ) -> Line:
-    """Return the confidence interval to expect from a sample of the size in the form, and the
-    number of items for each annotator.
+    """Say how wide the confidence interval will be with a sample of the size in the form, and how
+    many items each annotator gets.
 
     Empty without a valid size.
     """

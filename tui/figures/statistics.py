@@ -38,11 +38,18 @@ def confusion_matrix_lines(
     width: int,
     has_tall_cells: bool,
 ) -> list[Line]:
-    """Return the confusion matrix of the group under the cursor, and similar matrices beside it.
+    """Draw the confusion matrix of the group under the cursor, and the matrices of groups with the
+    same name beside it, as many as fit.
 
-    A matrix compares automatic verdicts with human ones. The similar ones are of groups with the
-    same name, as many as fit. Empty if the matrix itself does not fit. `cursor_cell`: cell of the
-    row under the cursor.
+    A matrix compares automatic verdicts with human ones. Empty if the matrix of the cursor does not
+    fit.
+
+    Args:
+        groups: All groups.
+        group_index: Index of the group under the cursor.
+        cursor_cell: Cell of the matrix under the cursor.
+        width: Cells of the screen.
+        has_tall_cells: Whether a row of the matrix takes three lines.
     """
     current = groups[group_index]
     matrix = _draw_confusion_matrix(
@@ -52,25 +59,27 @@ def confusion_matrix_lines(
         return []
 
     # The matrices stay in the order of the groups.
-    before: list[list[Line]] = []
-    after: list[list[Line]] = []
-    used = line_width(matrix[0]) + GAP
+    matrices_before: list[list[Line]] = []
+    matrices_after: list[list[Line]] = []
+    used_cells = line_width(matrix[0]) + GAP
     for index, group in enumerate(groups):
         if group is current or group.calibration.name != current.calibration.name:
             continue
-        other = _draw_confusion_matrix(
+        other_matrix = _draw_confusion_matrix(
             group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False
         )
-        has_room = used + line_width(other[0]) <= width
-        has_same_height = len(other) == len(matrix)
+        other_cells = line_width(other_matrix[0])
+        has_room = used_cells + other_cells <= width
+        has_same_height = len(other_matrix) == len(matrix)
         if not has_room or not has_same_height:
             continue
-        used += line_width(other[0]) + GAP
+
+        used_cells += other_cells + GAP
         if index < group_index:
-            before.append(other)
+            matrices_before.append(other_matrix)
         else:
-            after.append(other)
-    return join_boxes([*before, matrix, *after])
+            matrices_after.append(other_matrix)
+    return join_boxes([*matrices_before, matrix, *matrices_after])
 
 
 def _draw_confusion_matrix(

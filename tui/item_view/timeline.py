@@ -573,7 +573,7 @@ def _repeated_event_blocks(
 ) -> list[Block]:
     """Return one line for several equal events, such as a call that the model repeats.
 
-    If the reader has unfolded it, the blocks of each event follow. If not, the first result does.
+    Below it is the first result or, if the reader has unfolded the line, all events.
     """
     first = repeated[0]
     key = _repeated_events_key(turn, repeated)

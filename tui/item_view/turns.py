@@ -417,8 +417,8 @@ FIELD_PATH_SHARE = 0.5
 def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
     """Return the fields of the environment's state that differ from the golden state.
 
-    They are shown once: at the failing turn or, if it is unknown, at the last turn. Other turns and
-    blind review show none, because the differences reveal the verdict.
+    They are shown once: at the failing turn or, if it is unknown, at the last turn. Blind review
+    does not show them, because they reveal the verdict.
     """
     shown_turn = indexed.failing_turn
     if shown_turn is None:

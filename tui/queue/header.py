@@ -540,13 +540,14 @@ def format_queue_facts(
     """Return what the queue shows: `BFCL V4 · filter official:fail · failures first · 12/640`.
 
     The parts are the benchmark, the filter or search, the order, the run and the position. If there
-    is no room, the benchmark is omitted, then the order. After that, the run name is shortened or,
-    if there is none, the filter.
+    is no room, the benchmark is omitted, then the order. Then the run name is shortened or, without
+    one, the filter.
     """
     separator = f" {symbols().separator} "
     position = _format_cursor_position(cursor)
     ending = separator + position if position else ""
     cells = max(width - display_width(ending), 1)
+
     run_names = []
     if cursor.run_name:
         run_names.append(truncate_middle(sanitize(cursor.run_name), cells))
@@ -554,12 +555,12 @@ def format_queue_facts(
     titles = _list_run_titles(runs or ())
     selection = _list_selection(view, filter_text, search_text, cursor)
     order = [] if selection.names_order else [_describe_order(view)]
-    variants = (
+    variants_longest_first = (
         titles + selection.parts + order + run_names,
         selection.parts + order + run_names,
         selection.parts + run_names,
     )
-    for parts in variants:
+    for parts in variants_longest_first:
         text = separator.join(parts) + ending
         if display_width(text) <= width:
             return text

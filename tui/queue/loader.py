@@ -177,20 +177,20 @@ class QueueLoader:
 def read_page(request: QueueRequest, store: Store) -> QueuePage:
     """Read the part of the queue around the cursor, and what the screen shows with it.
 
-    The cursor is on the requested item or, if the queue opens at the first unreviewed item, on that
-    one. If the queue no longer contains the item, the cursor keeps its line.
+    The cursor is on the requested item or, with `opens_unreviewed`, on the first item without a
+    review. If the queue no longer contains the item, the cursor keeps its line.
     """
     view = request.view
     total = store.count_items(view)
-    unreviewed = None
+    first_unreviewed = None
     if request.opens_unreviewed:
         navigator = QueueNavigator(view, NO_ITEM, total, None)
-        unreviewed = navigator.find_next_unreviewed(store)
-        item = unreviewed
+        first_unreviewed = navigator.find_next_unreviewed(store)
+        item_at_cursor = first_unreviewed
     else:
-        item = _find_item_at(request.position, store)
+        item_at_cursor = _find_item_at(request.position, store)
 
-    position = None if item is None else store.find_position(view, item)
+    position = None if item_at_cursor is None else store.find_position(view, item_at_cursor)
     if position is None:
         position = max(0, min(request.position.line, total - 1))
 
@@ -204,7 +204,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         rows=rows,
         column_widths=store.measure_columns(view),
         progress=_read_share_progress(view, store),
-        unreviewed=unreviewed,
+        unreviewed=first_unreviewed,
     )
 
     if _shows_suspicion(view, store):

@@ -156,12 +156,15 @@ def answer_lines(
     screen_size: tuple[int, int],
     pager_key: str,
 ) -> list[Line]:
-    """Return what the adjudicator decides on: the answers of the annotators and, below them, the
-    verdicts.
+    """Return what the adjudicator decides on: the answers of the annotators as cards and, below
+    them, the verdicts of the adjudicator, the majority and the automatic sources.
 
-    The answers are cards. The verdicts are the adjudicator's own, the majority and the automatic
-    ones. Annotators are named only if the case is resolved. `screen_size`: (columns, rows).
-    `pager_key`: key that shows what does not fit.
+    Args:
+        case: The disagreement. Annotators are named only if it is resolved.
+        item: The item.
+        role: Who adjudicates.
+        screen_size: Columns and rows of the screen.
+        pager_key: The key that shows what does not fit.
     """
     cells, screen_rows = screen_size
     is_tall = screen_rows >= BOX_MIN_ROWS

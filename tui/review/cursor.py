@@ -95,12 +95,11 @@ class SearchResult:
 
 
 def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
-    """Return the index of the block where the cursor starts, so that the reader sees what matters
-    first.
+    """Return the index of the block where the cursor starts: what the reader should see first.
 
-    The first of these that exists counts: an incident (the item then has no answer), the call that
-    the reasons of `suspicion` mention, the decisive step, the first difference, the first judged
-    block, the first unfolded block.
+    An incident comes first, because the item then has no answer. Then: the call that the reasons of
+    `suspicion` mention, the decisive step, the first difference, the first judged block, and the
+    first unfolded block.
     """
     stops = cursor_stop_indices(blocks, include_arguments=False)
     if stops and blocks[stops[0]].key == INCIDENT_KEY:

@@ -121,24 +121,25 @@ def read_question(store: Store, item_number: int) -> Question:
     """
     item_number = strip_duplicate_mark(item_number)
     predictions = store.fetch_predictions_of_same_question(item_number)
-    details = {}
+    detail_by_item = {}
     for detail in store.read_details([prediction.item for prediction in predictions]):
-        details[detail.row.item] = detail
-    displayed = details.get(item_number) or store.read_detail(item_number)
+        detail_by_item[detail.row.item] = detail
+    displayed = detail_by_item.get(item_number) or store.read_detail(item_number)
 
-    details_by_key: dict[str, list[ItemDetail]] = {}
+    # Equal answers have the same key.
+    details_by_answer: dict[str, list[ItemDetail]] = {}
     for prediction in predictions:
-        equal_detail = details.get(prediction.item)
-        if equal_detail is not None:
-            key = _make_answer_key(equal_detail.item, prediction.calls)
-            details_by_key.setdefault(key, []).append(equal_detail)
+        run_detail = detail_by_item.get(prediction.item)
+        if run_detail is not None:
+            answer_key = _make_answer_key(run_detail.item, prediction.calls)
+            details_by_answer.setdefault(answer_key, []).append(run_detail)
 
     groups = []
-    for key, equal_details in details_by_key.items():
-        rows = [detail.row for detail in equal_details]
-        first = equal_details[0]
+    for answer_key, details_of_answer in details_by_answer.items():
+        rows = [detail.row for detail in details_of_answer]
+        first = details_of_answer[0]
         golden_differs = first.item.golden_hash != displayed.item.golden_hash
-        groups.append(AnswerGroup(key, rows, detail=first, has_other_golden=golden_differs))
+        groups.append(AnswerGroup(answer_key, rows, detail=first, has_other_golden=golden_differs))
     groups.sort(key=lambda group: len(group.rows), reverse=True)
     return Question(displayed, groups)
 
@@ -198,21 +199,22 @@ def question_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
     """
     golden = _golden_lines(item, cells)
     messages = [message.content for message in item.messages if message.role == "user"]
-    text = "\n".join(messages) or item.question
-    text = "\n".join(line for line in text.split("\n") if line.strip())
+    full_text = "\n".join(messages) or item.question
+    text_without_blank_lines = "\n".join(line for line in full_text.split("\n") if line.strip())
+
     max_question_rows = max(max_rows - len(golden), max_rows // 3, 1)
-    rows, has_more = wrap_first_rows(text, cells, max_question_rows)
+    rows, has_more = wrap_first_rows(text_without_blank_lines, cells, max_question_rows)
     if has_more and rows:
         rows[-1] = f"{truncate(rows[-1].rstrip(), cells - 2)} {symbols().ellipsis}"
-    lines = [make_line(row.rstrip()) for row in rows]
+    question = [make_line(row.rstrip()) for row in rows]
 
     # A very long golden answer is cut too. Its last line says how much is missing.
-    n_free = max_rows - len(lines)
+    n_free = max_rows - len(question)
     if len(golden) > n_free:
         n_shown = max(n_free - 1, 0)
         more = f"{symbols().ellipsis} {format_count(len(golden) - n_shown, 'more line')}"
         golden = [*golden[:n_shown], make_line(more, "dim")]
-    return lines + golden
+    return question + golden
 
 
 def docs_lines(item: Item, cells: int, max_rows: int) -> list[Line]:
@@ -488,10 +490,10 @@ def _reply_lines(item: Item, cells: int) -> list[Line]:
 
 
 def _pair_lines(indexed: IndexedItem, pair: CallPair, cells: int) -> list[Line]:
-    """Return a pair of different calls: its heading, its different arguments and the names of equal
-    ones.
+    """Return the lines of two calls that differ: a heading, the arguments that differ and the names
+    of the equal ones.
 
-    If one call of the pair is missing, the other one is shown in full.
+    If one of the calls is missing, the other one is shown in full.
     """
     golden, predicted = indexed.golden_and_predicted_call(pair)
     if golden is None or predicted is None:

@@ -102,29 +102,34 @@ def open_annotator_list(app: App[Any], session: Session) -> None:
 
     async def load_and_show() -> None:
         known = await session.read(read_other_annotators)
-        known_names = [annotator.name for annotator in known]
-
-        def switch_to(name: str) -> None:
-            switch = AnnotatorSwitch(name)
-            _request_switch(app, session, switch, is_known=name in known_names)
-
-        def switch_to_typed_name(typed: str | None) -> None:
-            name = (typed or "").strip()
-            if name:
-                switch_to(name)
-
-        def apply_choice(name: str | None) -> None:
-            if name == NEW_NAME:
-                app.push_screen(AskScreen("annotator name:"), switch_to_typed_name)
-            elif name is not None:
-                switch_to(name)
-
         # The user may have gone to another screen in the meantime.
         if app.screen is screen:
-            table = build_annotator_table(known, session.annotator)
-            app.push_screen(PickerScreen(table), apply_choice)
+            _show_annotator_list(app, session, known)
 
     app.run_worker(load_and_show(), group="annotator", exclusive=True)
+
+
+def _show_annotator_list(app: App[Any], session: Session, known: Sequence[KnownAnnotator]) -> None:
+    """Show the annotators. The user chooses one of them, or types a new name."""
+    known_names = [annotator.name for annotator in known]
+
+    def switch_to(name: str) -> None:
+        switch = AnnotatorSwitch(name)
+        _request_switch(app, session, switch, is_known=name in known_names)
+
+    def switch_to_typed_name(typed: str | None) -> None:
+        name = (typed or "").strip()
+        if name:
+            switch_to(name)
+
+    def apply_choice(name: str | None) -> None:
+        if name == NEW_NAME:
+            app.push_screen(AskScreen("annotator name:"), switch_to_typed_name)
+        elif name is not None:
+            switch_to(name)
+
+    table = build_annotator_table(known, session.annotator)
+    app.push_screen(PickerScreen(table), apply_choice)
 
 
 def switch_annotator(app: App[Any], session: Session, name: str) -> None:

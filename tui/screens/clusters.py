@@ -137,8 +137,8 @@ async def read_bulk_review(session: Session, view: View) -> BulkReview:
 
 
 def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
-    """Return a line for each of the first items of a bulk review: id, effective verdict and first
-    difference.
+    """Return a line for each of the first items that a bulk review will change: its id, effective
+    verdict and first difference.
 
     If the items are from several runs, the name of the run follows the id.
     """

@@ -138,7 +138,9 @@ def make_unavailable_command(
     context: PaletteContext, kind: str, label: str, reason: str
 ) -> PaletteCommand:
     """Return a command that only shows `reason`, because it is not available."""
-    return PaletteCommand(kind, label, partial(context.show_message, f"{label}: {reason}"), reason)
+    return PaletteCommand(
+        kind, label, partial(context.show_message, f"{label}: {reason}"), help=reason
+    )
 
 
 def list_action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[PaletteCommand]:
@@ -186,19 +188,19 @@ def _make_filter_command(context: PaletteContext, name: str, where: str) -> Pale
             context, "filter", _shown_filter_name(name), sanitize(problem)
         )
     apply = partial(context.apply_queue_choice, "where", where)
-    return PaletteCommand("filter", _shown_filter_name(name), apply, sanitize(where))
+    return PaletteCommand("filter", _shown_filter_name(name), apply, help=sanitize(where))
 
 
 def _make_save_filter_command(context: PaletteContext, where: str) -> PaletteCommand:
     save = partial(context.save_filter, where)
     ask_name = partial(context.run_with_argument, "save filter NAME", save, context.is_filter_saved)
-    return PaletteCommand("filter", "save filter", ask_name, sanitize(where), argument="NAME")
+    return PaletteCommand("filter", "save filter", ask_name, help=sanitize(where), argument="NAME")
 
 
 def list_order_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     for name, description in list_available_orders(context.state.blind, context.state.file).items():
         run = partial(context.apply_queue_choice, "order", name)
-        yield PaletteCommand("order", f"order {sanitize(name)}", run, description)
+        yield PaletteCommand("order", f"order {sanitize(name)}", run, help=description)
 
 
 def list_queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -212,7 +214,7 @@ def list_queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand
         if has_assigned_items:
             run = partial(context.apply_queue_choice, "file", name)
             help_text = "items of the queue file that are assigned to you"
-            yield PaletteCommand("queue", label, run, help_text)
+            yield PaletteCommand("queue", label, run, help=help_text)
         else:
             yield make_unavailable_command(context, "queue", label, "no items are assigned to you")
 
@@ -225,7 +227,7 @@ def list_annotator_commands(context: PaletteContext) -> Iterator[PaletteCommand]
             "people",
             f"review as {sanitize(each.name)}",
             run,
-            f"switch to this annotator; {each.facts}",
+            help=f"switch to this annotator; {each.facts}",
         )
 
 
@@ -237,7 +239,7 @@ def list_export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     commands = []
     if context.session.report_services is not None:
         help_text = "metrics of the runs on screen"
-        commands.append(PaletteCommand("report", "report", context.show_report, help_text))
+        commands.append(PaletteCommand("report", "report", context.show_report, help=help_text))
     for export_format in FORMATS:
         commands.append(_make_export_command(context, export_format.name, export_format.help))
 
@@ -256,7 +258,7 @@ def _make_export_command(
     label = f"export {format_name}"
     export_to_file = partial(context.export_items, format_name)
     run = partial(context.run_with_argument, f"{label} FILE", export_to_file, context.is_path_taken)
-    return PaletteCommand("export", label, run, help_text, argument="FILE")
+    return PaletteCommand("export", label, run, help=help_text, argument="FILE")
 
 
 def list_form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -269,7 +271,9 @@ def list_form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     for form in FORMS.values():
         if context.session.in_browser and not form.is_available_in_browser:
             continue
-        yield PaletteCommand("command", form.label, partial(context.open_form, form), form.help)
+        yield PaletteCommand(
+            "command", form.label, partial(context.open_form, form), help=form.help
+        )
 
 
 def list_run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -281,14 +285,14 @@ def list_run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     if len(runs) < 2:
         return
     show_all = partial(context.apply_queue_choice, "runs", ALL_RUNS)
-    yield PaletteCommand("run", "all runs", show_all, format_count(len(runs), "run"))
+    yield PaletteCommand("run", "all runs", show_all, help=format_count(len(runs), "run"))
     for run in runs:
         details = f"{format_run_title(run)}, {format_count(run.n_items, 'item')}"
         yield PaletteCommand(
             "run",
             format_run_name(run),
             partial(context.apply_queue_choice, "runs", run.run),
-            details,
+            help=details,
         )
 
 
@@ -299,11 +303,16 @@ def list_queue_action_commands(context: PaletteContext) -> Iterator[PaletteComma
     for action in context.queue_actions():
         label = action.id.partition(".")[2]
         help_text = action.help.removeprefix(f"{label}: ")
-        yield PaletteCommand("screen", label, partial(context.run_queue_action, action), help_text)
+        yield PaletteCommand(
+            "screen", label, partial(context.run_queue_action, action), help=help_text
+        )
     if not context.state.blind:
         help_text = "accuracy of each run, its sample, and a form to draw more items"
         yield PaletteCommand(
-            "screen", "estimates", partial(open_estimates, context.app, context.session), help_text
+            "screen",
+            "estimates",
+            partial(open_estimates, context.app, context.session),
+            help=help_text,
         )
 
 
@@ -320,7 +329,7 @@ def list_comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand
         context.run_with_argument, "compare A B", context.compare_named_runs, lambda _: False
     )
     help_text = "compare two runs, given by number or name"
-    yield PaletteCommand("compare", "compare", ask_runs, help_text, argument="A B")
+    yield PaletteCommand("compare", "compare", ask_runs, help=help_text, argument="A B")
 
     names = format_run_names(runs)
     for run_a, run_b in combinations(runs[:MAX_COMPARED_RUNS], 2):
@@ -328,7 +337,7 @@ def list_comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand
             continue
         label = f"compare {names[run_a.run]} {names[run_b.run]}"
         compare = partial(context.show_comparison, run_a, run_b)
-        yield PaletteCommand("compare", label, compare, run_a.info.full_title)
+        yield PaletteCommand("compare", label, compare, help=run_a.info.full_title)
 
 
 def _benchmark_key(run: RunRow) -> tuple[str, str, str]:
@@ -342,7 +351,10 @@ def list_theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         for name in list_theme_names():
             help_text = "current theme" if name == context.app.theme else ""
             yield PaletteCommand(
-                "theme", f"theme {name}", partial(setattr, context.app, "theme", name), help_text
+                "theme",
+                f"theme {name}",
+                partial(setattr, context.app, "theme", name),
+                help=help_text,
             )
 
 
@@ -428,7 +440,7 @@ class PaletteProvider(Provider):
         if item.n_runs > 1:
             help_text += f", in {format_count(item.n_runs, 'run')}"
         open_item = partial(self._context.open_item, item.item)
-        command = PaletteCommand("item", sanitize(item.id), open_item, help_text)
+        command = PaletteCommand("item", sanitize(item.id), open_item, help=help_text)
 
         is_exact = item.id.lower() == query.lower()
         match = match_query_words(command.label, query) or FuzzyMatch(0)

@@ -27,7 +27,7 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
     """
     text_by_id = {item_id: sanitize(item_id) for item_id in ids}
 
-    # Cut all long ids in the same way, and find out which ones then look the same.
+    # Cut all long ids in the same way. Some of them may then look the same.
     used_forms = set()
     ids_by_form: dict[str, list[str]] = {}
     for item_id, text in text_by_id.items():
@@ -36,16 +36,13 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
         else:
             ids_by_form.setdefault(truncate_middle(text, width), []).append(item_id)
 
-    short_forms = {}
-    for form, ids_of_form in ids_by_form.items():
-        if len(ids_of_form) == 1:
-            short_forms[ids_of_form[0]] = form
-            used_forms.add(form)
+    unique_forms = {ids[0]: form for form, ids in ids_by_form.items() if len(ids) == 1}
+    ambiguous_forms = {form: ids for form, ids in ids_by_form.items() if len(ids) > 1}
+    used_forms.update(unique_forms.values())
 
     # Ids with the same short form get forms that show where they differ.
-    for form, ids_of_form in ids_by_form.items():
-        if len(ids_of_form) == 1:
-            continue
+    short_forms = dict(unique_forms)
+    for form, ids_of_form in ambiguous_forms.items():
         texts = [text_by_id[item_id] for item_id in ids_of_form]
         first_difference = measure_common_prefix(texts)
         for item_id, text in zip(ids_of_form, texts, strict=True):

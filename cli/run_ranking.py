@@ -97,22 +97,23 @@ def choose_source(row: RunRow) -> RankedSource:
 def compute_rankings(
     analysis: UnblindedAnalysis, sources: Sequence[RankedSource]
 ) -> list[NamedRanking]:
-    """Rank runs by official verdicts, without incidents, with errata, and by each counting
-    convention.
+    """Rank runs in several ways: by official verdicts, without incidents, with errata (corrections
+    of the benchmark), and by each rule of counting trials.
 
     The differences between these rankings show what a rank depends on.
     """
     runs = [source.row.run for source in sources]
+    # Which items are incidents, and which ones errata correct.
     marks = analysis.fetch_ranking_marks(runs)
     official = []
     for source in sources:
         outcomes = _fetch_outcomes(analysis, source)
         official.append(_undo_errata(outcomes, source, marks))
+    without_incidents = [_omit_incidents(outcomes, marks) for outcomes in official]
+    with_errata = [_apply_errata(outcomes, marks) for outcomes in official]
 
     # Runs are compared on the questions that all of them answer.
     aligned = align_runs(official)
-    without_incidents = [_omit_incidents(outcomes, marks) for outcomes in official]
-    with_errata = [_apply_errata(outcomes, marks) for outcomes in official]
 
     n_runs = len(sources)
     rankings = [

@@ -258,11 +258,12 @@ def _parse_users(path: Path) -> dict[str, PasswordHash]:
     for name, value in values.items():
         try:
             annotator = check_annotator(name)
+        except AnnotatorError as error:
+            raise CommandError(f"{path}: {error}") from error
+        try:
             if not isinstance(value, str):
                 raise ValueError("a password hash is a string")
             users[annotator] = PasswordHash.parse(value)
-        except AnnotatorError as error:
-            raise CommandError(f"{path}: {error}") from error
         except ValueError:
             raise CommandError(
                 f"{path}: {name!a} has no valid password hash. Set the password again with"

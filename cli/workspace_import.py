@@ -385,15 +385,16 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
         return discover(paths, data=data_folders, format=options.format, search=search_options)
 
     data_option = resolve_data_option(options)
-    remembered = None if options.forget_data else load_remembered_datasets(options)
-    if remembered is None:
+    remembered_datasets = None if options.forget_data else load_remembered_datasets(options)
+    if remembered_datasets is None:
         discovered = search_runs(data_option)
     else:
-        discovered = find_runs_and_datasets(search_runs, data_option, remembered)
+        discovered = find_runs_and_datasets(search_runs, data_option, remembered_datasets)
 
+    # Each run gets to know where its dataset was found.
     sources = DatasetSources(
         data_option,
-        remembered=remembered,
+        remembered=remembered_datasets,
         environment=list_environment_folders(),
         configured=config.dataset_folders,
     )

@@ -101,22 +101,23 @@ def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[Reviewed
 
 
 def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
-    """Convert a label with a human verdict to an edit of a score.
+    """Convert a label with a human verdict to an edit of a score, which has one author, time and
+    reason.
 
-    An edit has one author, time and reason. They come from the adjudication, else from an annotator
-    who agrees with the verdict. If nobody gave this verdict, it follows from reviews of parts of
-    the item, and the last of them counts.
+    They come from the adjudication, else from an annotator who agrees with the verdict.
     """
     opinions: list[dict[str, Any]] = []
     for opinion in label["opinions"]:
         if not opinion["stale"]:
             opinions.append(opinion)
+    # The opinion is empty if nobody gave this verdict.
     deciding_opinion = _find_deciding_opinion(opinions, label["human"])
     events = _find_events_of_label(source, label)
     if deciding_opinion:
         author = deciding_opinion["annotator"]
         time = deciding_opinion["time"]
     else:
+        # The verdict follows from reviews of parts of the item, of which the last one counts.
         author = events[-1].annotator
         time = events[-1].time
 

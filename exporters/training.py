@@ -228,9 +228,8 @@ def write_sft_rows(source: ExportSource, out: Sink) -> None:
     counts = _RowCounts()
     digests_of_corrected_rows: set[bytes] = set()
     for item in _iter_reviewed_items(source):
-        corrected_messages = _select_corrected_messages(item, options)
-        is_corrected = corrected_messages is not None
-        messages = corrected_messages
+        messages = _select_corrected_messages(item, options)
+        is_corrected = messages is not None
         if messages is None:
             messages = _select_training_messages(item, options)
         if messages is None:
@@ -534,13 +533,15 @@ def _select_training_messages(
         messages.pop()
 
     roles = {message.role for message in messages}
-    # The model may have seen or written a message of an unknown role, for which chat formats have
-    # no place.
-    if "assistant" not in roles or "user" not in roles or "other" in roles:
+    if "assistant" not in roles or "user" not in roles:
+        return None
+    # Chat formats have no place for a message of an unknown role, which the model may have seen.
+    if "other" in roles:
         return None
     replies = [message for message in messages if message.role == "assistant"]
     if not all(_is_complete_reply(reply) for reply in replies):
         return None
+
     # The benchmark gives the model some replies, such as golden calls of earlier turns.
     has_given_reply = any(message.is_given for message in messages)
     if has_given_reply and options.exclude_benchmark_goldens:

@@ -147,10 +147,10 @@ def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_optional_argument(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find an argument that may be omitted, although giving its documented default is not accepted.
+    """Yield a reason for suspicion if an argument may be omitted, but not be given its default.
 
-    That is suspicious, because omitting an argument and giving its default mean the same. It is
-    also suspicious if no value at all is accepted.
+    Both mean the same, so the golden answer should accept both. It is also suspicious if no value
+    at all is accepted.
     """
     parameter = argument.parameter
     accept = argument.accept

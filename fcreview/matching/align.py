@@ -89,11 +89,10 @@ def align_calls(
     *,
     keep_order: bool = False,
 ) -> list[CallPair]:
-    """Pair each golden call of a turn with the predicted call that differs least, and compare the
-    pairs.
+    """Pair the golden calls of a turn with the predicted calls that differ least, and compare them.
 
-    Golden calls without a partner are missing, and predicted ones extra. Returns the pairs in
-    golden order, including missing calls, then the extra calls.
+    Returns the pairs in golden order, then the predicted calls without a partner. A golden call
+    without a partner is missing.
 
     Args:
         golden: The golden calls of the turn.
@@ -463,24 +462,28 @@ class _ShortestPath:
 
 
 def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
-    """Pair rows and columns without crossing so that the total cost is lowest.
+    """Pair rows and columns in order, without crossing, so that the total cost is lowest.
 
-    This is the alignment of two sequences by dynamic programming. `rest[row][column]` is the
-    lowest cost of all rows and columns from these positions on.
+    This is the alignment of two sequences by dynamic programming.
     """
     n_rows = len(costs)
     n_columns = len(costs[0])
-    rest = [[0.0] * (n_columns + 1) for _ in range(n_rows + 1)]
+    # remaining_cost[row][column]: the lowest cost of all rows and columns from these positions on.
+    remaining_cost = [[0.0] * (n_columns + 1) for _ in range(n_rows + 1)]
+
+    # Behind the last row or column, everything is unpaired.
     for row in range(n_rows + 1):
-        rest[row][n_columns] = UNPAIRED_COST * (n_rows - row)
+        remaining_cost[row][n_columns] = UNPAIRED_COST * (n_rows - row)
     for column in range(n_columns + 1):
-        rest[n_rows][column] = UNPAIRED_COST * (n_columns - column)
+        remaining_cost[n_rows][column] = UNPAIRED_COST * (n_columns - column)
+
     for row in reversed(range(n_rows)):
         for column in reversed(range(n_columns)):
-            paired = costs[row][column] + rest[row + 1][column + 1]
-            unpaired = UNPAIRED_COST + min(rest[row + 1][column], rest[row][column + 1])
-            rest[row][column] = min(paired, unpaired)
-    return _follow_lowest_cost(costs, rest)
+            if_paired = costs[row][column] + remaining_cost[row + 1][column + 1]
+            if_row_unpaired = UNPAIRED_COST + remaining_cost[row + 1][column]
+            if_column_unpaired = UNPAIRED_COST + remaining_cost[row][column + 1]
+            remaining_cost[row][column] = min(if_paired, if_row_unpaired, if_column_unpaired)
+    return _follow_lowest_cost(costs, remaining_cost)
 
 
 def _follow_lowest_cost(costs: list[list[float]], rest: list[list[float]]) -> list[IndexPair]:
@@ -508,17 +511,17 @@ def _follow_lowest_cost(costs: list[list[float]], rest: list[list[float]]) -> li
 def _pair_without_costs(
     golden: Sequence[Call], predicted: Sequence[Call], keep_order: bool
 ) -> list[IndexPair]:
-    """Pair so many calls that comparing each with each would take too long. Returns pairs of a
-    golden and a predicted index.
+    """Pair calls by their functions, because there are too many to compare each with each.
 
-    Calls of the same function are paired in order, then all others. With `keep_order`, calls at
-    equal positions are paired, so that pairs do not cross.
+    Returns pairs of a golden and a predicted index. Calls of the same function are paired in order,
+    then all others. With `keep_order`, calls at equal positions are paired.
     """
     if keep_order:
-        return [(index, index) for index in range(min(len(golden), len(predicted)))]
+        n_pairs = min(len(golden), len(predicted))
+        return [(index, index) for index in range(n_pairs)]
 
+    # Function -> indexes of its predicted calls without a pair.
     free_by_name: defaultdict[str, deque[int]] = defaultdict(deque)
-    """Function -> indexes of its predicted calls without a pair."""
     for index, call in enumerate(predicted):
         free_by_name[call.name].append(index)
 

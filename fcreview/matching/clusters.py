@@ -316,8 +316,9 @@ class _ClusterSummary(NamedTuple):
 def _summarize_clusters_of_name(
     clusters: Sequence[Cluster], grouping: Grouping, other_grouping: Grouping, separator: str
 ) -> _ClusterSummary:
-    """Summarize clusters that have the same name in `grouping`, such as the argument `city`. The
-    text is `city · get_weather` if the clusters also have the same name in `other_grouping`, else
+    """Summarize clusters that have the same name in `grouping`, such as the argument `city`.
+
+    The text is `city · get_weather` if they also have the same name in `other_grouping`, else
     `city · 5 functions`.
     """
     name = clusters[0].names_by_grouping[grouping]

@@ -101,8 +101,9 @@ class _PairedItem:
     """(number of the message, message) of each reply of the model."""
 
     def __post_init__(self) -> None:
+        """Collect the replies of the model, and each of its calls with the pair that it is in."""
         addressed_pairs = self._find_addressed_pairs()
-        results = {
+        result_by_call_id = {
             message.call_id: message.content
             for message in self.messages
             if message.role == "tool" and message.call_id
@@ -116,7 +117,7 @@ class _PairedItem:
                 if addressed_pair is None:
                     continue
                 pair, address = addressed_pair
-                refused = is_refusal(results.get(call_id, ""))
+                refused = is_refusal(result_by_call_id.get(call_id, ""))
                 self.calls.append(
                     _PairedCall(number, call=call, pair=pair, address=address, refused=refused)
                 )

@@ -269,9 +269,10 @@ class _Facts:
         self.wrong = accepted or not_repaired
 
     def _match_write(self, write: _Write) -> None:
-        """Decide what a call that changes data is, and note it in `done`, `refused`, `handovers` or
-        `wrong`: a golden action that it performs, one that was refused, a handover to a human
-        agent, or a wrong call.
+        """Add a call that changes data to `done`, `refused`, `handovers` or `wrong`.
+
+        It performs a golden action, or an action that was refused, hands over to a human agent, or
+        is wrong.
         """
         equal_indexes = [
             index
@@ -280,12 +281,14 @@ class _Facts:
         ]
         open_indexes = [index for index in equal_indexes if index not in self.done]
         if equal_indexes and write.refused:
-            index = open_indexes[0] if open_indexes else equal_indexes[0]
-            self.refused[index] = write
+            first_index, *_ = open_indexes or equal_indexes
+            self.refused[first_index] = write
         elif open_indexes:
-            self.done[open_indexes[0]] = write
+            first_index, *_ = open_indexes
+            self.done[first_index] = write
         elif write.by_user:
-            return  # not the model's fault
+            # A call of the simulated user is not the model's fault.
+            return
         elif _is_handover(write.call):
             self.handovers.append(write)
         else:
@@ -379,8 +382,7 @@ class _Facts:
         """Return the step at which the user asked for a wrong call, or None if the call is the
         model's fault.
 
-        The values of the call are compared with those of the most similar golden action: values
-        that are wrong, or that the call omits, may come from the user's messages.
+        Values that differ from the most similar golden action may come from the user's messages.
         """
         similar_action = self._find_most_similar_action(write.call)
         if similar_action is None:
@@ -389,19 +391,21 @@ class _Facts:
         descriptions = self.collect_descriptions(write.message)
         user = _UserMessages(self.messages, write.message, descriptions)
         given_arguments = write.call.arguments or {}
-        given = _list_identifiers(given_arguments)
-        wanted_arguments = _get_first_accepted_values(similar_action)
-        wanted = _list_identifiers(wanted_arguments)
-        wrong = [value for value in given if value not in wanted]
-        omitted = [value for value in wanted if value not in given]
+        golden_arguments = _get_first_accepted_values(similar_action)
+        given_values = _list_identifiers(given_arguments)
+        golden_values = _list_identifiers(golden_arguments)
+        wrong_values = [value for value in given_values if value not in golden_values]
+        omitted_values = [value for value in golden_values if value not in given_values]
+
         # If all objects are right, the user may have named a wrong payment method.
-        if not wrong and not omitted:
+        if not wrong_values and not omitted_values:
             return user.find_payment_choice(
-                _list_payment_methods(given_arguments), _list_payment_methods(wanted_arguments)
+                _list_payment_methods(given_arguments), _list_payment_methods(golden_arguments)
             )
-        step = user.find_retraction(omitted) or user.find_wrong_choice(wrong)
-        if step is None and not wrong:
-            step = user.find_incomplete_choice(given, omitted)
+
+        step = user.find_retraction(omitted_values) or user.find_wrong_choice(wrong_values)
+        if step is None and not wrong_values:
+            step = user.find_incomplete_choice(given_values, omitted_values)
         return step
 
     def find_wrong_calculations(self) -> Iterator[DecisiveStep]:

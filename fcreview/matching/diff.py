@@ -409,8 +409,8 @@ def _diff_objects(
     depth: int,
     budget: ComparisonBudget,
 ) -> list[ArgumentDiff]:
-    """Compare the fields of an object with those of a golden object: first the golden fields in
-    order, then additional fields.
+    """Compare an object with a golden object: first the golden fields in order, then additional
+    fields.
 
     A golden field has one value or, in a `GoldenObject`, several accepted values. The comparison
     ends early if the budget of compared values is used up.

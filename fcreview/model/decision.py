@@ -414,9 +414,9 @@ def apply_golden_fix(decision: Decision, fix: GoldenFixDecision, verdict: bool |
 
 
 def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpContext) -> list[str]:
-    """Return the annotators who contradict themselves: their verdict on the item is another one
-    than their own verdicts on parts and criteria imply by the rules of the benchmark. For example,
-    `db` fails and `correct` passes in tau-bench.
+    """Return the annotators whose verdict on the item contradicts their own verdicts on its parts.
+
+    In tau-bench, for example, an item cannot pass if the criterion `db` fails.
     """
     if not context.derivation.derives_verdicts:
         return []
@@ -430,11 +430,12 @@ def find_contradicting_annotators(opinions: Iterable[Opinion], context: RollUpCo
     contradicting = []
     for annotator, own_verdicts in verdicts_by_annotator.items():
         # The verdict on the item must not take part in deriving the implied one.
-        on_item = own_verdicts.pop(ITEM_CORRECT, None)
-        implied = context.derivation.derive_item_verdict_from_reviews_alone(
+        item_verdict = own_verdicts.pop(ITEM_CORRECT, None)
+        implied_verdict = context.derivation.derive_item_verdict_from_reviews_alone(
             own_verdicts, context.metadata
         )
-        if isinstance(on_item, bool) and implied is not None and on_item is not implied:
+        has_both = isinstance(item_verdict, bool) and implied_verdict is not None
+        if has_both and item_verdict is not implied_verdict:
             contradicting.append(annotator)
     return sorted(contradicting)
 

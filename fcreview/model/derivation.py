@@ -652,8 +652,8 @@ def _derive_reward_or_item_verdict(
 def _derive_reward_from_parts(
     verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> float | None:
-    """Return the reward of a tau-bench item if annotators override one of its parts, such as `DB`
-    or `COMMUNICATE`: the product of all parts.
+    """Return the reward of a tau-bench item after reviews: the product of its parts, such as `DB`
+    and `COMMUNICATE`.
 
     Returns None if no verdict overrides a part, or if the product depends on an unknown part.
     """

@@ -474,11 +474,10 @@ def is_current_review(opinion: Opinion) -> bool:
 def _add_verdicts_from_parts(
     item_verdicts: VerdictsByAnnotator, part_opinions: Sequence[Opinion], context: RollUpContext
 ) -> None:
-    """Add the item verdicts that follow from verdicts on parts (turns, calls and arguments), where
-    a person gave none on the item or is unsure.
+    """Add the item verdicts that follow from verdicts on parts: turns, calls and arguments.
 
-    Three kinds of verdicts are added: that of the adjudicator, that of each annotator in which
-    adjudicated parts count, and that of each annotator alone.
+    They count where a person gave no verdict on the item or is unsure. Three kinds are added: the
+    adjudicator's, each annotator's with the adjudicated parts, and each annotator's alone.
 
     Args:
         item_verdicts: The verdicts on the item so far. They are changed.
@@ -516,21 +515,21 @@ def _collect_part_verdicts_by_annotator(
 def _derive_item_verdicts(
     own_verdicts: Mapping[str, PartVerdicts], adjudicated: PartVerdicts, context: RollUpContext
 ) -> dict[str, bool]:
-    """Derive the item verdict of each annotator from the annotator's own verdicts on parts and the
-    adjudicated ones, which take precedence.
+    """Derive the item verdict of each annotator from verdicts on parts.
 
-    An annotator who only confirms the benchmark's verdicts gets no item verdict, unless another
-    annotator overrides one of these verdicts. The confirmation is then an opinion against the
-    override, so the item verdict is the benchmark's.
+    The annotator's own verdicts count, and adjudicated ones before them. An annotator who only
+    confirms the benchmark's verdicts gets no item verdict, unless another annotator overrides one
+    of these verdicts. The confirmation is then an opinion against the override, so the item verdict
+    is the benchmark's.
     """
-    combined = {name: {**own, **adjudicated} for name, own in own_verdicts.items()}
-    rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in combined.items()}
-    overriding = [combined[name] for name, verdict in rolled_up.items() if verdict is not None]
+    part_verdicts = {name: {**own, **adjudicated} for name, own in own_verdicts.items()}
+    rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in part_verdicts.items()}
+    overriding = [part_verdicts[name] for name, verdict in rolled_up.items() if verdict is not None]
 
     derived: dict[str, bool] = {}
-    for name, own_verdict in rolled_up.items():
-        item_verdict = own_verdict
-        if own_verdict is None and _contradicts_any(combined[name], overriding):
+    for name, rolled_up_verdict in rolled_up.items():
+        item_verdict = rolled_up_verdict
+        if rolled_up_verdict is None and _contradicts_any(part_verdicts[name], overriding):
             item_verdict = roll_up_benchmark_verdicts(context)
         if item_verdict is not None:
             derived[name] = item_verdict
@@ -632,11 +631,10 @@ def _derive_verdict_by_annotator(
     verdicts: Mapping[str, Mapping[TargetCriterion, Any]],
     context: RollUpContext,
 ) -> dict[str, Any]:
-    """Return annotator -> verdict on `target_criterion`, derived from the annotator's verdicts on
-    other criteria.
+    """Derive each annotator's verdict on `target_criterion` from verdicts on other criteria.
 
-    Only verdicts that override automatic ones count. An annotator who only confirms verdicts that
-    others override gets the automatic verdict, because the confirmation contradicts the others.
+    Only verdicts that override automatic ones count. An annotator who confirms what others override
+    gets the automatic verdict, because the confirmation contradicts the others.
 
     Args:
         target_criterion: What the derived verdicts are about.

@@ -90,14 +90,14 @@ class GoldenFixDecision:
 
 
 def decide_golden_fix(events: Iterable[Event]) -> GoldenFixDecision | None:
-    """Combine the golden fixes (corrected golden answers) of all annotators on one question into
-    one decision: proposed, accepted, rejected or disputed.
+    """Decide whether the golden fix (corrected golden answer) of a question is proposed, accepted,
+    rejected or disputed.
 
     An adjudication decides. Without one, different fixes are disputed, and one acceptance is enough
-    for equal fixes.
+    for equal fixes. Returns None if no annotator proposed or accepted a fix.
 
     `events`: reviews with a golden fix or a status, without retracted and stale ones, in the
-    journal order of each annotator. Returns None if no annotator proposed or accepted a fix.
+    journal order of each annotator.
     """
     # The journal, not the clock, decides which event of an annotator is the latest.
     latest_reviews: dict[str, Event] = {}

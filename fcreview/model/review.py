@@ -249,12 +249,11 @@ def fold_events(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> list[Opinion]:
-    """Combine the journal events of one item into current opinions, one for each annotator, target,
-    criterion and act (review or adjudication), in the order of their first events.
+    """Combine the journal events of one item into the current opinions of the annotators.
 
-    An event changes only the fields that it contains, and one with a verdict also clears the fault.
-    An opinion is stale if it is about an earlier answer. It is dropped when the annotator reviews
-    the current answer.
+    An annotator has one opinion on each target and criterion, and one as adjudicator. An event
+    changes only the fields that it contains. An opinion is stale if it is about an earlier answer.
+    It is dropped when the annotator reviews the current answer.
 
     Args:
         events: The events in journal order.

@@ -92,15 +92,19 @@ def _bisect_share(compute_probability: Callable[[float], float], probability: fl
 
 
 def compute_beta_probability(x: float, a: float, b: float) -> float:
-    """Compute the probability that a beta variable is below `x` (0 to 1), by the continued
-    fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8).
+    """Compute the probability that a beta variable is below `x`.
+
+    This is the continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8).
     """
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
-    # The fraction converges quickly below the mean.
+    if x <= 0:
+        return 0.0
+    if x >= 1:
+        return 1.0
+    # The fraction converges quickly below the mean. Above it, the distribution is mirrored.
     if x > (a + 1) / (a + b + 2):
         return 1 - compute_beta_probability(1 - x, b, b=a)
 
+    # The fraction is computed from its last term to its first one.
     n_terms = 20 + 5 * int(sqrt(max(a, b)))
     fraction = 1.0
     for m in range(n_terms, 0, -1):

@@ -29,8 +29,10 @@ ROUNDING_ERROR = 1e-9
 
 
 def build_convention_table(runs: Sequence[RunConventions]) -> Table:
-    """Return a heading for each figure of each run, and a row for each convention. A row opens the
-    items that its convention counts differently. With one run, headings do not name it.
+    """Return a table of figures, such as pass^2, by different conventions of counting trials.
+
+    Each figure of each run has a heading, and a row for each convention. A row opens the items that
+    its convention counts differently.
     """
     columns = [
         Column("figure and convention", cut="middle", min_cells=20),

@@ -279,8 +279,9 @@ def _add_results(
     results_by_call = _group_by_call(results)
     n_waiting_placeholders = 0
     for call in calls:
-        # The first of several calls with the same id gets their results.
-        own_results = results_by_call.pop(make_id_key(call.get("tool_call_id")), None)
+        # The results are removed, so that the first of several calls with the same id gets them.
+        call_key = make_id_key(call.get("tool_call_id"))
+        own_results = results_by_call.pop(call_key, None)
         if own_results is None:
             n_waiting_placeholders += 1
             continue

@@ -78,19 +78,21 @@ def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
     One reward decides whether the trial passes: the only one, or the one called `reward`. A review
     of the verdict sets this reward to 1 or 0. The others keep their value.
     """
-    names = as_object(item.metadata.get(REWARDS_KEY))
+    recorded_names = list(as_object(item.metadata.get(REWARDS_KEY)))
     rewards: dict[str, Any] = {}
-    for name in names:
+    for name in recorded_names:
         if name != REWARD and name in item.values:
             rewards[name] = item.values[name]
 
-    reviewed_reward = item.derive_verdict("atif", ITEM, REWARD)
-    deciding_value = item.values.get(REWARD) if reviewed_reward is None else reviewed_reward
+    deciding_name = recorded_names[0] if len(recorded_names) == 1 else REWARD
+    deciding_value = item.derive_verdict("atif", ITEM, REWARD)
+    if deciding_value is None:
+        deciding_value = item.values.get(REWARD)
+
     reviewed_verdict = item.overrides.get(ITEM_CORRECT)
     if is_number(deciding_value):
-        deciding_name = next(iter(names)) if len(names) == 1 else REWARD
         rewards[deciding_name] = deciding_value
-    elif not names and isinstance(reviewed_verdict, bool):
+    elif not recorded_names and isinstance(reviewed_verdict, bool):
         # The trial had no reward, but a reviewer decided whether it passes.
         rewards[REWARD] = float(reviewed_verdict)
 

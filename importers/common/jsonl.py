@@ -466,8 +466,7 @@ def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
     """Return the first record of a file, to find out what the file contains. None without one.
 
     Of JSON Lines, this is the first object in the first 20 lines, or else the first value. Of a
-    JSON array, it is the first element. A file with objects that span several lines is mostly one
-    document, so it has no records.
+    JSON array, it is the first element.
     """
     try:
         with open_file(path) as file:
@@ -486,6 +485,7 @@ def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
                         BytesIO(_decode_utf16_start(start)), max_line_bytes
                     )
                 case "objects":
+                    # Objects that span several lines are mostly one document, without records.
                     return None
     except OSError:
         return None

@@ -580,10 +580,15 @@ def call_to_json(call: Call) -> JsonCall:
 def _set_guessed_golden_calls(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> None:
-    """Guess the golden call of each verdict that has none, so that reviewers see what differs.
+    """Give each verdict without a golden call the most similar golden call of the same function, so
+    that reviewers see what differs.
 
-    It is the most similar golden call of the same function that no verdict has yet.
-    `accepted_indexes` are the indexes of the golden calls with an accepted call.
+    Golden calls that another verdict has are not used.
+
+    Args:
+        verdicts: The verdicts on the predicted calls. Those without a golden call are changed.
+        golden_path: The golden calls.
+        accepted_indexes: The indexes of the golden calls that have an accepted call.
     """
     used_indexes = set(accepted_indexes)
     verdict_by_unpaired_call: dict[int, CallVerdict] = {}

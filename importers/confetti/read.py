@@ -707,10 +707,11 @@ def _add_act_verdicts(item: Item, judge_record: JsonObject, golden: Any) -> None
 
 
 def _compare_act_labels(item: Item, labels: list[str], golden: list[Any], judge_name: str) -> None:
-    """Add the verdicts on an item, given the judge's and the golden labels of its reply.
+    """Add the verdicts on an item by comparing the judge's labels of its reply with the golden
+    ones.
 
     As in the paper, one common label suffices. The verdict is recomputed by a rule, but depends on
-    the judge's labels, so it is also the judge's.
+    the judge's labels, so it is added as a verdict of both.
     """
     passes = checker.has_common_act_label(labels, golden)
     reason = f"labels: {', '.join(labels)}; golden labels: {', '.join(map(str, golden))}"
@@ -720,12 +721,11 @@ def _compare_act_labels(item: Item, labels: list[str], golden: list[Any], judge_
         item.rule_error_type = "dialog_act:no_overlap"
         item.first_difference = reason
 
-    verdict = Verdict("rule", passes, error_type=item.rule_error_type, rationale=reason)
-    verdict.by = "label overlap"
-    item.verdicts.append(verdict)
-    verdict = Verdict("judge", passes, error_type=item.rule_error_type, rationale=reason)
-    verdict.by = judge_name
-    item.verdicts.append(verdict)
+    error_type = item.rule_error_type
+    item.verdicts += [
+        Verdict("rule", passes, error_type=error_type, rationale=reason, by="label overlap"),
+        Verdict("judge", passes, error_type=error_type, rationale=reason, by=judge_name),
+    ]
 
 
 def _add_failed_act_verdict(item: Item, judge_record: JsonObject, judge_name: str) -> None:

@@ -182,17 +182,22 @@ def _report_malformed_docs(item: Item, docs: Any) -> None:
     of its parameters.
     """
     for number, doc in enumerate(as_list(docs), 1):
-        fields = as_object(doc)
-        schema = as_object(fields.get("parameters"))
-        has_texts = all(isinstance(fields.get(name), str) for name in ("name", "description"))
-        has_schema = "type" in schema and isinstance(schema.get("required"), list)
-        properties = schema.get("properties")
-        has_properties = isinstance(properties, dict) and all(
-            _is_property(value) for value in properties.values()
-        )
-        if not (has_texts and has_schema and has_properties):
+        if not _is_complete_doc(as_object(doc)):
             what = f"function doc {number} of the metadata is incomplete"
             add_issue(item, what, severity="notice")
+
+
+def _is_complete_doc(doc: JsonObject) -> bool:
+    if not isinstance(doc.get("name"), str) or not isinstance(doc.get("description"), str):
+        return False
+
+    schema = as_object(doc.get("parameters"))
+    properties = schema.get("properties")
+    if "type" not in schema or not isinstance(schema.get("required"), list):
+        return False
+    if not isinstance(properties, dict):
+        return False
+    return all(_is_property(value) for value in properties.values())
 
 
 def _is_property(schema: Any) -> bool:
@@ -292,28 +297,31 @@ def _make_inference_log(
 ) -> Iterator[JsonObject]:
     """Yield the turns of an inference log in BFCL's form, made from a sample of EvalScope.
 
-    The replies come from `result[turn][step]`, the questions and the outputs of tools from the
-    messages. The n-th message of the model is the n-th step of all turns.
+    Args:
+        item: The item, which gets an issue if the parts do not fit together.
+        result: The replies of the model by turn and step: `result[turn][step]`.
+        conversation: The messages, with the questions and the outputs of tools. The n-th message of
+            the model is the n-th step of all turns.
     """
-    # outputs[step] are the outputs after a reply. questions[turn] are the messages of the user.
-    outputs = _collect_outputs(conversation)
+    outputs_by_step = _collect_outputs(conversation)
     n_steps = sum(len(turn) for turn in result)
-    if len(outputs) != n_steps:
+    if len(outputs_by_step) != n_steps:
         what = (
-            f"the messages have {len(outputs)} replies and the result has {n_steps} steps, so"
-            " outputs of tools may stand at other steps"
+            f"the messages have {len(outputs_by_step)} replies and the result has {n_steps} steps,"
+            " so outputs of tools may stand at other steps"
         )
         add_issue(item, what)
+
     # Missing outputs and questions are empty.
-    outputs += [[]] * max(n_steps - len(outputs), 0)
-    questions = _collect_questions(conversation)
-    questions += [[]] * max(len(result) - len(questions), 0)
+    outputs_by_step += [[]] * max(n_steps - len(outputs_by_step), 0)
+    questions_by_turn = _collect_questions(conversation)
+    questions_by_turn += [[]] * max(len(result) - len(questions_by_turn), 0)
 
     first_step = 0
-    for question, replies in zip(questions, result, strict=False):
-        outputs_of_turn = outputs[first_step : first_step + len(replies)]
-        yield _make_logged_turn(question, replies, outputs_of_turn)
-        first_step += len(replies)
+    for questions, replies in zip(questions_by_turn, result, strict=False):
+        end_step = first_step + len(replies)
+        yield _make_logged_turn(questions, replies, outputs_by_step[first_step:end_step])
+        first_step = end_step
 
 
 def _make_logged_turn(

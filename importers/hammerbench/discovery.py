@@ -174,6 +174,7 @@ def find_runs(
     results_by_folder: dict[Path, list[Path]] = defaultdict(list)
     for path in files:
         if path.name == RESULT_FILE:
+            # The file is in the subfolder of a type of conversation.
             results_by_folder[path.parent.parent].append(path)
         elif _is_companion_file(path):
             if (path.parent / RESULT_FILE).is_file():

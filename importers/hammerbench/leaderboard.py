@@ -549,8 +549,8 @@ def _compare_with_base_type(
 ) -> list[Metric]:
     """Compare each type of conversation with the base type, as in tables 10 and 12 of the paper.
 
-    A type varies conversations of the base type. Only the conversations that both types have are
-    compared.
+    The conversations of a type are variations of those of the base type. Only the conversations
+    that both types have are compared.
     """
     base_conversations = _group_by_conversation(items_by_type.get(BASE_TYPE, []))
     if not base_conversations:

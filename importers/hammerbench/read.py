@@ -308,8 +308,13 @@ def _add_verdicts(
 ) -> None:
     """Add the recomputed verdicts: on the item, and on each criterion of HammerBench's rules.
 
-    A model that should decline passes if it refused. Otherwise, the function name and the arguments
-    must be right. The name of the first snapshot counts if `first_func_ok` is given.
+    Args:
+        item: The item.
+        outcome: What the check of the snapshot found.
+        expects_decline: Whether the model should decline. Then the item passes if it did.
+            Otherwise, the function name and the arguments must be right.
+        first_func_ok: Whether the function name of the first snapshot was right, which then counts
+            for this snapshot too. None if the snapshot's own name counts.
     """
     is_name_ok = outcome.func_ok if first_func_ok is None else first_func_ok
     if expects_decline:
@@ -741,11 +746,10 @@ def _fill_conversation_item(
     snapshot_index: int,
     first_func_ok: bool | None,
 ) -> None:
-    """Fill the item of a snapshot of a conversation, and add the evaluator's and the judge's
-    verdicts from the files beside the log.
+    """Fill the item of a snapshot of a conversation, with the evaluator's and the judge's verdicts
+    from the files beside the log.
 
-    `first_func_ok` says whether the first snapshot called the right function; None for the first
-    one.
+    `first_func_ok`: whether the first snapshot called the right function. None for the first one.
     """
     messages = as_list(conversation.record.get("messages"))
     data.messages = read_dialogue_before_call(messages, snapshot_index + 1)

@@ -636,28 +636,37 @@ def _check_coverage(item: Item, coverage: float | None, judgements: Sequence[Jud
 
 
 def _add_diagnosis(item: Item, cells: dict[str, str]) -> None:
-    """Add the diagnosis of a task that did not pass: the way in which the model failed, according
-    to a judge.
+    """Add the diagnosis of a task that did not pass: how the model failed, according to a judge.
 
-    It becomes a verdict of its own, and the error type of the item. A judge that found no such way
-    failed.
+    The failure mode becomes a verdict of its own, and the error type of the item.
     """
-    mode = cells.get(columns.DIAGNOSIS, "").strip()
-    if not mode:
+    failure_mode = cells.get(columns.DIAGNOSIS, "").strip()
+    if not failure_mode:
         return
+
     explanation = cells.get("diagnosis_primary_explanation", "")
-    if mode == NO_FAILURE_MODE:
+    if failure_mode == NO_FAILURE_MODE:
+        # The judge itself failed, because a task that did not pass has a failure mode.
         add_failed_verdict(
-            item, "judge", failure=explanation or mode, by=DIAGNOSIS_JUDGE, criterion=FAILURE_MODE
+            item,
+            "judge",
+            failure=explanation or failure_mode,
+            by=DIAGNOSIS_JUDGE,
+            criterion=FAILURE_MODE,
         )
         return
 
-    verdict = Verdict("judge", [mode], criterion=FAILURE_MODE, by=DIAGNOSIS_JUDGE)
-    verdict.rationale = explanation or None
-    verdict.error_type = mode
+    verdict = Verdict(
+        "judge",
+        [failure_mode],
+        criterion=FAILURE_MODE,
+        by=DIAGNOSIS_JUDGE,
+        rationale=explanation or None,
+        error_type=failure_mode,
+    )
     item.verdicts.append(verdict)
     if item.official is False:
-        item.error_type = mode
+        item.error_type = failure_mode
     _add_diagnosis_metadata(item, cells)
 
 

@@ -162,11 +162,11 @@ def _describe_covered(score: float) -> bool | str:
 
 
 def _replace_scores(record: CsvRecord, details: JsonObject) -> dict[str, str]:
-    """Return the cells of a record with new scores of claims (`details`), and with the coverage and
-    the counts that follow from them.
+    """Return the cells of a record with the new scores of its claims, and with the coverage and the
+    counts that follow from them.
 
-    The coverage is the mean score. As in the official `score_claims.py`, a claim without a number
-    counts as 0, and one below 1 as partly covered from 0.5.
+    The coverage is the mean score. As in the official `score_claims.py`, a claim without a score
+    counts as 0, and a claim from 0.5 to below 1 as partly covered. `details` has the new scores.
     """
     scores = [claim.get("score") for claim in details["per_claim"] if isinstance(claim, dict)]
     numbers = [float(score) if is_number(score) else 0.0 for score in scores]

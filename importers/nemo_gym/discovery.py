@@ -155,6 +155,7 @@ def _find_files_of_run(
         beside = path.with_name(path.stem + ending + path.suffix)
         return beside if beside in known_files else None
 
+    # The dataset is in the same folder. The inputs as they were sent to the model are a copy of it.
     datasets = []
     for input_file in found.inputs:
         is_beside = input_file.parent == path.parent

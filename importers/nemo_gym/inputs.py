@@ -174,7 +174,8 @@ def _read_expected_action(action: JsonObject, written: Any, file: str | None) ->
 
 
 def _add_calls(golden: Golden, written_calls: list[Any]) -> None:
-    """Set the calls of a golden answer. Malformed parts become problems of it.
+    """Set the calls of a golden answer from the written ones. Malformed parts are added to
+    `golden.problems`.
 
     Each golden argument accepts exactly the written value.
     """

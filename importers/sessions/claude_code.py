@@ -702,11 +702,13 @@ def _add_subagents(
     side_lines: Sequence[_Line],
     subagent_files: Sequence[Path],
 ) -> None:
-    """Add a note with the conversation of each subagent, after the result of the call that started
-    it.
+    """Add the conversation of each subagent as a note, after the call that started the subagent.
 
-    Older versions write subagents into the file of the session (`side_lines`), newer ones into
-    files of their own. `main_lines` are the lines of the main agent.
+    Args:
+        session: The session.
+        main_lines: The lines of the main agent.
+        side_lines: The lines of subagents. Older versions write them into the file of the session.
+        subagent_files: The files into which newer versions write subagents.
     """
     subagents = _group_side_lines(side_lines)
     subagents += _read_files(session, subagent_files)

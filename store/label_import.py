@@ -143,8 +143,7 @@ def _check_label_fields(label: Mapping[str, Any]) -> None:
 def _read_annotation_fields(
     opinion: Mapping[str, Any], criterion: str, *, check_scale: bool
 ) -> dict[str, Any]:
-    """Read the fields of an annotation (verdict, fault, tags, note and so on) from an imported
-    opinion.
+    """Read the fields of an annotation, such as verdict, fault and note, from an imported opinion.
 
     With `check_scale`, the verdict must be on the scale of its criterion, such as pass or fail.
     Raises ValueError for an invalid value.
@@ -152,6 +151,7 @@ def _read_annotation_fields(
     values = {}
     for name in ANNOTATION_FIELDS:
         values[name] = opinion.get(VERDICT_KEY if name == "verdict" else name)
+
     verdict = values["verdict"]
     # A person can write the word for a verdict, such as `pass`.
     if check_scale and isinstance(verdict, str) and describe_scale_error(criterion, verdict):
@@ -164,6 +164,7 @@ def _read_annotation_fields(
         if not problem and check_scale and name == "verdict":
             problem = describe_scale_error(criterion, value)
         if problem:
+            # In the file, the verdict has another name.
             raise ValueError(problem.replace("verdict is", f"{VERDICT_KEY} is"))
     return values
 

@@ -683,23 +683,25 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
     """
     if isinstance(queue, QueueError):
         return MergedQueue("", "unreadable", why=str(queue))
+    # An error is returned and not raised, so that the other queues are still merged.
     try:
         check_queue_name(queue.name)
-    except QueueError as error:  # reported, so that the other queues are still merged
+    except QueueError as error:
         return MergedQueue(queue.name, "unreadable", why=str(error))
 
     # Names that differ only in case are the same name.
     existing_names = {fold_filename(name): name for name in reversed(list_queue_names(workspace))}
     for number in itertools.count(1):
-        name = queue.name if number == 1 else f"{queue.name}-{number}"
-        same_name = existing_names.get(fold_filename(name))
-        if same_name is None:
+        new_name = queue.name if number == 1 else f"{queue.name}-{number}"
+        existing_name = existing_names.get(fold_filename(new_name))
+        if existing_name is None:
             break
-        if _has_same_content(workspace, same_name, queue):
+        if _has_same_content(workspace, existing_name, queue):
             known_state: QueueMergeState = "known" if number == 1 else "differs"
-            return MergedQueue(queue.name, state=known_state, kept_as=same_name)
-    write_queue(workspace, replace(queue, name=name))
-    return MergedQueue(queue.name, state="new" if number == 1 else "differs", kept_as=name)
+            return MergedQueue(queue.name, state=known_state, kept_as=existing_name)
+
+    write_queue(workspace, replace(queue, name=new_name))
+    return MergedQueue(queue.name, state="new" if number == 1 else "differs", kept_as=new_name)
 
 
 def _has_same_content(workspace: Workspace, name: str, queue: QueueFile) -> bool:

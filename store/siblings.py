@@ -87,11 +87,12 @@ def fetch_selected_questions(store: Store, view: View) -> frozenset[QuestionKey]
 
 
 def _iter_questions(connection: Connection, examples: Sequence[int]) -> Iterator[SiblingQuestion]:
-    """Yield the question of each example item with its golden calls, in groups that are fetched at
-    once. Items without a golden answer are left out.
+    """Yield the question of each example item, with its golden calls and the function docs.
+
+    Items without a golden answer are left out.
     """
     datasets = fetch_datasets(connection)
-    function_names = dict(connection.execute("SELECT hash, name FROM functions").fetchall())
+    name_by_docs_hash = dict(connection.execute("SELECT hash, name FROM functions").fetchall())
     for start in range(0, len(examples), _ITEMS_PER_FETCH):
         items = examples[start : start + _ITEMS_PER_FETCH]
         for values in connection.execute(_QUESTIONS, [items]).fetchall():
@@ -99,6 +100,10 @@ def _iter_questions(connection: Connection, examples: Sequence[int]) -> Iterator
             if not row.golden:
                 continue
             key = QuestionKey(*datasets[get_run_number(row.item)], row.category, row.id)
+            docs_hash_by_name = {}
+            for docs_hash in row.function_hashes or ():
+                if docs_hash in name_by_docs_hash:
+                    docs_hash_by_name[name_by_docs_hash[docs_hash]] = docs_hash
             yield SiblingQuestion(
                 key,
                 item=row.item,
@@ -106,11 +111,7 @@ def _iter_questions(connection: Connection, examples: Sequence[int]) -> Iterator
                 golden=[parse_call(call) for call in row.golden],
                 group=row.group,
                 is_corrected=row.has_erratum,
-                function_docs={
-                    function_names[docs]: docs
-                    for docs in row.function_hashes or ()
-                    if docs in function_names
-                },
+                function_docs=docs_hash_by_name,
             )
 
 

@@ -460,17 +460,19 @@ async def run_and_deliver_download(
 
     The command writes to a temporary folder, because the user has no access to the server's files.
     """
+    # The option that names the output file, if the command has one.
     output_flag = f"--{form.download}="
     with TemporaryDirectory(prefix="fcreview-") as folder:
         arguments_to_run: list[str] = []
         output_paths: list[Path] = []
         for argument in arguments:
-            if not form.download or not argument.startswith(output_flag):
+            names_output = form.download and argument.startswith(output_flag)
+            if not names_output:
                 arguments_to_run.append(argument)
                 continue
             # Write to the temporary folder, under the name that the user typed.
-            name = make_download_name(argument.removeprefix(output_flag))
-            output_path = Path(folder) / name
+            file_name = make_download_name(argument.removeprefix(output_flag))
+            output_path = Path(folder) / file_name
             output_paths.append(output_path)
             arguments_to_run.append(f"{output_flag}{output_path}")
 

@@ -192,8 +192,10 @@ class LakeWriter:
             files: Gets the size and the hash of the file.
         """
         is_run = "=" in folder
-        number = folder.rpartition("=")[2] if is_run else "index"
-        path = self._scratch / f"{number}.{table}"
+        scratch_name = "index"
+        if is_run:
+            _, _, scratch_name = folder.rpartition("=")
+        path = self._scratch / f"{scratch_name}.{table}"
         source = query
         if table == "items" and is_run:
             # Copying the rows first makes the bytes of the file independent of the other runs in

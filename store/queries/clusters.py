@@ -302,8 +302,10 @@ def _build_frequent_pairs_query(failing: str) -> str:
 def _build_cluster_query(
     failing: str, columns: dict[str, str], columns_by_grouping: Sequence[dict[str, str]]
 ) -> str:
-    """Build a query with a row for each cluster of failing items, for several groupings at once. A
-    row has the values of the columns, `grouping_id`, and the fields of `_ClusterRow` after `names`.
+    """Build a query with a row for each cluster of failing items, for several groupings at once.
+
+    A row has the values of the columns, the id of the grouping, and the fields of `_ClusterRow`
+    after `names`.
 
     Args:
         failing: The FROM and WHERE clauses that select the failing items.

@@ -876,7 +876,9 @@ def _find_sample_progress(
         reviews: The reviews of all annotators.
     """
     # Keys identify an item and its answer by their content.
-    answered = {key for answer_by_key in answers.values() for key in answer_by_key}
+    answered: set[ContentKey] = set()
+    for answer_by_key in answers.values():
+        answered.update(answer_by_key)
     known_before: set[ContentKey] = set()
     # `reviews.events` reads the journals, which takes time. Without a sample, nothing needs them.
     if samples:

@@ -139,10 +139,10 @@ _NO_DIFFERENCE = _Content()
 
 
 def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
-    """Return what the search for wrong golden answers needs: all questions of some runs, with the
-    answers that the models gave.
+    """Return the questions of some runs, with the answers of the models, for the search for wrong
+    golden answers.
 
-    The view says which runs. Its filter affects only `selected_keys`, the questions to show. If
+    The view chooses the runs. Its filter affects only `selected_keys`, the questions to show. If
     runs have different golden answers to a question, only the runs with the most frequent one are
     included. Raises FilterError if the filter is not valid, and EmptyValueError for a run with
     invalid items.

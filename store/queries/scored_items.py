@@ -155,10 +155,10 @@ def fetch_datasets(connection: Connection) -> dict[int, tuple[str, str, str]]:
 def fetch_outcomes_without_details(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the outcomes of the items of each run: only with questions and verdicts, unlike
-    `fetch_outcomes`, which is fast enough for hundreds of runs.
+    """Return the questions and verdicts of the items of each run, without further details.
 
-    `source` says whose verdicts count, such as the official ones.
+    This is fast enough for hundreds of runs. `source` says whose verdicts count, such as the
+    official ones.
     """
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
@@ -309,7 +309,7 @@ _VerdictsBySource = dict[str, dict[str, Any]]
 def _fetch_automatic_verdicts(
     connection: Connection, items: Sequence[int]
 ) -> dict[_ItemTarget, _VerdictsBySource]:
-    """Return the automatic verdicts on items and on their parts: target -> source -> verdict.
+    """Return the automatic verdicts on items and on their parts, by target and source.
 
     If a source has several verdicts on a target, the last one counts.
     """
@@ -328,8 +328,8 @@ def _fetch_automatic_verdicts(
         verdicts[_ItemTarget(row.item, *ITEM_CORRECT)] = row.item_verdicts
         for verdict in row.listed or ():
             target = _ItemTarget(row.item, verdict["target"], verdict["criterion"])
-            by_source = verdicts.setdefault(target, {})
-            by_source[verdict["source"]] = {
+            verdict_by_source = verdicts.setdefault(target, {})
+            verdict_by_source[verdict["source"]] = {
                 "by": verdict["by"],
                 "value": parse_json(verdict["value"]),
             }

@@ -662,7 +662,8 @@ def _make_column_widths(measured: Mapping[str, Any], run_names: Mapping[int, str
     """
     constant = frozenset(name for name in VERDICTS if measured.get(f"same_{name}", False))
     shown_names = sorted({run_names.get(run, "") for run in measured["runs"] or ()})
-    if len(shown_names) == 1:  # the column of names is not shown
+    # With one run, the column of names is not shown.
+    if len(shown_names) == 1:
         shown_names = []
 
     widths = {}

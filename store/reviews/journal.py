@@ -382,7 +382,7 @@ def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes
 
 
 def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"") -> None:
-    """Append all lines to a file, or none of them, and sync them to disk.
+    """Append all lines to a file, or none of them, and make sure that they are on disk.
 
     Raises OSError if no line was saved, and `_PartialWriteError` if the first lines stay in the
     file, because another process has written after them.

@@ -233,8 +233,8 @@ class JournalReader:
             file.last_hash = event.hash
 
     def _order_lines(self, lines: _LinesByAnnotator) -> list[Event] | None:
-        """Return the new events of all annotators in their order: by annotator, and those of one
-        annotator by their places.
+        """Return the new events of all annotators: by annotator, and those of one annotator in the
+        order in which they count.
 
         Returns None if the new lines change the order of earlier ones, so that everything must be
         read again.
@@ -244,13 +244,15 @@ class JournalReader:
             lines_of_annotator = lines[annotator]
             if not self._mark_informed_events(lines_of_annotator):
                 return None
+
             order = self._orders.setdefault(annotator, LineOrder())
             keeps_order = order.set_server_places(self._server_places.get_places(annotator))
-            events = (
-                order.add_lines(line for _, line in lines_of_annotator) if keeps_order else None
-            )
+            if not keeps_order:
+                return None
+            events = order.add_lines(line for _, line in lines_of_annotator)
             if events is None:
                 return None
+
             file_by_hash = {line.event.hash: file for file, line in reversed(lines_of_annotator)}
             ordered += self._drop_known_events(events, file_by_hash)
         return ordered

@@ -184,26 +184,26 @@ class ItemIndex:
             self._references[keys[place]].append(ItemReference(*reference))
 
     def load_roll_up_contexts(self, keys: Sequence[ItemKey]) -> None:
-        """Load what is needed to derive item verdicts from verdicts on parts, for those items with
-        these keys that have not been loaded yet.
+        """Load what is needed to derive the verdict on an item from verdicts on its parts, for all
+        items with these keys. Items that are already loaded are skipped.
         """
-        items = []
+        new_items = []
         for key in keys:
             for reference in self.find_loaded_items(key):
                 if reference.item not in self._contexts:
-                    items.append(reference.item)
-        if not items:
+                    new_items.append(reference.item)
+        if not new_items:
             return
 
-        n_pairs = self._fetch_pair_counts(items)
-        verdicts = self._fetch_verdicts(items)
-        for row in self._fetch_of_items(_ITEM_VERDICTS, items):
+        n_pairs_by_item = self._fetch_pair_counts(new_items)
+        verdicts_by_item = self._fetch_verdicts(new_items)
+        for row in self._fetch_of_items(_ITEM_VERDICTS, new_items):
             item, needs, item_verdict, benchmark, metadata = row
-            automatic = _select_automatic_verdicts(verdicts[item])
+            automatic = _select_automatic_verdicts(verdicts_by_item[item])
             automatic[ITEM_CORRECT] = item_verdict
             self._contexts[item] = RollUpContext(
-                n_pairs[item],
-                benchmark_part_verdicts=_select_benchmark_part_verdicts(verdicts[item]),
+                n_pairs_by_item[item],
+                benchmark_part_verdicts=_select_benchmark_part_verdicts(verdicts_by_item[item]),
                 needs=parse_json(needs),
                 benchmark_item_verdict=item_verdict,
                 benchmark=benchmark,

@@ -362,21 +362,26 @@ class ReviewTables:
         Several runs can have items with this key, whose answers can differ.
         """
         for item, *hashes in self.items.find_loaded_items(key):
-            opinions = self._events.compute_opinions(key, *hashes)
             prediction_hash, golden_hash = hashes
-            fix = self._events.decide_golden_fix(key, golden_hash)
-            if not opinions and fix is None:
+            opinions = self._events.compute_opinions(key, prediction_hash, golden_hash)
+            golden_fix = self._events.decide_golden_fix(key, golden_hash)
+            if not opinions and golden_fix is None:
                 continue
+
             context = self.items.get_roll_up_context(item)
             decisions = decide(opinions, context, self.annotator, self.policy)
+            # Some figures need the verdicts without bulk reviews.
             if any(opinion.bulk for opinion in opinions):
-                # Some figures need the verdicts without bulk reviews.
-                individual = self._events.compute_opinions(key, *hashes, with_bulk=False)
-                set_verdicts_without_bulk(
-                    decisions, decide(individual, context, self.annotator, self.policy)
+                individual_opinions = self._events.compute_opinions(
+                    key, prediction_hash, golden_hash, with_bulk=False
                 )
-            if fix is not None:
-                verdict = fix.find_verdict(key.model, prediction_hash)
-                apply_golden_fix(decisions[0], fix, verdict)
+                individual_decisions = decide(
+                    individual_opinions, context, self.annotator, self.policy
+                )
+                set_verdicts_without_bulk(decisions, individual_decisions)
+            # The first decision is on the whole item.
+            if golden_fix is not None:
+                verdict = golden_fix.find_verdict(key.model, prediction_hash)
+                apply_golden_fix(decisions[0], golden_fix, verdict)
             for decision in decisions:
                 yield review_sql.to_decision_row(item, decision)

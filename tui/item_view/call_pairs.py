@@ -428,10 +428,8 @@ def find_golden_compared_with_extra(
 
 
 def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
-    """Return the remarks for the heading of a pair.
-
-    Examples: `by the simulated user`, `not counted`, `duplicate of turn 1 step 2`, `vs golden call
-    2`.
+    """Return the remarks for the heading of a pair of calls, such as `by the simulated user`,
+    `duplicate of turn 1 step 2` or `vs golden call 2`.
     """
     golden, predicted = indexed.golden_and_predicted_call(pair)
     remarks: list[str] = []

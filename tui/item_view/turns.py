@@ -109,26 +109,32 @@ def _overview_states(indexed: IndexedItem, turn: int) -> Sequence[str]:
 def wrap_entries_around(
     label: str, entries: Sequence[Line], important: int, cells: int
 ) -> list[Line]:
-    """Lay out entries after a label on `OVERVIEW_ROWS` rows. If that is not enough, show the rows
-    around the entry at index `important`, with an ellipsis where entries are omitted.
+    """Lay out entries after a label on `OVERVIEW_ROWS` rows.
+
+    If that is not enough, only the rows around the entry at index `important` are shown, with an
+    ellipsis where entries are omitted.
     """
-    rows = wrap_entries(label, entries, cells)
-    if len(rows) <= OVERVIEW_ROWS:
-        return rows
-    # One entry less in each row leaves room for the ellipses.
+    all_rows = wrap_entries(label, entries, cells)
+    if len(all_rows) <= OVERVIEW_ROWS:
+        return all_rows
+
+    # Shorter rows leave room for the ellipses.
     margin = f"{symbols().ellipsis} "
-    rows = wrap_entries(label, entries, cells - len(margin))
-    rows_until_important = wrap_entries(label, entries[: important + 1], cells - len(margin))
+    row_cells = cells - len(margin)
+    rows = wrap_entries(label, entries, row_cells)
+    rows_until_important = wrap_entries(label, entries[: important + 1], row_cells)
     important_row = len(rows_until_important) - 1
 
-    first = min(max(important_row - 1, 0), len(rows) - OVERVIEW_ROWS)
-    shown = rows[first : first + OVERVIEW_ROWS]
-    if first > 0:
-        _, *entry_parts = shown[0]
-        shown[0] = ((label, "dim"), (margin, "dim"), *entry_parts)
-    if first + OVERVIEW_ROWS < len(rows):
-        shown[-1] = (*shown[-1], (symbols().ellipsis, "dim"))
-    return shown
+    # The row before the important one is shown too, if there is one.
+    first_shown = min(max(important_row - 1, 0), len(rows) - OVERVIEW_ROWS)
+    end_shown = first_shown + OVERVIEW_ROWS
+    shown_rows = rows[first_shown:end_shown]
+    if first_shown > 0:
+        _, *entry_parts = shown_rows[0]
+        shown_rows[0] = ((label, "dim"), (margin, "dim"), *entry_parts)
+    if end_shown < len(rows):
+        shown_rows[-1] = (*shown_rows[-1], (symbols().ellipsis, "dim"))
+    return shown_rows
 
 
 def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:

@@ -358,23 +358,24 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
     The first line has its count, a bar and its meaning. The second one has its error type and an
     example.
     """
-    largest = max((group.count for group in groups), default=1)
-    count_cells = max(display_width(f"{largest:,}"), MIN_COUNT_CELLS)
-    room = width - count_cells - REASON_GAP_CELLS
-    shown = groups[:MAX_REASONS]
+    largest_count = max((group.count for group in groups), default=1)
+    count_cells = max(display_width(f"{largest_count:,}"), MIN_COUNT_CELLS)
+    cells_after_count = width - count_cells - REASON_GAP_CELLS
+    shown_groups = groups[:MAX_REASONS]
     # The meaning gets the cells that the bar leaves.
-    bar_cells = _choose_reason_bar_width(shown, room)
-    sentence_cells = room - bar_cells - REASON_GAP_CELLS
+    bar_cells = _choose_reason_bar_width(shown_groups, cells_after_count)
+    meaning_cells = cells_after_count - bar_cells - REASON_GAP_CELLS
 
     lines: list[Line] = []
-    for group in shown:
+    for group in shown_groups:
         first_line = LineBuilder()
         first_line.add(f"{group.count:>{count_cells},}{REASON_GAP}", "strong")
-        first_line.add_line(share_bar(group.count / largest, bar_cells, "fail"))
+        first_line.add_line(share_bar(group.count / largest_count, bar_cells, "fail"))
         first_line.add(REASON_GAP)
         name = name_group_by_meaning(group, BY_ERROR_TYPE)
         first_line.add(truncate(name.name, sentence_cells))
         lines.append(first_line.build())
+
         # The second line begins below the bar.
         indent: StyledText = (" " * (count_cells + REASON_GAP_CELLS), "")
         lines.append((indent, *_failure_example_line(group, name.code, room)))

@@ -141,7 +141,8 @@ def _check_keys(value: Any) -> dict[str, str]:
         validate_keymap(keys)
     except KeymapError as error:
         raise ValueError(error) from error
-    return keys  # The app names the new ids of renamed actions.
+    # The app names the new ids of renamed actions.
+    return keys
 
 
 def _check_decoders(value: Any) -> dict[str, str]:
@@ -334,7 +335,8 @@ def load_config() -> Config:
         return Config()
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
-    except ValueError as error:  # not TOML, or not UTF-8
+    except ValueError as error:
+        # Not TOML, or not UTF-8.
         problem = sanitize(str(error))[:MAX_ERROR_LENGTH]
         raise CommandError(f"{file}: {problem}") from error
     except RecursionError:

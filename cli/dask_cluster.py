@@ -113,7 +113,8 @@ def _connect(distributed: Any, scheduler: str) -> Iterator[Any]:
     try:
         yield client
     finally:
-        with contextlib.suppress(Exception):  # the scheduler may have ended
+        # The scheduler may have ended.
+        with contextlib.suppress(Exception):
             client.close(timeout=CLOSE_SECONDS)
 
 
@@ -124,7 +125,8 @@ def _wait_for_part(client: Any, future: Any, number: int, scheduler: str) -> Par
     """
     try:
         return PartOutcome(number, result=future.result())
-    except (Exception, *_CANCELLED) as error:  # another process can raise any kind of exception
+    except (Exception, *_CANCELLED) as error:
+        # Another process can raise any kind of exception.
         # Dask cancels the futures of a lost scheduler. Its workers may still finish their parts.
         if client.status == "running" and not isinstance(error, _CANCELLED):
             return PartOutcome(number, result=None, error=_describe(error))

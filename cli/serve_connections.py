@@ -188,7 +188,8 @@ class ConnectionLimiter:
                 ssl=tls,
                 ssl_handshake_timeout=handshake_seconds,
             )
-        except OSError:  # the client has gone, or the TLS handshake failed
+        except OSError:
+            # The client has gone, or the TLS handshake failed.
             pass
         finally:
             if connection.transport is None:

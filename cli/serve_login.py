@@ -230,7 +230,8 @@ class HeaderLogin:
         return hmac.compare_digest(_encode_header(secrets_sent[0]), _encode_header(self.secret))
 
     async def wait_for_change(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)  # only the proxy knows about changes
+        # Only the proxy knows about changes.
+        await asyncio.sleep(seconds)
 
     def answer_without_login(self, request: web.Request) -> web.Response:  # noqa: ARG002
         text = (

@@ -411,7 +411,8 @@ async def _run_until_signal(accepting: Coroutine[None, None, None]) -> None:
     try:
         await asyncio.wait([accept_task, stop_task], return_when=asyncio.FIRST_COMPLETED)
         if accept_task.done():
-            accept_task.result()  # raises the error that ended it
+            # Raises the error that ended it.
+            accept_task.result()
     finally:
         accept_task.cancel()
         stop_task.cancel()

@@ -122,15 +122,19 @@ class SessionProcess(AppService):
             download_manager=receiver,
         )
         self.annotator = annotator
-        self.is_overloaded = False  # whether the app has stopped to read its input
+        # Whether the app has stopped to read its input.
+        self.is_overloaded = False
         self._session_command = command
         self._websocket = websocket
         self._downloads = downloads
         self._transfers = receiver.transfers
         self._transfer_tasks: set[asyncio.Task[None]] = set()
-        self._is_exiting = False  # whether the app has ended, or ends by itself
-        self._is_stopping = False  # whether the server has called `stop`
-        self._starting = asyncio.Lock()  # held while the process starts
+        # Whether the app has ended, or ends by itself.
+        self._is_exiting = False
+        # Whether the server has called `stop`.
+        self._is_stopping = False
+        # The lock is held while the process starts.
+        self._starting = asyncio.Lock()
 
     async def _close_websocket(self) -> None:
         self._is_exiting = True

@@ -294,7 +294,8 @@ class AttemptLimiter:
         if is_allowed:
             recent_times.append(now)
 
-        self._attempts[key] = recent_times  # the last key of the dictionary is the newest
+        # The last key of the dictionary is the newest.
+        self._attempts[key] = recent_times
         while len(self._attempts) > self.max_keys:
             oldest_key = next(iter(self._attempts))
             del self._attempts[oldest_key]

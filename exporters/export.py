@@ -219,7 +219,8 @@ def _remove_old_temporary_files(target: Path) -> None:
 def _is_process_running(process_id: int) -> bool:
     """Whether a process exists. On doubt, it does, so that its files are not removed."""
     if os.name != "posix":
-        return True  # On other systems, os.kill would terminate the process.
+        # On other systems, os.kill would terminate the process.
+        return True
     try:
         os.kill(process_id, 0)
     except (ProcessLookupError, OverflowError):

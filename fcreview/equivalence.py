@@ -75,17 +75,15 @@ class EquivalenceRule:
         return hash(str(self))
 
     def __str__(self) -> str:
-        values = (
-            f" {_format_value(self.given)} for {_format_value(self.wanted)}"
-            if self.kind == "accept"
-            else ""
-        )
-        scope = ((word, getattr(self, each)) for word, each in _SCOPE_FIELDS.items())
-        return (
-            self.kind
-            + values
-            + "".join(f" {word} {_format_value(name)}" for word, name in scope if name)
-        )
+        """Return the rule as it is typed, such as `accept "Roma" for "Rome" argument city`."""
+        parts = [self.kind]
+        if self.kind == "accept":
+            parts.append(f"{_format_value(self.given)} for {_format_value(self.wanted)}")
+        for word, field_name in _SCOPE_FIELDS.items():
+            name = getattr(self, field_name)
+            if name:
+                parts.append(f"{word} {_format_value(name)}")
+        return " ".join(parts)
 
     def as_json(self) -> dict[str, Any]:
         """Return {rule, benchmark, function, argument, who, date}, and for an `accept` rule also

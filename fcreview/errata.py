@@ -265,6 +265,7 @@ def parse_errata(raw: bytes, file_name: str = "") -> Errata:
 
 
 def _parse_header(line: bytes, file_name: str) -> dict[str, Any]:
+    """Parse the first line of an errata file. Raises ErrataError for another format or version."""
     location = f"{file_name}:1"
     header = _parse_json_object(line, location)
     if header.get("format") != FORMAT or header.get("version") != VERSION:
@@ -332,6 +333,10 @@ def _parse_json_lines(
 
 
 def _parse_json_object(line: bytes, location: str) -> dict[str, Any]:
+    """Parse a line, which must be a JSON object that is not nested too deeply.
+
+    Raises ErrataError.
+    """
     try:
         value = orjson.loads(line)
     except ValueError:
@@ -432,6 +437,9 @@ def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
 
 
 def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
+    """Combine two equal corrections of an item: the reasons and names of both, and the evidence
+    from more runs.
+    """
     return replace(
         first,
         reasons=_select_distinct(*first.reasons, *second.reasons),

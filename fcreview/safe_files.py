@@ -199,7 +199,8 @@ class WorkspaceFiles:
         """Return the error to raise for a failed access to a file: one that names a symbolic link
         on its path, if that is the reason.
         """
-        if error.errno == errno.ENXIO:  # The file is a socket, or a pipe without a reader.
+        # The file is a socket, or a pipe without a reader.
+        if error.errno == errno.ENXIO:
             return _make_not_regular_error(path)
         if error.errno not in _LINK_ERRORS:
             return error
@@ -231,11 +232,16 @@ def _write_new_file(name: str, content: bytes, folder: int, *, sync: bool) -> No
 
 
 def _make_root_folder(path: Path) -> None:
+    """Make a folder and its parents. It gets the permissions of its parent folder, and is always
+    accessible to its owner.
+    """
     if not path.parent.is_dir():
         _make_root_folder(path.parent)
     path.mkdir(exist_ok=True)
     with contextlib.suppress(OSError):
-        path.chmod(path.stat().st_mode & 0o7000 | path.parent.stat().st_mode & 0o777 | 0o700)
+        special_bits = path.stat().st_mode & 0o7000
+        permissions_of_parent = path.parent.stat().st_mode & 0o777
+        path.chmod(special_bits | permissions_of_parent | 0o700)
 
 
 def _make_inner_folder(name: str, parent_descriptor: int) -> None:
@@ -293,7 +299,8 @@ def _make_not_regular_error(path: Path) -> UnsafeFileError:
 
 
 def _sync_folder(descriptor: int) -> None:
-    with contextlib.suppress(OSError):  # Some file systems cannot sync a folder.
+    # Some file systems cannot sync a folder.
+    with contextlib.suppress(OSError):
         os.fsync(descriptor)
 
 
@@ -406,7 +413,8 @@ def read_first_member(file: BinaryIO, expected_name: bytes, max_bytes: int) -> b
     file.seek(extra_length, os.SEEK_CUR)
     try:
         return _decompress(file.read(size), method, max_bytes)
-    except Exception:  # `open_archive` reports the error.
+    except Exception:
+        # `open_archive` reports the error.
         return None
 
 
@@ -421,7 +429,8 @@ def _decompress(data: bytes, zip_method: int, max_bytes: int) -> bytes | None:
     if zip_method == ZIP_STORED:
         return data
     if zip_method == ZIP_DEFLATED:
-        inflater = zlib.decompressobj(-zlib.MAX_WBITS)  # without a zlib header
+        # Without a zlib header.
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         content = inflater.decompress(data, max_bytes)
         return content if inflater.eof else None
     if zip_method == ZIP_ZSTANDARD:

@@ -558,7 +558,8 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
         return []
     try:
         return importer.compute_combined_metrics(runs)
-    except MALFORMED_DATA:  # `compute_metrics` reports the error for each run
+    except MALFORMED_DATA:
+        # `compute_metrics` reports the error for each run.
         return []
 
 
@@ -617,7 +618,8 @@ def is_unchanged_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) ->
         return True
 
     has_applied_erratum = item.extra.erratum is not None and not item.extra.erratum.stale
-    if has_applied_erratum:  # The template is then the corrected answer.
+    # The template is then the corrected answer.
+    if has_applied_erratum:
         return False
     template = make_golden_template(run, item)
     return template is not None and canonical_json(template) == canonical_json(golden_fix)

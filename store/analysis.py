@@ -216,6 +216,7 @@ class UnblindedAnalysis:
         return len(seen_reviews)
 
     def _iter_ratings(self, view: View) -> Iterator[Rating]:
+        """Yield the current verdicts of all annotators. Adjudications are left out."""
         for item in self._iter_reviewed_items(view):
             for opinion in item.opinions:
                 if opinion.verdict is None or opinion.stale or opinion.is_adjudication:

@@ -148,7 +148,8 @@ def attach_store(
 
 
 def _set_limits(connection: Connection) -> None:
-    connection.execute("SET enable_progress_bar = false")  # the bar would overwrite the screen
+    # The bar would overwrite the screen.
+    connection.execute("SET enable_progress_bar = false")
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     n_threads = min(MAX_THREADS, os.cpu_count() or 1)
     connection.execute(f"SET threads = {n_threads}")
@@ -213,6 +214,7 @@ def has_only_verified_runs(connection: Connection, workspace: Workspace) -> bool
 
 
 def _has_valid_tables(connection: Connection) -> bool:
+    """Whether a database has all tables and views of a store."""
     try:
         # `duckdb_tables()` would take 8 ms.
         if any(connection.table(name).type != "TABLE_RELATION" for name in _TABLES):
@@ -272,6 +274,7 @@ _VALUE_ERRORS = (ValueError, TypeError, LookupError, AttributeError)
 
 
 def _retry_without_damaged_files(connection: Connection, work: Callable[[], T]) -> T:
+    """Run queries on a lake. If a file is damaged, it is left out, and the queries run again."""
     try:
         return work()
     except duckdb.OutOfMemoryException:
@@ -303,7 +306,8 @@ def _retry_with_max_memory(connection: Connection, work: Callable[[], T]) -> T:
     """Run a query again with the largest memory limit, because it needed more than the usual one.
     Raises StoreError if that is not enough.
     """
-    with contextlib.suppress(duckdb.InvalidInputException):  # locked settings already have this
+    # Locked settings already have this.
+    with contextlib.suppress(duckdb.InvalidInputException):
         connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
     try:
         return _retry_without_damaged_files(connection, work)
@@ -384,7 +388,8 @@ class QueryThread:
 def _run_queued_calls(calls: SimpleQueue[Callable[[], object] | None]) -> None:
     while (call := calls.get()) is not None:
         call()
-        del call  # it may refer to the queue's owner
+        # It may refer to the queue's owner.
+        del call
 
 
 def run_with_timeout(

@@ -493,7 +493,8 @@ def write_parquet(
             lines.write(text)
         lines.flush()
 
-        max_line_bytes = longest_line + 1  # with the newline
+        # A line ends with a newline.
+        max_line_bytes = longest_line + 1
         _convert_to_parquet(Path(lines.name), path, column_types, max_line_bytes)
 
 

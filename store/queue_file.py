@@ -123,7 +123,8 @@ class SampleDesign:
         if not self.n_incidents:
             return ""
         incidents = f"{format_count(self.n_incidents, 'incident')} left out"
-        if self.unit != "item":  # `population` counts groups or questions.
+        # `population` counts groups or questions.
+        if self.unit != "item":
             return incidents
         total = self.population + self.n_excluded + self.n_incidents
         return f"{total - self.n_incidents:,} of {format_count(total, 'item')}; {incidents}"
@@ -234,7 +235,8 @@ def has_joint_queue(workspace: Workspace) -> bool:
     for name in list_queue_names(workspace):
         try:
             content = workspace.files.read(queue_path(workspace, name))
-        except OSError:  # reported where the queue is read
+        except OSError:
+            # Reported where the queue is read.
             continue
         if _JOINT_SAMPLE_PATTERN.search(content):
             return True
@@ -290,6 +292,7 @@ NEW_DESIGN_FIELDS = ("same_questions", "decides", "blind")
 
 
 def _queue_to_json(queue: QueueFile) -> dict[str, Any]:
+    """Return a queue as the JSON object of a queue file."""
     content = asdict(queue)
     for name in NEW_DESIGN_FIELDS:
         # Without these fields, a queue means the same to all versions.
@@ -326,6 +329,7 @@ def _queue_validator() -> TypeAdapter[QueueFile]:
 
 
 def _describe_first_error(error: ValueError) -> str:
+    """Return the first error in a queue file, with the field that it is about."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):

@@ -535,6 +535,7 @@ def _join_strata_of_units(
 
 
 def _describe_sampled_runs(connection: Connection, items: list[QueueItem]) -> list[dict[str, Any]]:
+    """Return the names, paths and sizes of the runs with sampled items."""
     names = ("benchmark", "generation", "language", "model", "path", "dataset", "n_items")
     rows = connection.execute(f"SELECT {', '.join(names)} FROM runs ORDER BY run").fetchall()
     sampled = {item.key[:4] for item in items}
@@ -613,6 +614,7 @@ def _draw_from_strata(
 
 
 def _build_extension_item(content_key: ContentKey, part: ExtensionStratum) -> QueueItem:
+    """Return the queue item of a drawn item, with the probability with which it was drawn."""
     *key, prediction_hash, golden_hash = orjson.loads(content_key)
     return QueueItem(
         ItemKey(*key),

@@ -486,7 +486,8 @@ class Store:
         """
 
         def count_in_view() -> int:
-            self._orders.get_order(view, min_rows=1)  # loads the suspects
+            # Loads the suspects.
+            self._orders.get_order(view, min_rows=1)
             suspicions = self._suspects.get_suspicions(view)
             n_strong = sum(each.is_strong for each in suspicions.values())
             return sum(
@@ -643,7 +644,8 @@ class Store:
         """Return the rows of items in the given order. The number of a hidden duplicate gives the
         row of its item, with the annotator's second review.
         """
-        items = list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))  # each item once
+        # Each item once.
+        items = list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
         row_by_item = {}
         for row in view_items.fetch_rows(
             self.connection, items, self.runs, self.run_names, blind=self.blind
@@ -661,10 +663,13 @@ class Store:
         return rows
 
     def _read_detail(self, item: int) -> ItemDetail:
+        """Read an item with its run, reviews and the same item in other runs. Raises StoreError
+        without it.
+        """
         details = self._read_details([item])
         if not details:
             raise StoreError("the item does not exist")
-        # siblings would show the first review of a hidden duplicate
+        # Siblings would show the first review of a hidden duplicate.
         if not is_hidden_duplicate(item):
             details[0].siblings = item_detail.fetch_siblings(
                 self.connection, details[0].row, blind=self.blind

@@ -140,6 +140,7 @@ class Exchange:
         return server
 
     def _check_membership(self, member: Membership) -> None:
+        """Raise TeamError if the server knows the user by another name or in another project."""
         link = self.link
         if (member.project, member.annotator) != (link.project, link.annotator):
             raise TeamError(
@@ -163,7 +164,8 @@ class Exchange:
         count = self.inbox.store_lines(lines) if lines else 0
         if cursor != self._cursor:
             self._cursor = cursor
-            if lines:  # without new lines, the saved cursor is still right
+            # Without new lines, the saved cursor is still right.
+            if lines:
                 self._save_state()
         return count
 
@@ -216,7 +218,8 @@ class Inbox:
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
         self.annotator = annotator
-        self.warnings: dict[str, None] = {}  # messages about lines that were not stored, each once
+        # Messages about lines that were not stored, each once.
+        self.warnings: dict[str, None] = {}
         self._workspace = workspace
         self._journal = Journal(workspace, annotator)
         self._files: dict[Path, _LineFile] = {}
@@ -351,7 +354,8 @@ class _LineFile:
         self._files = workspace.files
         self._path = path
         self._digests: set[bytes] = set()
-        self._state = (0, 0)  # inode and size of the file when it was last read or written
+        # Inode and size of the file when it was last read or written.
+        self._state = (0, 0)
 
     def read_line_digests(self) -> set[bytes]:
         try:
@@ -387,7 +391,8 @@ class _LineFile:
                 self._digests.update(_line_digest(line) for line in new_lines)
                 self._state = _inode_and_size(descriptor)
         finally:
-            os.close(descriptor)  # releases the lock
+            # Releases the lock.
+            os.close(descriptor)
         return len(new_lines)
 
     def _update_digests(self, descriptor: int) -> None:
@@ -444,7 +449,8 @@ class Outbox:
         self._path = workspace.reviews / f"{annotator}.jsonl"
         self._offset = sent_bytes
         self._inode = 0
-        self._known: set[str] = set()  # hashes of lines that the server has or has refused
+        # Hashes of lines that the server has or has refused.
+        self._known: set[str] = set()
         self._pending: dict[str, bytes] = {}
 
     def count_unsent_lines(self) -> int:
@@ -525,7 +531,8 @@ class Outbox:
             return []
         *lines, unfinished_line = data.split(b"\n")
         self._offset += len(data) - len(unfinished_line)
-        if unfinished_line and _is_valid_line(unfinished_line):  # only its newline is missing
+        # Only its newline is missing.
+        if unfinished_line and _is_valid_line(unfinished_line):
             self._offset += len(unfinished_line)
             lines.append(unfinished_line)
         return [line for line in lines if line.strip()]
@@ -657,7 +664,8 @@ class TeamSync:
             problem = f"internal error: {type(error).__name__}: {error}"
         else:
             return ""
-        self._close_connection()  # the next attempt connects again
+        # The next attempt connects again.
+        self._close_connection()
         return problem
 
     def _exchange_lines(self) -> None:
@@ -776,6 +784,7 @@ def describe_run_differences(
 
 
 def _list_differences(own: RunDigest, other: RunDigest) -> list[str]:
+    """Return in what the same run differs in two workspaces."""
     differences = []
     if own.n_items != other.n_items:
         differences.append("number of items")

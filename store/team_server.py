@@ -471,12 +471,16 @@ class TeamServer:
         return rows[0]
 
     def _fetch(self, sql: str, *values: Any) -> list[AnswerRow]:
+        """Run a query on the server, and return its rows. Raises AnswerError if a value cannot be
+        decoded.
+        """
         request = _name_request(sql)
         with translate_errors(), limit_answer_time(self._connection):
             try:
                 rows = self._connection.execute(sql.encode(), values, binary=True).fetchall()
             except (ValueError, TypeError, LookupError, ArithmeticError) as error:
-                raise AnswerError(request) from error  # psycopg cannot decode a value
+                # The driver psycopg cannot decode a value.
+                raise AnswerError(request) from error
         return [AnswerRow(request, row) for row in rows]
 
 

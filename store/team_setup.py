@@ -180,7 +180,8 @@ def _create_and_claim_schema(connection: Connection[Any]) -> None:
         with connection.transaction():
             connection.execute("CREATE SCHEMA IF NOT EXISTS fcreview")
     except psycopg.errors.UniqueViolation:
-        pass  # another administrator created it at the same time
+        # Another administrator created it at the same time.
+        pass
     if _has_tables(connection):
         connection.execute("LOCK TABLE fcreview.migration IN SHARE ROW EXCLUSIVE MODE")
 

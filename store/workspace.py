@@ -107,7 +107,8 @@ class AnnotatorState:
         file = self.get_path(state_kind)
         if self.root is None or file is None:
             raise FileNotFoundError("there is no workspace to save to")
-        self.root.stat()  # raises if the workspace was deleted, so that it is not created again
+        # Raises if the workspace was deleted, so that it is not created again.
+        self.root.stat()
         files = WorkspaceFiles(self.root)
         files.make_folder(file.parent)
         files.write_json(file, state)

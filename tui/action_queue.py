@@ -113,7 +113,8 @@ class ActionQueue:
         except asyncio.CancelledError:
             if not self.is_quitting:
                 raise
-        except Exception as error:  # an item that cannot be read must not end the app
+        except Exception as error:
+            # An item that cannot be read must not end the app.
             self._has_failed = True
             message = sanitize(str(error) or type(error).__name__)
             ignored = _describe_ignored_keys(self.drop_waiting())

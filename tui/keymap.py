@@ -218,9 +218,11 @@ def format_first_keys(changed_keys: frozenset[tuple[str, str]] = frozenset()) ->
 
 
 def _is_valid_key(key: str) -> bool:
+    """Whether a key is written in Textual's notation, such as `ctrl+a`."""
     *modifiers, last = key.split("+")
-    valid = (len(last) == 1 and last.isprintable()) or last in PUNCTUATION or last in NAMED_KEYS
-    return valid and set(modifiers) <= MODIFIERS
+    is_character = len(last) == 1 and last.isprintable()
+    is_known_key = is_character or last in PUNCTUATION or last in NAMED_KEYS
+    return is_known_key and set(modifiers) <= MODIFIERS
 
 
 def _resolve_action_id(configured_name: str) -> str:

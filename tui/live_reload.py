@@ -312,7 +312,8 @@ def _find_position_of_next_item(
     """
     start = old_navigator.last_position
     if old_navigator.position is not None:
-        start += 1  # the item itself is at this position
+        # The item itself is at this position.
+        start += 1
     for row in old_store.fetch_page(old_navigator.view, start, MAX_FOLLOWERS):
         number = find_new_item_number(row, new_store)
         if number is not None:
@@ -619,7 +620,8 @@ class LiveReload:
 
     def _clear_message(self, message: str) -> None:
         """Remove a message from the screen, unless another one has replaced it."""
-        with suppress(NoMatches):  # The app is closing.
+        # The app is closing.
+        with suppress(NoMatches):
             self._queue_screen.pane.clear_message_if_shown(message)
             for pane in self._item_panes:
                 status_line = pane.query_one("#item-status", LineBar).line

@@ -84,7 +84,8 @@ class SignalShutdown:
         if self._signal_number is not None:
             return
         for number, handler in self._previous_handlers.items():
-            if handler is not signal.SIG_IGN:  # nohup makes a program ignore SIGHUP
+            # The program nohup makes a program ignore SIGHUP.
+            if handler is not signal.SIG_IGN:
                 signal.signal(number, self._on_signal)
 
     def attach(self, quit_app: Callable[[int], object]) -> int | None:
@@ -139,7 +140,8 @@ class SignalShutdown:
         if self._loop is None or self._quit_app is None or self._signal_number is None:
             return
         exit_code = 128 + self._signal_number
-        with contextlib.suppress(RuntimeError):  # the event loop has closed
+        # The event loop has closed.
+        with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._quit_app, exit_code)
 
     def _end_process_after_timeout(self, exit_code: int) -> None:
@@ -185,7 +187,8 @@ def _restore_terminal(attributes: list[Any] | None) -> None:
         return
     with contextlib.suppress(termios.error, OSError, ValueError):
         termios.tcsetattr(sys.__stdin__.fileno(), termios.TCSANOW, attributes)
-        descriptor = sys.__stderr__.fileno()  # Textual draws on standard error
+        # Textual draws on standard error.
+        descriptor = sys.__stderr__.fileno()
         _, writable, _ = select.select([], [descriptor], [], 0)
         if writable:
             os.write(descriptor, RESET_SEQUENCES.encode())
@@ -218,4 +221,5 @@ class SignalWakeup:
 
     def _discard_wakeup_bytes(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            self._read_end.recv(4096)  # Python calls the signal handlers itself.
+            # Python calls the signal handlers itself.
+            self._read_end.recv(4096)

@@ -1070,7 +1070,8 @@ class PacketWriter:
             while n_written < len(packet):
                 try:
                     n_written += os.write(self._descriptor, packet[n_written:])
-                except BrokenPipeError:  # the input ends too, and then the app quits
+                except BrokenPipeError:
+                    # The input ends too, and then the app quits.
                     break
         return n_written
 

@@ -303,7 +303,8 @@ def _find_unsafe_file_problem(workspace: Workspace, path: Path) -> str | None:
         is_folder = path.is_dir() and not path.is_symlink()
         return None if is_folder else str(error.strerror)
     except OSError:
-        return None  # the file was deleted, or this user cannot read it
+        # The file was deleted, or this user cannot read it.
+        return None
     os.close(descriptor)
     return None
 

@@ -432,7 +432,8 @@ def _selects_by_verdict(where: str) -> bool:
 
     try:
         parse_filter(where, blind=True)
-    except FilterError:  # the filter was valid when the queue was drawn, so it reveals verdicts
+    except FilterError:
+        # The filter was valid when the queue was drawn, so it reveals verdicts.
         return True
     return False
 

@@ -146,7 +146,8 @@ class ReviewLoop:
         self._recorder = ReviewRecorder(
             reviews, lambda _: "", is_judged_queue=view.queue == "judged"
         )
-        self.n_saved = 0  # number of saved reviews
+        # Number of saved reviews.
+        self.n_saved = 0
         self._navigator: QueueNavigator | None = None
         self._is_finished = False
 

@@ -159,7 +159,8 @@ def serve(
         max_sessions=max_sessions,
     )
     _check_serve_options(server)
-    with open_workspace(options) as session:  # imports new results before the first session
+    # Imports new results before the first session.
+    with open_workspace(options) as session:
         session.build_view(
             "" if "@" in where else where, queue=queue or "dataset", run=run, blind=blind
         )

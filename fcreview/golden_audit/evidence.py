@@ -103,6 +103,7 @@ def _describe_boolean_equivalence(golden: Any, predicted: Any) -> str | None:
 
 
 def _describe_number_equivalence(golden: Any, predicted: Any) -> str | None:
+    """Return why two different values are the same number, such as 0.5 and 50 %, or None."""
     golden_number = parse_number(golden)
     predicted_number = parse_number(predicted)
     if golden_number is None or predicted_number is None:
@@ -355,7 +356,8 @@ def _merge_equal_differences(
     runs_by_key: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
     for answer, differences in answers:
         for difference in differences:
-            key = difference.match_key  # equal for equal differences
+            # Equal differences have equal keys.
+            key = difference.match_key
             difference_by_key.setdefault(key, difference)
             runs_by_key[key].update(answer.runs)
 
@@ -423,6 +425,9 @@ class RunWeigher:
         return RunWeights(bits, n_families=len(family_sizes), run_profiles=profiles)
 
     def _compute_failure_bits_by_run(self, category: str) -> dict[int, float]:
+        """Return how much a failure in a category says about a question, by run. The results are
+        cached.
+        """
         if category not in self._failure_bits:
             bits = {}
             for run, profile in self._run_profiles.items():
@@ -505,6 +510,9 @@ def collect_evidence(
     weigher: RunWeigher,
     read_schema: Callable[[dict[str, Any]], FunctionSchema],
 ) -> QuestionEvidence:
+    """Collect what the checks of a golden answer need: the function docs, and how the answers of
+    the runs differ from the golden answer.
+    """
     weights = weigher.compute_weights(question)
     passing = _collect_passing_differences(question)
     failing = _list_failing_answers(question, passing)
@@ -580,7 +588,8 @@ def create_cached_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
     cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:
-        if id(raw) not in cache:  # The cache keeps `raw`, so that no other object gets its id.
+        # The cache keeps `raw`, so that no other object gets its id.
+        if id(raw) not in cache:
             cache[id(raw)] = raw, read_function_schema(raw)
         return cache[id(raw)][1]
 

@@ -81,6 +81,7 @@ PARTIAL_STRENGTH = 0.5
 
 
 def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
+    """Return all reasons why golden arguments contradict the function docs."""
     reasons = [*_check_called_functions(evidence)]
     for argument in evidence.golden_arguments:
         if not evidence.is_omitted_by_passing_answer(argument.call, argument.name):
@@ -452,6 +453,7 @@ class GoldenAnswerIndex:
             self._index_question(question)
 
     def _index_question(self, question: AuditedQuestion) -> None:
+        """Add the golden calls of a question, and the values that they accept, to the index."""
         self._count_usage(question)
         for call in question.golden:
             for name, accepted in _list_accepted_values(call):
@@ -926,6 +928,7 @@ def _collect_golden_numbers(evidence: QuestionEvidence) -> set[float]:
 
 
 def _find_numbers_in_value(value: Any) -> set[float]:
+    """Return all numbers in a value, also inside lists, objects and texts, without their sign."""
     numbers: set[float] = set()
     for leaf in _iter_leaves(value):
         if isinstance(leaf, str):

@@ -144,7 +144,8 @@ def _find_pair_differences(
 
     difference_by_path: dict[str, AnswerDifference] = {}
     for diff in pair.diff:
-        is_equivalent = diff.state == "~"  # equal after the benchmark's normalisation
+        # Equal after the benchmark's normalisation.
+        is_equivalent = diff.state == "~"
         if is_equivalent:
             continue
         difference = _build_argument_difference(pair, diff, golden=golden, predicted=predicted)

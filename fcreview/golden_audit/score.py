@@ -278,6 +278,9 @@ class _ExplainedAnswer:
 def _list_explained_answers(
     evidence: QuestionEvidence, index: GoldenAnswerIndex
 ) -> list[_ExplainedAnswer]:
+    """Return the answers whose differences from the golden answer can be explained, each with its
+    explanations.
+    """
     explained_answers = []
     # Several answers can share one list of differences, which is explained once.
     explanations_by_list: dict[int, list[str]] = {}
@@ -460,7 +463,8 @@ class Suspect:
 
     @property
     def is_strong(self) -> bool:
-        return round(self.score, 2) >= STRONG_SCORE  # The screens show two decimals.
+        # The screens show two decimals.
+        return round(self.score, 2) >= STRONG_SCORE
 
     @property
     def alternative(self) -> AlternativeAnswer | None:

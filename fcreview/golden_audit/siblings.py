@@ -198,6 +198,7 @@ class _SimilarPair:
 
 
 def _list_similar_pairs(questions: Sequence[SiblingQuestion]) -> list[_SimilarPair]:
+    """Return the pairs of questions whose texts are similar enough to be siblings."""
     pairs = []
     for first, second in _iter_candidates(questions):
         if not _can_be_siblings(first, second):

@@ -224,10 +224,14 @@ def _make_extra_pair(predicted: Call) -> CallPair:
 
 
 def _compare_pair(golden: Call, predicted: Call, rules: ComparisonRules) -> CallPair:
+    """Pair two calls, with their differences. The state of the pair is `=` (equal), `~`
+    (equivalent) or `!` (different).
+    """
     pair = _make_equal_pair(golden, predicted)
     pair.diff = diff_call(golden, predicted, rules)
     if pair.diff:
-        pair.state = "~" if all(difference.state == "~" for difference in pair.diff) else "!"
+        is_equivalent = all(difference.state == "~" for difference in pair.diff)
+        pair.state = "~" if is_equivalent else "!"
     return pair
 
 
@@ -340,6 +344,9 @@ def _compute_arguments_cost(golden: Call, predicted: Call, rules: ComparisonRule
 
 
 def _compute_argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
+    """Return how much a value differs from the accepted values, from 0 (accepted) to 1
+    (different).
+    """
     if is_accepted(accepted, value):
         return 0
     if type(value) not in SCALAR_TYPES:
@@ -393,6 +400,9 @@ class _HungarianMethod:
         return sorted(assigned)
 
     def _add_row(self, added_row: int) -> None:
+        """Assign a column to one more row. The rows before it may get other columns, so that the
+        total cost stays lowest.
+        """
         path = _ShortestPath(len(self._column_prices))
         row = added_row
         while True:

@@ -312,15 +312,18 @@ def make_tool_definitions(functions: Sequence[dict[str, Any]]) -> list[dict[str,
 
 
 def _convert_schema_types(value: Any) -> Any:
+    """Return a schema with the type names of JSON Schema, such as `object` for `dict`, at all
+    levels.
+    """
     if isinstance(value, list):
         return [_convert_schema_types(each) for each in value]
     if not isinstance(value, dict):
         return value
+    converted = {name: _convert_schema_types(field) for name, field in value.items()}
     kind = value.get("type")
-    changed = (
-        {"type": _SCHEMA_TYPES[kind]} if isinstance(kind, str) and kind in _SCHEMA_TYPES else {}
-    )
-    return {name: _convert_schema_types(each) for name, each in value.items()} | changed
+    if isinstance(kind, str) and kind in _SCHEMA_TYPES:
+        converted["type"] = _SCHEMA_TYPES[kind]
+    return converted
 
 
 MAX_RESULT_LENGTH = 1_000_000
@@ -367,6 +370,9 @@ class ObjectDescriptions:
     by_id: dict[str, ObjectDescription] = field(default_factory=dict)
 
     def add_tool_results(self, tool_results: Iterable[str]) -> None:
+        """Collect the objects in results of tools that are JSON. Large and deeply nested results
+        are skipped.
+        """
         for text in tool_results:
             looks_like_json = text.lstrip()[:1] in ("{", "[")
             if not looks_like_json or len(text) > MAX_RESULT_LENGTH:

@@ -301,7 +301,8 @@ def _explain_wrong_argument(name: str, difference: FirstDifference) -> str:
         return f"{name} has no {argument}, but the golden call has {golden}."
     if not golden:
         return f"{name} has {argument} {predicted}, which the golden call does not have."
-    if predicted == golden:  # The values differ only after the end of the shortened texts.
+    # The values differ only after the end of the shortened texts.
+    if predicted == golden:
         return f"{name} and the golden call have different values of {argument}."
     return f"{name} has {argument} {predicted}, but the golden call has {golden}."
 

@@ -259,6 +259,9 @@ class _Facts:
         return descriptions
 
     def _match_writes(self) -> None:
+        """Match the calls that change data with the golden actions, and find the calls that are
+        wrong.
+        """
         for write in self.writes:
             self._match_write(write)
 
@@ -607,7 +610,8 @@ class _UserMessages:
 
     def find_retraction(self, omitted_values: Sequence[str]) -> DecisiveStep | None:
         """Return a step at the last message that withdraws one of the omitted values."""
-        for number, text in self.turns:  # the latest message first
+        # The latest message first.
+        for number, text in self.turns:
             if not _RETRACTION.search(text):
                 continue
             words = extract_words(text)
@@ -717,6 +721,9 @@ def _has_same_effect(golden: Call, predicted: Call) -> bool:
 
 
 def _is_same_argument(first: Any, second: Any) -> bool:
+    """Whether two arguments count as the same. Long texts always do, and lists are compared without
+    their order.
+    """
     if isinstance(first, str) and isinstance(second, str):
         are_free_texts = min(len(first.split()), len(second.split())) >= FREE_TEXT_WORDS
         return are_free_texts or first.strip().lower() == second.strip().lower()

@@ -118,8 +118,10 @@ EXACT_RULES = ComparisonRules()
 
 
 def is_accepted(golden: AcceptedValues, value: Any, depth: int = 0) -> bool:
+    """Whether a value equals one of the accepted values."""
     kind = type(value)
-    if kind in SCALAR_TYPES:  # the usual case, without the calls of `is_same_value`
+    # The usual case, without the calls of `is_same_value`.
+    if kind in SCALAR_TYPES:
         return any(
             type(expected) is kind and _are_equal_scalars(expected, value)
             for expected in golden.any_of
@@ -143,7 +145,8 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
         return _are_equal_lists(expected, value, depth)
     if kind is dict:
         return _are_equal_objects(expected, value, depth)
-    return bool(expected == value)  # Values such as bytes and sets are compared as a whole.
+    # Values such as bytes and sets are compared as a whole.
+    return bool(expected == value)
 
 
 def _are_equal_scalars(expected: Any, value: Any) -> bool:
@@ -163,6 +166,9 @@ def _are_equal_lists(expected: Sequence[Any], value: Sequence[Any], depth: int) 
 
 
 def _are_equal_objects(expected: dict[Any, Any], value: dict[Any, Any], depth: int) -> bool:
+    """Whether two objects have the same keys and equal values. Deeply nested objects count as
+    different.
+    """
     if len(expected) != len(value) or depth >= MAX_DEPTH:
         return False
     return all(

@@ -260,6 +260,7 @@ def _find_state_without_differences(argument: _Argument) -> tuple[DiffState, str
 
 
 def _summarize_nested_differences(n_nested: int, is_different: bool) -> tuple[DiffState, str]:
+    """Return the state of an argument and a text about the differences inside it."""
     values = "1 nested value" if n_nested == 1 else f"{n_nested} nested values"
     if not is_different:
         return "~", f"equal after normalisation in {values}"
@@ -311,6 +312,7 @@ def find_values_at(
 
 
 def _get_child(value: Any, key: str | int) -> Any:
+    """Return the value at a key of an object or an index of a list, or `NO_VALUE`."""
     if isinstance(value, dict):
         return value.get(key, NO_VALUE)
     if isinstance(value, (list, tuple)) and isinstance(key, int) and 0 <= key < len(value):

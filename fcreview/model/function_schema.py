@@ -157,6 +157,7 @@ def _unwrap_json_fields(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse_parameter(name: str, schema: Mapping[str, Any], *, is_required: bool) -> Parameter:
+    """Parse the description of a parameter in a function doc."""
     items = schema.get("items")
     element_schema = items if isinstance(items, Mapping) else {}
     description = str(schema.get("description") or "")

@@ -159,7 +159,8 @@ def _format_key(key: Any) -> str:
 def _format_integer(value: int) -> str:
     try:
         return str(value)
-    except ValueError:  # Python raises ValueError for an integer of thousands of digits.
+    except ValueError:
+        # Python raises ValueError for an integer of thousands of digits.
         return hex(value)
 
 
@@ -238,6 +239,7 @@ def _escape_lone_surrogates(text: str) -> str:
 
 
 def _to_plain_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
+    """Return an object as plain JSON. Keys that are not text become text."""
     plain: dict[str, Any] = {}
     for key, field in value.items():
         text = key if isinstance(key, str) else to_json_text(key)
@@ -357,7 +359,8 @@ def split_path(path: str) -> list[str | int]:
     start = 0
     while start < len(path):
         match = _PATH_STEP.match(path, start)
-        if match is None:  # The path is not from `append_to_path`.
+        # The path is not from `append_to_path`.
+        if match is None:
             return [path]
         keys.append(_read_path_step(match))
         start = match.end()

@@ -292,7 +292,8 @@ def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = (
     """
     counts: Counter[str] = Counter()
     for item in items:
-        if item.tags:  # hardly any item has tags, and `update` takes a while without them, too
+        # Hardly any item has tags, and `update` takes a while without them, too.
+        if item.tags:
             counts.update(item.tags)
 
     used_first_tags = [tag for tag in dict.fromkeys(first_tags) if tag in counts]

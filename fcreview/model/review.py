@@ -312,7 +312,8 @@ def _update_opinion(opinion: Opinion, event: Event) -> None:
 
     for name in ANNOTATION_FIELDS:
         value = getattr(event, name)
-        if value == "":  # An empty text removes the earlier one.
+        # An empty text removes the earlier one.
+        if value == "":
             setattr(opinion, name, None)
         elif value is not None:
             setattr(opinion, name, value)

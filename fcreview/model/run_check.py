@@ -332,6 +332,7 @@ def _explain_no_comparison(counts: RunCounts) -> str:
 
 
 def _check_undecoded(counts: RunCounts, limits: CheckLimits) -> CheckLine:
+    """Check in how many items no call could be decoded. Too many of them mean a wrong decoder."""
     if not counts.n_undecoded and not counts.n_predicted:
         return CheckLine("undecoded", state="unknown", detail="no calls")
 
@@ -347,6 +348,9 @@ def _check_undecoded(counts: RunCounts, limits: CheckLimits) -> CheckLine:
 
 
 def _describe_undecoded(counts: RunCounts) -> str:
+    """Return the number of items without a decoded call, and in how many of them this has no effect
+    on the verdict.
+    """
     if not counts.n_undecoded:
         return "none"
     detail = f"{counts.n_undecoded:,} of {counts.n_items:,}"
@@ -415,6 +419,7 @@ def _check_scored_twice(counts: RunCounts) -> CheckLine:
 
 
 def _check_contradictions(counts: RunCounts) -> CheckLine:
+    """Check whether annotators contradict themselves: their verdict on an item and on its parts."""
     if not counts.n_reviewed:
         return CheckLine("contradictions", state="unknown", detail="no reviews")
     if not counts.n_contradictory:
@@ -477,6 +482,7 @@ def _describe_choice(fact: RunFact) -> str:
 
 
 def _check_judge(counts: RunCounts) -> CheckLine:
+    """Check on how many items a judge or scorer failed, so that they have no verdict."""
     if counts.n_judge_failed:
         n_items = format_count(counts.n_judge_failed, "item")
         return CheckLine(

@@ -124,7 +124,8 @@ def _list_parts(run: Run, *, has_several_benchmarks: bool) -> list[str]:
     if has_several_benchmarks:
         version = f"{_get_title(run)} {run.generation}"
 
-    parts: dict[str, None] = {}  # a set that keeps the order
+    # A set that keeps the order.
+    parts: dict[str, None] = {}
     model = _clean_text(run.model)
     for text in [version, run.language, *run.name_parts, *_list_path_parts(run.path)]:
         part = _clean_text(text)

@@ -121,7 +121,8 @@ def _get_visible_symbol(char: str) -> str:
         return "␡"
 
     category = unicodedata.category(char)
-    if category == "Zs":  # a space that is not the ordinary one
+    # A space that is not the ordinary one.
+    if category == "Zs":
         return "⍽"
     if _has_no_safe_form(char, category):
         return _format_code_point(char)
@@ -181,6 +182,7 @@ class _SafeTextWriter:
         self._follows_flag_letter = False
 
     def add(self, char: str) -> None:
+        """Add the visible form of the next character of the text."""
         if _FLAG_A <= ord(char) <= _FLAG_Z:
             self._add_flag_letter(char)
             return

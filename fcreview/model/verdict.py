@@ -76,6 +76,7 @@ class Scale:
         return number
 
     def is_number_allowed(self, value: Any) -> bool:
+        """Whether a value is a number on this scale."""
         if self.numbers is None:
             return False
         # The exact type is compared, because a boolean is an integer in Python.

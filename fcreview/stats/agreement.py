@@ -249,6 +249,7 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
 def _compute_requested(
     group: RatingGroup, table: RatingTable, requests: Iterable[_CoefficientRequest]
 ) -> Iterator[AgreementCoefficient]:
+    """Compute the requested coefficients of a table of labels, each with its interval."""
     plausible_counts = draw_plausible_counts(table.item_groups, table.prior_units)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     for request in requests:
@@ -340,6 +341,9 @@ def _has_independent_pairs(table: RatingTable) -> bool:
 
 
 def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_CoefficientRequest]:
+    """Yield which coefficients of all annotators to compute: percent agreement, Fleiss' kappa,
+    Krippendorff's alpha, AC1 and, for labels with an order, AC2.
+    """
     counts = table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
@@ -394,6 +398,7 @@ def _build_fleiss_request(
 
 
 def _build_percent_request(table: RatingTable) -> _CoefficientRequest:
+    """Return the request for the percentage of equal labels."""
     several = np.flatnonzero((table.cells != NO_LABEL).sum(axis=1) > 1)
     agreement = compute_pairwise_agreement(table.count_labels()[several].astype(np.float64))
     statistic = _restrict_to_patterns(several, build_percent_agreement(agreement))
@@ -455,6 +460,9 @@ def _restrict_to_patterns(patterns: IntArray, statistic: Statistic) -> Statistic
 
 
 def _choose_krippendorff_alpha(table: RatingTable, label_counts: FloatArray) -> Statistic:
+    """Return the form of Krippendorff's alpha for the kind of labels: ordered, unordered, or sets
+    of labels.
+    """
     if table.level == "ordinal":
         return build_ordinal_krippendorff_alpha(label_counts)
     if table.level == "nominal":

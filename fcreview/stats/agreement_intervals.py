@@ -168,7 +168,8 @@ def _compute_mean_weight(item_groups: Sequence[ItemGroup]) -> float:
         return 1.0
     n_items = sum(group.n_items for group in item_groups)
     if n_items < MIN_ITEMS:
-        return 1.0  # There is no interval.
+        # There is no interval.
+        return 1.0
     quantile_ratio = NORMAL_QUANTILE / compute_t_quantile(n_items - 1)
     variance_ratio = quantile_ratio**2 * (n_items - 1) / n_items
     return float(variance_ratio**1.5)

@@ -245,7 +245,8 @@ def _draw_cumulative_weights(
     prior_shape = np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)
     shape = np.concatenate([observed_shape, prior_shape])
     weights = generator.gamma(shape, size=(n_draws, len(shape)))
-    weights[:, -1] += _MIN_WEIGHT  # Gamma variates with a small shape can all be 0.
+    # Gamma variates with a small shape can all be 0.
+    weights[:, -1] += _MIN_WEIGHT
     shares = weights / weights.sum(axis=1, keepdims=True)
     return np.cumsum(shares, axis=1)
 
@@ -348,7 +349,9 @@ def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
         return scale.numbers
     if scale.labels:
         labels = scale.known_labels
-        return ([labels[0]], [labels[-1]]) if labels else ([], [PLACEHOLDER_NAME])
+        if not labels:
+            return [], [PLACEHOLDER_NAME]
+        return [labels[0]], [labels[-1]]
     values = _list_scale_values(scale)
     return values[0], values[-1]
 
@@ -377,9 +380,11 @@ def _draw_from_scale(
 
 
 def _list_scale_values(scale: Scale) -> list[Any]:
+    """Return the definite values of a scale, each once, in their order."""
     values: list[Any] = []
     for value in scale.words.values():
-        if is_definite(value) and not any(is_same_verdict(value, other) for other in values):
+        is_listed = any(is_same_verdict(value, other) for other in values)
+        if is_definite(value) and not is_listed:
             values.append(value)
     return values
 

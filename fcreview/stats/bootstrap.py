@@ -65,6 +65,9 @@ def bootstrap(
 
 
 def _build_estimate(value: float, resampled_values: FloatArray) -> BootstrapEstimate:
+    """Build an estimate. It has no interval if the statistic is undefined in more than half of the
+    resamples.
+    """
     if np.isnan(value):
         return BootstrapEstimate()
     defined = resampled_values[~np.isnan(resampled_values)]
@@ -77,6 +80,7 @@ def _build_estimate(value: float, resampled_values: FloatArray) -> BootstrapEsti
 def _iter_resamples(
     units_per_pattern: IntArray, n_resamples: int, seed: int
 ) -> Iterator[FloatArray]:
+    """Yield random samples in chunks, as the numbers of units that have each pattern."""
     generator = np.random.default_rng(seed)
     n_units = int(units_per_pattern.sum())
     step = max(1, MAX_COUNTS // len(units_per_pattern))

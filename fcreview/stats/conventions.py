@@ -231,6 +231,9 @@ def compute_task_terms(table: TrialTable, convention: Convention) -> dict[str, T
 
 
 def _compute_task_term(figure: _Figure, passes: Sequence[bool], convention: Convention) -> TaskTerm:
+    """Return what a task adds to a figure: its points and its weight. The figure is the sum of the
+    points divided by the sum of the weights.
+    """
     n_trials = figure.trials_per_task or len(passes)
     if figure.name == "accuracy" and not convention.by_task:
         return TaskTerm(points=sum(passes), weight=n_trials)
@@ -344,7 +347,11 @@ def _get_figure_sort_key(figure: str) -> tuple[int, int]:
 
 
 def _merge_rows(first: ConventionRow, second: ConventionRow) -> ConventionRow:
-    items = first.items if first.is_own else tuple(dict.fromkeys((*first.items, *second.items)))
+    """Merge two rows of one figure with the same value, by different conventions."""
+    items = first.items
+    # The row of the run's own convention lists only what its note is about.
+    if not first.is_own:
+        items = tuple(dict.fromkeys((*first.items, *second.items)))
     return replace(first, convention=f"{first.convention}, {second.convention}", items=items)
 
 
@@ -375,6 +382,7 @@ def _collect_counted_tasks(table: TrialTable, convention: Convention) -> Tasks:
 
 
 def _compute_figures(table: TrialTable, tasks: Tasks, convention: Convention) -> Iterator[_Figure]:
+    """Yield accuracy, pass^k and pass@k by one convention of counting trials."""
     n_trials, max_k = _find_trials_per_task(table, tasks, convention)
 
     # Missing trials change the accuracy only if they are planned, and then they are failures.
@@ -494,6 +502,9 @@ class _TrialsPerTask(NamedTuple):
 def _find_trials_per_task(
     table: TrialTable, tasks: Tasks, convention: Convention
 ) -> _TrialsPerTask:
+    """Return how many trials of a task a convention counts, and the highest k of pass^k that it
+    allows.
+    """
     counts = [len(passes) for passes in tasks.values()]
     most = max(counts, default=0)
     fewest = min(counts, default=0)
@@ -508,6 +519,9 @@ def _find_trials_per_task(
 
 
 def _compute_accuracy(tasks: Tasks, convention: Convention, n_trials: int | None) -> float | None:
+    """Compute the accuracy: over tasks with equal weight, or over all trials. `n_trials`: trials of
+    each task, including missing ones.
+    """
     if not tasks:
         return None
     if convention.by_task:

@@ -337,6 +337,7 @@ def _subtract_passes(verdicts_a: Sequence[bool], verdicts_b: Sequence[bool], siz
 
 
 def _find_decision(pair: _ItemPair, *, assumes_verdicts: bool) -> Decision:
+    """Return whether the question of a pair is reviewed, and if not, why."""
     to_review = pair.items_to_review
     if not to_review:
         return "settled"
@@ -472,6 +473,7 @@ class _DifferenceModel:
         return (self._settled_difference + total) / self._n_pairs
 
     def compute_interval(self, quantile: float) -> tuple[float, float]:
+        """Return the ends of the interval of the difference, from the limits of each stratum."""
         below = 0.0
         above = 0.0
         for stratum in self._strata:
@@ -514,7 +516,8 @@ class _DifferenceModel:
         if max(sizes) == 1:
             return 1.0
         if len(sizes) == 1:
-            return float(sum(sizes))  # One cluster counts as one pair.
+            # One cluster counts as one pair.
+            return float(sum(sizes))
 
         deviations: defaultdict[str, float] = defaultdict(float)
         independent_variance = 0.0

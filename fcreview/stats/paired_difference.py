@@ -128,7 +128,8 @@ def estimate_design_effect(pairs: ClusteredPairs) -> float:
     if not pairs.is_clustered:
         return 1.0
     if len(pairs.sizes) == 1:
-        return float(pairs.n)  # One cluster counts as one pair.
+        # One cluster counts as one pair.
+        return float(pairs.n)
 
     value = pairs.value
     return compute_design_effect(

@@ -796,6 +796,7 @@ def list_caveats(
 
 
 def _describe_unmatched_items(comparison: RunComparison) -> list[str]:
+    """Say how many items of A and B have no counterpart in the other run."""
     unmatched_a, unmatched_b = comparison.n_unmatched
     if not unmatched_a and not unmatched_b:
         return []
@@ -811,6 +812,7 @@ def _describe_unmatched_items(comparison: RunComparison) -> list[str]:
 def _describe_missing_verdicts(
     overall: ComparisonGroup, source_a: VerdictSource, source_b: VerdictSource
 ) -> list[str]:
+    """Say how many pairs of items lack a verdict on one side."""
     if overall.counts.n >= overall.n_pairs:
         return []
 
@@ -830,6 +832,7 @@ def _describe_missing_verdicts(
 def _describe_missing_pass_rates(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
 ) -> list[str]:
+    """Say for which categories pass rates are not comparable, and why."""
     if comparison.overall.is_comparable(source_a, source_b):
         return []
 
@@ -845,6 +848,7 @@ def _describe_missing_pass_rates(
 
 
 def _describe_clusters(comparison: RunComparison) -> list[str]:
+    """Say that items of a cluster are not independent, and what follows for the test."""
     difference = comparison.overall.difference
     if not comparison.has_grouped_items or difference.design_effect is None:
         return []

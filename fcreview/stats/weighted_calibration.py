@@ -85,6 +85,7 @@ def compute_weighted_measures(pairs: Sequence[WeightedPair]) -> list[WeightedMea
 
 
 def _build_strata(pairs: Sequence[WeightedPair]) -> list[_Stratum]:
+    """Group pairs of verdicts by their weight and their automatic verdict."""
     groups: dict[tuple[float, bool], list[WeightedPair]] = {}
     for pair in pairs:
         groups.setdefault((pair.weight, pair.automatic), []).append(pair)
@@ -101,6 +102,7 @@ def _compute_confusion(strata: Sequence[_Stratum]) -> _Confusion:
 
 
 def _draw_confusion(strata: Sequence[_Stratum]) -> _Confusion:
+    """Draw random confusion matrices that are compatible with the reviewed pairs."""
     generator = np.random.default_rng(SEED)
     sizes = _draw_stratum_sizes(strata, generator)
     rates = [
@@ -152,6 +154,7 @@ def _sum_confusion(
 def _compute_measure(
     name: str, compute: Callable[[_Confusion], FloatArray], value: _Confusion, draws: _Confusion
 ) -> WeightedMeasure:
+    """Compute a measure, such as kappa, with its interval from the drawn confusion matrices."""
     with np.errstate(invalid="ignore", divide="ignore"):
         found = float(compute(value)[0])
         drawn = compute(draws)
@@ -162,6 +165,7 @@ def _compute_measure(
 
 
 def _compute_kappa(cells: _Confusion) -> FloatArray:
+    """Compute Cohen's kappa of automatic and human verdicts."""
     n = cells.tp + cells.fp + cells.fn + cells.tn
     observed = (cells.tp + cells.tn) / n
     passes = (cells.tp + cells.fp) * (cells.tp + cells.fn)

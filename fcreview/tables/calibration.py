@@ -206,6 +206,7 @@ def _make_row(
     items: tuple[int, ...] = (),
     explanation: str = "",
 ) -> Row:
+    """Return a row of the calibration table: name, value, interval and number of pairs."""
     value = ""
     interval = ""
     whisker = None

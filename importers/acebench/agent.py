@@ -398,6 +398,7 @@ def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, State
 def _find_class_differences(
     class_name: str, golden: dict[str, Any], predicted: dict[str, Any]
 ) -> dict[str, StateDifference]:
+    """Return the differences between two states of an app, by path."""
     differences: dict[str, StateDifference] = {}
     for attribute, _ in find_attribute_differences(predicted, golden):
         path = f"{class_name}.{attribute}"

@@ -295,6 +295,7 @@ def check_calls(
 def _check_against_golden_answer(
     predicted: list[DecodedCall], golden: dict[str, Any], function_docs: list[dict[str, Any]]
 ) -> CheckOutcome:
+    """Check the predicted calls against one golden answer, which has a call for each key."""
     mismatch = _find_function_mismatch(predicted, golden)
     if mismatch is not None:
         return mismatch

@@ -130,6 +130,9 @@ def _find_histories_of_kind(
 
 
 def _list_history_parents(folder: Path, language: str, dataset: Path | None) -> Iterator[Path]:
+    """Yield the folders that can contain dialogue histories: near the results, and in the
+    dataset.
+    """
     for root in [folder, *list(folder.parents)[:MAX_LEVELS]]:
         yield root / "dialogue_history"
         if language:

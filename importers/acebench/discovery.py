@@ -116,7 +116,8 @@ def _list_run_folders(opened: _OpenedFiles) -> dict[Path, list[Path]]:
     for score_folder in opened.scores:
         candidates = _list_result_folders(score_folder)
         if not results_by_folder.keys().isdisjoint(candidates):
-            continue  # the results of these scores are already known
+            # The results of these scores are already known.
+            continue
 
         for folder in candidates:
             results = list_result_files(folder)
@@ -280,6 +281,7 @@ def _report_ignored_scores(run: Run, scores: _ScoreChoice) -> Iterator[ImportIss
 
 
 def _report_unscored_categories(plan: RunPlan, categories: Sequence[str]) -> None:
+    """Report the categories of a run for which there is no score file."""
     scored = set()
     for path in plan.scores:
         name = parse_file_name(path)
@@ -290,6 +292,7 @@ def _report_unscored_categories(plan: RunPlan, categories: Sequence[str]) -> Non
 
 
 def _list_score_folders(location: _RunLocation, language: str) -> list[Path]:
+    """Return the folders near the results that can contain the scores of a run."""
     languages = _list_languages(language)
     folder = location.folder
     model_folder = location.model_folder

@@ -48,6 +48,9 @@ class FileName(NamedTuple):
 
 
 def parse_file_name(path: Path) -> FileName:
+    """Return the category and the kind of a file, such as a result or score file. Both are empty
+    for other files.
+    """
     match = _FILE_NAME.fullmatch(path.name)
     if match is None or match["category"] not in CATEGORY_ORDER:
         return FileName("", "")

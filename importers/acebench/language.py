@@ -241,10 +241,15 @@ def _list_roots(folder: Path) -> list[Path]:
 
 
 def _find_datasets_in(roots: Sequence[Path], language: str) -> Iterator[Path]:
+    """Yield the folders with the dataset of a language, at the usual places below the roots."""
     name = f"data_{language}"
     for root in roots:
-        for dataset in (root, root / name, root / "data_all" / name, root / "data" / name):
-            if _read_dataset_language(dataset) not in ("", language):
+        candidates = (root, root / name, root / "data_all" / name, root / "data" / name)
+        for folder in candidates:
+            is_other_language = _read_dataset_language(folder) not in ("", language)
+            has_answers = (folder / "possible_answer").is_dir()
+            if is_other_language or not has_answers:
                 continue
-            if (dataset / "possible_answer").is_dir() and any(dataset.glob("data_*_*.json")):
-                yield dataset
+            has_questions = any(folder.glob("data_*_*.json"))
+            if has_questions:
+                yield folder

@@ -430,7 +430,8 @@ def compute_summary_row(
         value_by_source[f"{category}_process"] = value
 
     for column, source in SUMMARY_COLUMNS.items():
-        if isinstance(source, tuple):  # the column is the mean of several categories
+        # The column is the mean of several categories.
+        if isinstance(source, tuple):
             row[column] = _mean_accuracy(accuracies, categories=source)
         else:
             row[column] = value_by_source.get(source, 0.0)

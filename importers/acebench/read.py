@@ -336,6 +336,7 @@ def _find_special_answer_error(golden: Any) -> str | None:
 
 
 def _find_answer_error(golden_answer: Any, item: Item) -> str | None:
+    """Return what is wrong with the form of a golden answer, or None."""
     if not isinstance(golden_answer, dict) or not golden_answer:
         form = '{"function": {"argument": value}}'
         return f"{GROUND_TRUTH} must be {form}, or a list of such objects"
@@ -444,6 +445,7 @@ def grade_reply(item: Item, reply: Reply, golden_answer: Any) -> None:
 
 
 def _grade_special_reply(item: Item, reply: Reply, golden_answer: Any, turn: int) -> None:
+    """Grade a reply that must contain certain words instead of calls."""
     _add_reply_message(item, reply.content, turn)
     required_phrase = checker.REQUIRED_PHRASES[item.category]
     item.extra.golden_reply = _describe_required_reply(required_phrase, golden_answer)

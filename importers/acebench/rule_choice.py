@@ -178,7 +178,8 @@ class _ScoredItem:
 
         That is its verdict, its error type, its error text and the reply that it quotes.
         """
-        if self.entry is None:  # the item passed
+        # The item passed.
+        if self.entry is None:
             return self._find_failure(rule_set) is None
         if rule_set == AUGUST_2025 and self.has_later_error_text:
             return False

@@ -115,6 +115,9 @@ def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
 def rewrite_scores(
     plan: RunPlan, items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the score files with the reviewed verdicts, and the reviews that they cannot
+    represent.
+    """
     yield from writeback.find_unrepresentable_reviews(items, _is_representable)
     if not any(_has_override(item) for item in items):
         return
@@ -330,7 +333,8 @@ def _make_process_entry(
         return None
     is_reviewed_value = (ITEM, PROCESS_ACCURACY) in item.overrides
     if not is_reviewed_value:
-        accuracy = round(accuracy, 3)  # as the evaluator does in this file
+        # As the evaluator does in this file.
+        accuracy = round(accuracy, 3)
 
     old_entry = (inputs.process_entries or {}).get(_get_process_entry_name(inputs, item))
     if old_entry:
@@ -389,6 +393,8 @@ def _update_header(
 def rewrite_golden(
     plan: RunPlan, fixes: GoldenFixes
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+    """Yield the answer files with the reviewers' golden answers."""
+
     def find_answer_file(category: str) -> Path | None:
         for path in plan.data:
             is_answer_file = path.parent.name == "possible_answer"

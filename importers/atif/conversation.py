@@ -314,6 +314,7 @@ def _group_by_call(results: list[JsonObject]) -> dict[Any, list[JsonObject]]:
 def _add_result_without_call(
     conversation: Conversation, result: JsonObject, *, has_calls: bool
 ) -> None:
+    """Add a result that belongs to no call of its step: as a log message if the step has calls."""
     reference = result.get("source_call_id")
     if reference is not None:
         shown_reference = to_json_text(reference)[:MAX_SHOWN_VALUE]

@@ -302,6 +302,9 @@ def _identify_trial(folder: Path, trial: TrialFiles) -> TrialOrigin:
 
 
 def _parse_agent_info(agent_info: Any) -> AgentAndModel:
+    """Return the name of the agent and of its model. They are empty if the trajectory does not
+    state them.
+    """
     if not isinstance(agent_info, dict) or not isinstance(agent_info.get("name"), str):
         return "", ""
     model = agent_info.get("model_info")
@@ -411,7 +414,8 @@ def _make_plan(run: Run, job_files: JobFiles, *, confidence: float, reason: str)
 
     `confidence` says how sure it is that the files are ATIF files, and `reason` why.
     """
-    results: dict[Path, None] = {}  # a dictionary, because trials can share a file
+    # A dictionary, because trials can share a file.
+    results: dict[Path, None] = {}
     scores: list[Path] = []
     verifier_files: list[Path] = []
     logs: list[Path] = []

@@ -52,6 +52,7 @@ class ConvertedSteps:
     """Calls of the last step with calls that no result without an id has answered."""
 
     def add_step(self, number: int, step: Any) -> None:
+        """Add a step, and remember its calls, so that later results can be added to them."""
         self.steps.append(NumberedStep(number, step))
         calls = list_objects(as_object(step).get("tool_calls"))
         if calls:
@@ -151,6 +152,7 @@ def _add_step_with_foreign_parts(
 
 
 def _is_own_part(part: Any) -> bool:
+    """Whether a part of a message has the form of ATIF: a text, an image or audio."""
     if isinstance(part, str):
         return True
     fields = as_object(part)

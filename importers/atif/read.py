@@ -449,6 +449,7 @@ def _add_recorded_verdicts(item: Item, documents: list[JsonObject], record: Tria
 
 
 def _add_recorded_reward(item: Item, extra: JsonObject) -> None:
+    """Add the reward that the trajectory itself records, as official verdicts."""
     recorded = extra.get(REWARDS_KEY)
     if recorded is None:
         recorded = extra.get("reward")
@@ -600,6 +601,7 @@ def _read_text(path: Path, record: TrialRecord) -> str:
 
 
 def _read_reward_file(path: Path, record: TrialRecord) -> dict[str, float] | None:
+    """Read the file with the reward of a trial. Returns None if it contains no number."""
     text = _read_text(path, record).strip()
     try:
         reward = float(text) if len(text) < MAX_REWARD_TEXT_LENGTH else None

@@ -85,6 +85,7 @@ def _find_criteria(value: dict[str, Any]) -> list[Any] | None:
 
 
 def _read_criterion(fields: Any) -> RubricCriterion:
+    """Read a criterion of a rubric, with the judge's verdict and reason."""
     if not isinstance(fields, dict):
         return RubricCriterion("", value=None, reason="")
     reason = fields.get("justification")

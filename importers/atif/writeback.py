@@ -114,9 +114,11 @@ def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | No
         return None
     if path.name == "reward.json":
         new_record = _replace_reward(record, reward)
-    elif "trial_name" in record:  # the result of a trial
+    elif "trial_name" in record:
+        # The result of a trial.
         new_record = _replace_reward_of_result(record, reward)
-    elif as_object(record.get("extra")):  # a trajectory
+    elif as_object(record.get("extra")):
+        # A trajectory.
         new_record = _replace_reward_of_trajectory(record, reward)
     else:
         return None

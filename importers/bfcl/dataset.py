@@ -256,6 +256,7 @@ def strip_repeat_suffix(name: str, declared_names: set[Any]) -> str:
 
 
 def _make_golden_call(name: str, arguments: Any) -> Call:
+    """Return a golden call. Each argument has a list of accepted values."""
     if not isinstance(arguments, dict):
         return Call(
             "golden",
@@ -273,6 +274,9 @@ def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any
 
 
 def _parse_golden_call_text(text: Any, functions: Sequence[dict[str, Any]]) -> Call:
+    """Parse a golden call that is written as Python, such as `f(a=1)`. Text that is no call becomes
+    a call with an error.
+    """
     parsed = parse_call_text(text, functions) if isinstance(text, str) else None
     if parsed is None:
         return Call(
@@ -289,7 +293,8 @@ def _parse_golden_call_text(text: Any, functions: Sequence[dict[str, Any]]) -> C
 
 def parse_accepted_values(alternatives: Any) -> AcceptedValues:
     """Parse a list of accepted values. The value `""` in it means that the argument is optional."""
-    if isinstance(alternatives, dict):  # V1 has objects directly in objects
+    # V1 has objects directly in objects.
+    if isinstance(alternatives, dict):
         return AcceptedValues([_parse_accepted_value(alternatives)])
     if not isinstance(alternatives, list):
         return AcceptedValues([alternatives])
@@ -444,6 +449,7 @@ def _combine_items(first: Dataset, second: Dataset) -> dict[str, DatasetItem]:
 
 
 def _list_ids_with_different_records(first: Dataset, second: Dataset) -> list[str]:
+    """Return the ids that both datasets have, with different content."""
     different_ids = []
     for item_id, item in second.items.items():
         known = first.items.get(item_id)
@@ -510,6 +516,10 @@ class _DatasetLoader:
         self._reported_ids: set[str] = set()
 
     def load(self) -> Dataset:
+        """Load the questions with their golden answers.
+
+        Records that cannot be read become issues.
+        """
         dataset = Dataset(DatasetItems(self._reload_item), self._issues)
         answers = _read_answer_file(self._files.answers)
         self._issues += answers.issues
@@ -772,6 +782,9 @@ class _GoldenAnswer:
 
 
 def _read_golden_answer(question: dict[str, Any], answer: dict[str, Any] | None) -> _GoldenAnswer:
+    """Return the golden answer of a question. Where it stands depends on the version of the
+    benchmark.
+    """
     if answer is None:
         # Executable categories have the golden answer in the question record.
         return _GoldenAnswer(question.get("ground_truth"))

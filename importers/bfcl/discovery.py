@@ -813,6 +813,7 @@ def _count_matching_entries(
 def _load_dataset_of_each_folder(
     folders: Sequence[Path], category: str, finder: DatasetFinder
 ) -> dict[Path, Dataset]:
+    """Return the dataset of a category from each folder that has it."""
     name = filenames.find_question_category(category)
     datasets: dict[Path, Dataset] = {}
     for folder in folders:

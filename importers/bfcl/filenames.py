@@ -280,6 +280,9 @@ def _guess_version(category: str, suffix: str | None) -> str | None:
 
 
 def _infer_kind_from_record(first: Any) -> FileKind | None:
+    """Return what kind of file has such a first record: scores, results, questions or golden
+    answers.
+    """
     if not isinstance(first, dict):
         return None
     if "accuracy" in first and "total_count" in first:
@@ -309,7 +312,8 @@ def _describe_ignored_file(path: Path) -> str | None:
     if _LEADERBOARD_NAME.fullmatch(name):
         return "leaderboard tables (rates are recomputed from the score files)"
     if path.parent.name in ("multi_turn_func_doc", "memory_prereq_conversation"):
-        return ""  # dataset files need no notice
+        # Dataset files need no notice.
+        return ""
     return None
 
 

@@ -200,6 +200,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
 def _build_multi_turn_item(
     context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]
 ) -> Item:
+    """Build the item of a multi-turn category from its result record."""
     item = _make_partial_item(context, inputs, record)
     item.prediction_hash = answer_hash(record.get("result"))
     _fill_multi_turn(item, context, record, inputs)

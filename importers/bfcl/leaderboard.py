@@ -506,6 +506,10 @@ def _make_v4_live_group(rates: RatesByCategory) -> CategoryGroup:
 
 
 def _make_v4_overall(groups: Sequence[CategoryGroup]) -> CategoryGroup:
+    """Compute the overall score of V4, the weighted mean of the groups.
+
+    Missing groups count as 0.
+    """
     rate = average_rates([group.rate for group in groups], missing_as_zero=True)
     value = None
     if rate.n_items and rate.value is not None:
@@ -626,6 +630,7 @@ def make_v2_overall_and_groups(
 def _combine_live_and_non_live(
     rates: RatesByCategory, non_live_parts: Sequence[CategoryGroup]
 ) -> list[CategoryGroup]:
+    """Combine the groups of non-live and live categories, such as simple and live_simple."""
     names = (
         "combined_simple",
         "combined_multiple",
@@ -838,6 +843,7 @@ def compute_cost_and_latency(items: Sequence[ScoredItem], run: Run) -> list[Metr
 
 
 def _list_latency_metrics(times: StepTimes) -> list[Metric]:
+    """Return the metrics of the time that a step takes."""
     latencies = {
         "mean": times.mean,
         "standard deviation": times.deviation,

@@ -505,6 +505,7 @@ def _list_scored_items_without_result(category: JoinedCategory) -> list[str]:
 def _read_items_without_result(
     category: JoinedCategory, item_ids: list[str], corrector: GoldenCorrector
 ) -> Iterator[Item | ImportIssue]:
+    """Yield the failing items that have no result record. Their score entries contain the reply."""
     if item_ids and category.results.records:
         what = (
             f"{len(item_ids)} failing items have no result record, so they are read from the score"
@@ -550,6 +551,7 @@ def _report_missing_dataset_records(
 def _report_unknown_fields(
     category: JoinedCategory, files: CategoryFiles, plan: RunPlan
 ) -> Iterator[ImportIssue]:
+    """Yield a notice for each field of the result records that fcreview does not know."""
     for key, line in category.context.unknown_fields.items():
         path = str(files.results[0]) if files.results else str(plan.run.path)
         what = f"fcreview does not know the field {key!r}. The items' metadata contain it"
@@ -557,6 +559,9 @@ def _report_unknown_fields(
 
 
 def _load_category_dataset(version: str, category: str, files: list[DatasetFiles]) -> Dataset:
+    """Load the dataset of a category. The category format_sensitivity has items of several
+    categories.
+    """
     if category != "format_sensitivity":
         return load_dataset(files[0], category) if files else Dataset()
     # Its items come from several categories.

@@ -298,6 +298,7 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
 
 
 def _make_predicted_calls(decoded: DisplayCalls | None, raw: Any, start: StepStart) -> list[Call]:
+    """Return the calls of a step. A call without an object of arguments gets an error."""
     calls = []
     for index, (name, arguments) in enumerate(decoded or (), start.call_index):
         call = Call(

@@ -312,6 +312,7 @@ def _has_positions_as_ids(category: JoinedCategory) -> bool:
 
 
 def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
+    """Return the record of an item's question in the dataset, or None."""
     category = filenames.get_id_category(dataset_id)
     for dataset_files in _list_all_files(files.dataset_files):
         question = _read_question_records(dataset_files.questions, category).get(dataset_id)
@@ -401,6 +402,9 @@ def _check_golden_calls(ground_truth: Any, item: Item) -> str | None:
 
 
 def _check_golden_call(name: str, arguments: Any, item: Item) -> str | None:
+    """Return what is wrong with a golden call, or None. Each argument needs a list of accepted
+    values.
+    """
     problem = writeback.check_golden_call(name, arguments, item.functions)
     if problem is not None:
         return problem
@@ -426,6 +430,7 @@ def _check_golden_turns(ground_truth: Any, item: Item) -> str | None:
 
 
 def _check_golden_call_texts(texts: list[str], item: Item) -> str | None:
+    """Return the first error in golden calls that are written as text, or None."""
     for text in texts:
         call = parse_call_text(text, item.functions)
         if call is None:

@@ -137,6 +137,9 @@ def has_copy_folder(folder_names: Iterable[str]) -> bool:
 
 
 def _list_original_stems(stem: str) -> list[str]:
+    """Return the names that the original of a copied file may have: `run` for `run (1)` or `run
+    copy`.
+    """
     originals = []
     mark = _SUFFIX.fullmatch(stem)
     if mark is not None:

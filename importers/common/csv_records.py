@@ -107,7 +107,8 @@ class _CsvFile:
                 yield row
             elif columns is None:
                 columns = row.cells[:MAX_COLUMNS]
-            elif row.cells:  # not a blank line
+            elif row.cells:
+                # Not a blank line.
                 if len(row.cells) != len(columns):
                     what = f"the record has {len(row.cells)} cells instead of {len(columns)}"
                     yield self._make_issue(row.line, what, is_error=True)
@@ -156,6 +157,10 @@ class _CsvFile:
             yield self._decode(raw)
 
     def _decode(self, raw: bytes) -> str:
+        """Decode a line.
+
+        Bytes that are not UTF-8, and NUL characters, are replaced and reported.
+        """
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:

@@ -130,7 +130,8 @@ class _FolderWalk:
         except OSError as error:
             self._add_issue(str(folder), f"the folder cannot be listed: {error.strerror or error}")
             return
-        if entries is None:  # the folder was already entered, or must not be
+        # The folder was already entered, or must not be.
+        if entries is None:
             return
 
         if depth > self.max_depth:
@@ -173,7 +174,8 @@ class _FolderWalk:
                     self.files[folder / entry.name] = None
             elif not entry.is_dir() and entry.name.endswith(DATA_SUFFIXES):
                 self._add_issue(path, "skipped because it is not a regular file")
-        except OSError as error:  # for example a link that points to itself
+        except OSError as error:
+            # For example a link that points to itself.
             self._add_issue(path, f"the file cannot be read: {error.strerror or error}")
 
     def _list_subfolders(self, folder: Path, entries: Iterable[os.DirEntry[str]]) -> Iterator[Path]:

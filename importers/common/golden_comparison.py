@@ -46,6 +46,7 @@ def _has_stated_verdict(item: Item) -> bool:
 
 
 def _choose_error_type(differing_pair: CallPair) -> str:
+    """Return the error type of an item from the first pair of calls that differs."""
     if differing_pair.state == "-":
         return "missing_call"
     if differing_pair.state == "+":

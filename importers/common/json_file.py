@@ -173,7 +173,8 @@ class _DocumentReader:
         self._text = self._decode_text(raw[n_bom_bytes:])
         self._is_ascii = self._text.isascii()
         self._may_have_surrogates = may_have_surrogates(self._text)
-        self._position = 0  # index of the next character
+        # Index of the next character.
+        self._position = 0
         self._long_numbers: list[str] = []
         decoder = JSONDecoder(parse_int=lambda digits: parse_integer(digits, self._long_numbers))
         self._decode_value_at = decoder.raw_decode
@@ -183,6 +184,7 @@ class _DocumentReader:
         self._counted_bytes = n_bom_bytes
 
     def _decode_text(self, body: bytes) -> str:
+        """Decode the file. A byte that is not UTF-8 is reported and kept as a surrogate."""
         try:
             return body.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -240,6 +242,7 @@ class _DocumentReader:
             self._skip_spaces()
 
     def _report_damage(self, error: _Damage) -> None:
+        """Add an issue about a damaged part of the file, with its line and an excerpt."""
         line, _ = self._count_line_and_bytes(min(self._position, len(self._text)))
         damaged_text = self._text[self._position : self._position + DAMAGE_EXCERPT_CHARS]
         excerpt = make_excerpt(damaged_text.encode("utf-8", "replace"))
@@ -269,7 +272,8 @@ class _DocumentReader:
 
         The caller must read the member before it asks for the next one.
         """
-        self._position += 1  # the opening bracket
+        # The opening bracket.
+        self._position += 1
         self._skip_spaces()
         if self._next_char == closing_bracket:
             self._position += 1
@@ -352,6 +356,9 @@ class _DocumentReader:
             self._add_issue(describe_repeated_keys(repeated_keys), line)
 
     def _read_value(self) -> _ReadValue:
+        """Read the JSON value at the current position, and move behind it. Raises _Damage if it is
+        no JSON.
+        """
         self._skip_spaces()
         try:
             value, end = self._decode_value_at(self._text, self._position)

@@ -57,7 +57,8 @@ def has_long_integer(raw: bytes) -> bool:
     zeros = raw.translate(_DIGITS)
     position = zeros.find(_LONG_ROW_OF_DIGITS)
     while position != -1:
-        start = max(position - 2, 0)  # a sign, and the character before it
+        # A sign, and the character before it.
+        start = max(position - 2, 0)
         if _LONG_NUMBER.search(raw, start, position + 20):
             return True
         position = zeros.find(_LONG_ROW_OF_DIGITS, position + len(_LONG_ROW_OF_DIGITS))

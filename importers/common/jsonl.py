@@ -285,7 +285,8 @@ def _parse_lines(
     `file` is at the start of a line, whose number is `first_line`. Lines that begin at the position
     `end` or after it are not read.
     """
-    offset = file.tell()  # position of the line in the file, in bytes
+    # Position of the line in the file, in bytes.
+    offset = file.tell()
     line = first_line - 1
     while end is None or offset < end:
         raw = file.readline(MAX_LINE_BYTES + 1)
@@ -375,7 +376,8 @@ class _IrregularLine:
             what = f"byte {wrong_byte + 1} of the line is not UTF-8 and was replaced by U+FFFD"
             yield self._make_warning(what, raw_json)
 
-        long_numbers: list[str] = []  # filled by the parser
+        # The parser adds integers that are too long for a number.
+        long_numbers: list[str] = []
         try:
             value = self._parse_json(raw_json.decode("utf-8", "replace"), long_numbers)
         except RecursionError:
@@ -430,6 +432,7 @@ def count_values(raw_record: bytes) -> int:
 
 
 def _describe_json_error(raw_record: bytes, error: ValueError, has_line_feed: bool) -> str:
+    """Say why a line cannot be parsed. A last line that is cut off is a special case."""
     has_start = raw_record.lstrip().startswith((b"{", b"["))
     has_end = raw_record.rstrip().endswith((b"}", b"]"))
     if not has_line_feed and has_start and not has_end:
@@ -492,6 +495,7 @@ def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
 
 
 def _read_first_object_of_lines(file: BinaryIO, max_line_bytes: int) -> Any:
+    """Return the first object in the first lines of a file, else the first value, else None."""
     first_value = None
     for _ in range(MAX_PROBED_LINES):
         raw = file.readline(max_line_bytes)

@@ -96,6 +96,9 @@ def compare_with_dataset(
 def _describe_categories(
     expected: Collection[str], without_results: Sequence[str], uncompared: Sequence[str]
 ) -> str:
+    """Say which categories of the dataset the number of missing items covers, and which ones
+    not.
+    """
     n_covered = len(expected) - len(without_results)
     reason = f"{n_covered} of {len(expected)} categories of the dataset"
     if without_results:

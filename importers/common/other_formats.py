@@ -141,7 +141,8 @@ def find_git_lfs_pointers(files: Iterable[Path]) -> list[Path]:
 
 def _find_refusal_of_file(path: Path, start: bytes) -> str | None:
     if path.suffix == ".eval":
-        return None  # A log of Inspect is a zip archive.
+        # A log of Inspect is a zip archive.
+        return None
     if start.startswith(UTF16_BOMS):
         return "the file is UTF-16. Convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE"
     return find_refusal(start)

@@ -45,7 +45,8 @@ def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str]
         decode(content)
     except (ValueError, RecursionError, MemoryError) as error_without_fence:
         if str(error_without_fence) == str(error):
-            return str(error)  # the decoder removes the fence itself
+            # The decoder removes the fence itself.
+            return str(error)
         return f"{reason}; without the fence: {error_without_fence}"
     return reason
 
@@ -103,12 +104,12 @@ def add_issue(
     file: str | None = None,
     severity: Literal["error", "warning", "notice"] = "warning",
 ) -> None:
-    line = item.line if file is None else None
-    item.issues.append(
-        ImportIssue(
-            item.file if file is None else file, line, what=what, item=item.id, severity=severity
-        )
-    )
+    """Add an import issue to an item. Without `file`, it refers to the item's own file and line."""
+    if file is None:
+        issue = ImportIssue(item.file, item.line, what=what, item=item.id, severity=severity)
+    else:
+        issue = ImportIssue(file, what=what, item=item.id, severity=severity)
+    item.issues.append(issue)
 
 
 class PlacedRecord(Protocol):

@@ -89,6 +89,7 @@ def _measure_call(call: Call) -> int:
 
 
 def _measure_extra(extra: Extra) -> int:
+    """Return the number of characters in the further data of an item."""
     n_characters = measure_value(extra.metadata)
     n_characters += len(extra.golden_reply or "") + len(extra.final_answer or "")
     n_characters += measure_value(extra.golden_labels) + measure_value(extra.accepted_answers)

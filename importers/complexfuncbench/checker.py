@@ -610,6 +610,9 @@ def _set_guessed_golden_calls(
 
 
 def _set_guessed_golden_call(verdict: CallVerdict, golden: Call) -> None:
+    """Set a guessed golden call and, if the evaluator gave no reason, the reason why the call
+    differs from it.
+    """
     verdict.golden = golden
     verdict.is_golden_guessed = True
     if verdict.tier != "unknown":

@@ -316,6 +316,7 @@ def _convert_to_metrics(
 
 
 def _make_outcome(sample: ReviewedSample) -> SampleOutcome:
+    """Return what a sample adds to the metrics, after the reviews."""
     item = sample.item
     counts = compute_call_counts(item, sample.calls)
     completeness = item.values.get("completeness")
@@ -504,6 +505,9 @@ class ComparedArguments(NamedTuple):
 
 
 def _get_compared_arguments(verdict: CallVerdict) -> ComparedArguments:
+    """Return the predicted and the golden arguments that the evaluator compared. Empty if it
+    compared none.
+    """
     golden = verdict.golden
     predicted = verdict.predicted
     if golden is None or verdict.tier == "format" or golden.name != predicted.name:

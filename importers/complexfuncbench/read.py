@@ -279,6 +279,9 @@ def _fill_calls_and_verdicts(
 
 
 def _make_call_verdict(address: str, call_verdict: CallVerdict) -> Verdict:
+    """Return the verdict on a call. Its source is the judge if the judge decided, else the
+    evaluator.
+    """
     source: SourceName = "official"
     by = f"{call_verdict.tier} tier"
     if call_verdict.is_golden_guessed:
@@ -354,6 +357,7 @@ def _fill_item_from_log(item: Item, *, sample: dict[str, Any] | None, log_file: 
 
 
 def _read_log(log_file: Path | None, item: Item) -> EvaluationLog | None:
+    """Read the evaluator's log of a sample. Problems become issues of the item."""
     if log_file is None:
         return None
     try:
@@ -385,7 +389,8 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
         earlier_pair = pair_by_golden.get(golden.index)
         if earlier_pair is None:
             pair_by_golden[golden.index] = _make_pair(golden, predicted)
-        elif verdict.ok and earlier_pair.state == "!":  # the earlier call was wrong
+        elif verdict.ok and earlier_pair.state == "!":
+            # The earlier call was wrong.
             unpaired.append(_make_unpaired(earlier_pair.predicted, earlier_pair.name))
             pair_by_golden[golden.index] = _make_pair(golden, predicted)
         else:
@@ -406,6 +411,7 @@ def _make_unpaired(predicted_index: int | None, name: str) -> CallPair:
 
 
 def _make_pair(golden: Call, predicted: Call) -> CallPair:
+    """Return a pair of a golden and a predicted call, with their differences."""
     differences = diff_call(golden, predicted)
     state: DiffState = "!"
     if not differences:

@@ -226,6 +226,7 @@ def _read_result(
 def _report_entries_without_result(
     result_file: Path, records: RunRecords, result_ids: Set[str]
 ) -> Iterator[ImportIssue]:
+    """Yield an issue for each item that has a score but no result record."""
     scored = records.scores_by_category.get(RESULT_FILES[result_file.name])
     if scored is None:
         return
@@ -636,12 +637,13 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any]) -> bool:
 
 
 def _are_flags_of_calls(flagged_by_call: Sequence[Sequence[str]], calls: Sequence[Call]) -> bool:
+    """Whether a judge's flags fit the calls: as many lists, and only names of arguments."""
     if len(flagged_by_call) != len(calls):
         return False
-    known_names: set[str] = set()
+    argument_names: set[str] = set()
     for call in calls:
-        known_names.update(call.arguments or {})
-    return known_names.issuperset(chain.from_iterable(flagged_by_call))
+        argument_names.update(call.arguments or {})
+    return argument_names.issuperset(chain.from_iterable(flagged_by_call))
 
 
 def _make_verdicts_of_calls(

@@ -186,6 +186,8 @@ def _find_label_error(golden_answer: Any) -> str | None:
 def rewrite_golden(
     plan: RunPlan, fixes: GoldenFixes
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+    """Yield the answer files with the reviewers' golden answers."""
+
     def find_answer_file(category: str) -> Path | None:
         for path in plan.data:
             is_answer_file = path.parent.name == "possible_answer"

@@ -54,7 +54,8 @@ def is_anthropic_block(value: Any) -> bool:
     kind = fields.get("type")
     if not isinstance(kind, str):
         return False
-    if kind == "thinking":  # Mistral has such a part, too, with a list in it
+    # Mistral has such a part, too, with a list in it.
+    if kind == "thinking":
         return isinstance(fields.get("thinking"), str)
     return kind in SIGNS or kind == "mcp_tool_use" or kind.endswith(RESULT_SUFFIX)
 
@@ -65,6 +66,7 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the messages in one written message. Results in it become messages of their own."""
     role = yield from read_known_role(message, path=path)
     if role is None:
         return

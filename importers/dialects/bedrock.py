@@ -50,6 +50,7 @@ def read_messages(messages: Sequence[Any]) -> Iterator[ParsedMessage | MessageIs
 
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the messages in one written message. Results in it become messages of their own."""
     role = yield from read_known_role(message, path=path)
     if role is None:
         return
@@ -139,6 +140,7 @@ def _read_call(call: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _read_result(result: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the result of a call, with the mark whether it is an error."""
     yield from values.report_unknown_fields(result, RESULT_FIELDS, path=path)
     fragments = yield from collect_fragments(
         read_blocks(result.get("content"), path=f"{path}.content")
@@ -153,6 +155,7 @@ def _read_result(result: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _read_reasoning(content: Any, *, path: str) -> Iterator[Reading]:
+    """Yield the reasoning of a reply. Encrypted reasoning becomes a note."""
     reasoning = as_object(as_object(content).get("reasoningText")).get("text")
     if isinstance(reasoning, str):
         yield Reasoning(reasoning)

@@ -96,7 +96,8 @@ def _unwrap(message: Any) -> dict[str, Any]:
 
 def _find_role(fields: dict[str, Any]) -> Role | None:
     kind = fields.get("type")
-    if kind == "chat":  # a ChatMessage names its role
+    # A ChatMessage names its role.
+    if kind == "chat":
         return ROLES_WITH_FIELD.get(str(fields.get("role")))
     return ROLES.get(kind) if isinstance(kind, str) else None
 
@@ -203,6 +204,7 @@ def _read_server_result(block: dict[str, Any], *, path: str) -> Iterator[Reading
 
 
 def _read_tool_message(fields: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the result of a call, which is a message with the role `tool`."""
     fragments = yield from collect_fragments(
         openai_chat.read_content(fields.get("content"), path=f"{path}.content", role="tool")
     )

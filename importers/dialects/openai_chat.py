@@ -90,6 +90,7 @@ def _report_missing_content(
 
 
 def _read_message(message: Any, *, path: str) -> Iterator[ParsedMessage | MessageIssue]:
+    """Yield the message of a dictionary in the form of OpenAI's chat API, and issues."""
     role = yield from read_known_role(message, path=path)
     if role is None:
         return
@@ -175,7 +176,8 @@ def _read_part(part: Any, *, path: str) -> Iterator[Reading]:
             yield from _read_refusal(fields.get("refusal"), path=path)
         case "thinking":
             yield from _read_thinking(fields.get("thinking"), path=path)
-        case "document":  # Cohere
+        case "document":
+            # A part of Cohere's messages.
             document = as_object(fields.get("document"))
             yield Text(values.to_text(document.get("data")))
         case "image_url" | "input_audio" | "file":

@@ -280,6 +280,10 @@ def _read_mcp_call(item: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _read_mcp_result(item: dict[str, Any], call_id: str | None, *, path: str) -> ToolResult | None:
+    """Return the result of a call to an MCP server: its error or its output.
+
+    None without either.
+    """
     error = item.get("error")
     if error is not None:
         return ToolResult(call_id, text=_get_error_text(error), is_error=True, path=path)
@@ -316,6 +320,9 @@ def _read_built_in_call(item: dict[str, Any], *, path: str) -> ToolCall:
 def _read_built_in_result(
     item: dict[str, Any], call_id: str | None, *, path: str
 ) -> ToolResult | None:
+    """Return the result of a call that the provider executed, such as a web search. None without
+    one.
+    """
     for field in ("outputs", "results", "output", "result"):
         if item.get(field) is not None:
             is_error = item.get("status") in FAILED_STATUSES

@@ -96,6 +96,9 @@ def _read_server_call(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _read_result(part: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the result of a call. The field that contains it depends on the version of the
+    conventions.
+    """
     written = [part[field] for field in RESULT_FIELDS if field in part]
     if not written and "server_tool_call_response" in part:
         written.append(part["server_tool_call_response"])

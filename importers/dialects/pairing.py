@@ -74,7 +74,8 @@ class _OpenCalls:
         for call in calls:
             open_call = _OpenCall(self._n_calls, call)
             self._n_calls += 1
-            if call.result is not None:  # the provider's own result
+            # The provider's own result.
+            if call.result is not None:
                 call.result.call_index = open_call.index
                 continue
             self._reply.append(open_call)

@@ -181,7 +181,8 @@ def _find_messages(fields: Mapping[str, Any]) -> list[Any]:
     for name in MESSAGE_FIELDS:
         if isinstance(fields.get(name), list):
             return list(fields[name])
-    if isinstance(fields.get("input"), str):  # the short form of OpenAI's Responses
+    # The short form of OpenAI's Responses.
+    if isinstance(fields.get("input"), str):
         return [{"role": "user", "content": fields["input"]}]
     return find_reply_messages(fields)
 
@@ -217,14 +218,16 @@ def join_exchange(request: Any, response: Any) -> list[Any]:
     response_fields = as_object(response)
     messages: list[Any] = []
     system = _find_first(request_fields, SYSTEM_FIELDS)
-    if isinstance(system, dict):  # Gemini
+    # Gemini writes the system prompt as an object.
+    if isinstance(system, dict):
         messages.append(system | {"role": "system"})
     elif system:
         messages.append({"role": "system", "content": system})
 
     messages.extend(_find_messages(request_fields))
     messages.extend(find_reply_messages(response_fields))
-    if isinstance(response_fields.get("output"), list):  # OpenAI's Responses
+    # OpenAI's Responses.
+    if isinstance(response_fields.get("output"), list):
         messages.extend(response_fields["output"])
     # Gemini can return several candidates. The first one is the reply.
     for candidate in as_list(response_fields.get("candidates"))[:1]:

@@ -130,6 +130,7 @@ def _read_json_calls(written: str, *, path: str) -> Iterator[Reading]:
 
 
 def _read_json_call(call: Any, *, path: str) -> Iterator[Reading]:
+    """Yield a call that is written as JSON in the text of a reply."""
     fields = as_object(call)
     name = fields.get("name")
     if not isinstance(name, str):

@@ -81,15 +81,19 @@ def _read_tool(tool: Any, *, path: str) -> Iterator[FunctionDoc | MessageIssue]:
         yield MessageIssue("tool is not an object", path=path, raw=tool)
         return
     declarations = with_camel_case_keys(tool).get("functionDeclarations")
-    if isinstance(declarations, list):  # Gemini
+    if isinstance(declarations, list):
+        # Gemini.
         yield from read_tools(declarations, path=f"{path}.functionDeclarations")
-    elif isinstance(tool.get("toolSpec"), dict):  # Bedrock
+    elif isinstance(tool.get("toolSpec"), dict):
+        # Bedrock.
         yield from _read_tool(tool["toolSpec"], path=f"{path}.toolSpec")
-    elif isinstance(tool.get("function"), dict):  # OpenAI chat completions
+    elif isinstance(tool.get("function"), dict):
+        # OpenAI chat completions.
         yield from _read_tool(tool["function"], path=f"{path}.function")
     elif isinstance(tool.get("custom"), dict):
         yield from _read_tool(tool["custom"], path=f"{path}.custom")
-    elif isinstance(tool.get("tools"), list):  # a namespace, or the list of an MCP server
+    elif isinstance(tool.get("tools"), list):
+        # A namespace, or the list of an MCP server.
         yield from read_tools(tool["tools"], path=f"{path}.tools")
     elif isinstance(tool.get("name"), str) and tool["name"]:
         yield from _read_function(tool, path=path)
@@ -134,7 +138,8 @@ def _find_schema(tool: dict[str, Any]) -> dict[str, Any] | None:
         schema = tool.get(field)
         if not isinstance(schema, dict):
             continue
-        if isinstance(schema.get("json"), dict):  # Bedrock
+        # Bedrock puts the schema into a field.
+        if isinstance(schema.get("json"), dict):
             return dict(schema["json"])
         return dict(_lower_types(schema, depth=0))
     return None

@@ -188,6 +188,7 @@ def _report_malformed_docs(item: Item, docs: Any) -> None:
 
 
 def _is_complete_doc(doc: JsonObject) -> bool:
+    """Whether a function doc has a name, a description and a schema of its parameters."""
     if not isinstance(doc.get("name"), str) or not isinstance(doc.get("description"), str):
         return False
 
@@ -223,11 +224,13 @@ def _make_result_record(
 
 
 def _read_result(item: Item, sample: Sample, version: str) -> Any:
+    """Return the reply of a sample in the form of a BFCL result, or None if it is unreadable."""
     reply = sample.reply_text
     if reply is None:
         add_issue(item, "the reply is not a text")
         return None
     result = _parse_reply(reply)
+    # A reply that is no JSON is returned as it is.
     is_plain_text = result is reply and reply != ""
     if is_plain_text:
         add_issue(item, "the reply is not JSON, so it is read as a text", severity="notice")

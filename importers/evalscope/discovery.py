@@ -160,6 +160,9 @@ def find_runs(
     dataset_folders: Sequence[Path],  # noqa: ARG001 - the files contain the dataset's records
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
+    """Find the runs of EvalScope: one for each model in an output folder, and single files of
+    samples.
+    """
     found = DiscoveredRuns()
     for folder in _collect_output_folders(files):
         if not _is_output_folder(folder):

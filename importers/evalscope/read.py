@@ -143,6 +143,7 @@ def _report_unstated_repeats(plan: RunPlan, repeats: Repeats) -> ImportIssue:
 
 
 def _make_scored_item(item: Item) -> ScoredItem:
+    """Return the figures of an item from which the metrics are computed."""
     values = {
         verdict.criterion: verdict.value
         for verdict in item.verdicts

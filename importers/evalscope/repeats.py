@@ -101,6 +101,7 @@ def _has_one_question_in_each_block(questions: Mapping[int, str], repeats: int) 
 
 
 def _read_subset(files: SubsetFiles) -> _Subset:
+    """Read the questions of a subset, and how often each was asked."""
     subset = _Subset()
     for sample in read_samples(files):
         # `read_items` reads the samples again and reports their issues.

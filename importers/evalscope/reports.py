@@ -107,6 +107,7 @@ def _get_text(fields: dict[str, Any], name: str) -> str:
 
 
 def _read_metrics(report: Report, metrics: Any) -> None:
+    """Read the metrics of a report. Those of another form become issues."""
     if not isinstance(metrics, list):
         _add_issue(report, "the report has no list of metrics")
     for number, metric in enumerate(as_list(metrics), 1):
@@ -178,6 +179,7 @@ def _make_stated_figure(fields: dict[str, Any]) -> StatedFigure:
 
 
 def _read_execution_summary(report: Report, summary: Any) -> None:
+    """Read how many samples of each subset were requested, and how many ended with an error."""
     for subset, counts in as_object(as_object(summary).get("subsets")).items():
         fields = as_object(counts)
         n_requested = _read_count(report, fields, name="requested", subset=subset)

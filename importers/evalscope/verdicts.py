@@ -274,6 +274,7 @@ def _report_unexpected_details(item: Item, sample: Sample, benchmark: str) -> No
 
 
 def _describe_failure(sample: Sample) -> str:
+    """Say why a judge gave no verdict on a sample."""
     summary = as_object(sample.score.get("judge_summary") or sample.score.get("judge_detail"))
     error = summary.get("error") or sample.score.get("explanation")
     parts = [get_status(sample)]
@@ -380,7 +381,8 @@ def _has_other_golden_answer(sample: Sample) -> bool:
         return False
     target = parse_json_or_none(targets[0])
     golden = sample.metadata.get("ground_truth")
-    if isinstance(target, dict) and "ground_truth" in target:  # ACEBench
+    # The target of ACEBench has further fields.
+    if isinstance(target, dict) and "ground_truth" in target:
         target = target["ground_truth"]
     return target is not None and canonical_json(target) != canonical_json(golden)
 

@@ -76,6 +76,7 @@ def find_runs(
     dataset_folders: Sequence[Path],  # noqa: ARG001 - the files have no dataset
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
+    """Find the runs among the opened files: each file in the generic format is one."""
     found = DiscoveredRuns()
     for path in files:
         if path.suffix in SUFFIXES:
@@ -127,6 +128,7 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
 
 
 def _apply_header(run: Run, fields: dict[str, Any]) -> None:
+    """Set the benchmark, the model and the settings of a run from the header of its file."""
     header = to_plain_json(fields)
     run.benchmark = str(header.get("benchmark") or run.benchmark)
     run.generation = str(header.get("generation") or "")

@@ -296,6 +296,7 @@ def _make_items(
 
 
 def _make_item(item_id: str, path: Path, line: JsonRecord, source: _SourceRecord) -> Item:
+    """Make the item of a record. An error while it is filled becomes an issue of the item."""
     record = source.record
     item = Item(item_id, category=record.category, group=record.group, file=str(path))
     set_position(item, line)
@@ -378,7 +379,8 @@ def _validate_without_messages(value: dict[str, Any], dialect: str) -> Record:
         return Record.model_validate(value | {"messages": [], "tools": []})
     except ValidationError:
         if dialect in READ_LIKE_OPENAI_CHAT:
-            Record.model_validate(value)  # names the errors in the messages, too
+            # Names the errors in the messages, too.
+            Record.model_validate(value)
         raise
 
 
@@ -488,6 +490,7 @@ def _number_calls_in_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
+    """Convert golden calls to calls whose arguments have accepted values."""
     calls = []
     for index, call in _number_calls_in_turns(golden_calls):
         golden = Call("golden", call.name, arguments=None, turn=call.turn, step=0, index=index)

@@ -171,6 +171,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 
 
 def _make_call_template(call: Call) -> JsonObject:
+    """Return a golden call in the form in which a reviewer edits it."""
     arguments = {
         name: _make_argument_template(accepted) for name, accepted in (call.arguments or {}).items()
     }
@@ -181,6 +182,7 @@ def _make_call_template(call: Call) -> JsonObject:
 
 
 def _make_argument_template(accepted: AcceptedValues) -> Any:
+    """Return the accepted values of an argument in the form in which a reviewer edits them."""
     if len(accepted.any_of) == 1 and not accepted.optional:
         return accepted.any_of[0]
     template: JsonObject = {"any_of": to_plain_json(accepted.any_of)}

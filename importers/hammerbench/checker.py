@@ -240,7 +240,8 @@ def _longest_common_subsequence(reference: list[str], hypothesis: list[str]) -> 
     would give a shorter subsequence.
     """
     lengths = _compute_subsequence_lengths(reference, hypothesis)
-    i = len(reference)  # number of words of the reference that are left
+    # Number of words of the reference that are left.
+    i = len(reference)
     j = len(hypothesis)
     common = []
     while i > 0 and j > 0:

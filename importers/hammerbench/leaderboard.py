@@ -151,6 +151,9 @@ SnapshotSelector = Literal["all", "0", "-1", "mid"]
 
 
 def select_snapshots(conversation: Conversation, selector: SnapshotSelector) -> Conversation:
+    """Return the snapshots of a conversation that a selector chooses: all, the first, the last, or
+    those with changed arguments.
+    """
     if selector == "mid":
         return tuple(outcome for outcome in conversation if outcome.is_changed)
     if selector == "0":
@@ -449,6 +452,7 @@ def _compute_flat_table(table: str, items: Sequence[ScoredItem]) -> list[Metric]
 
 
 def _compute_decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the share of items in which the model declined, where it should decline."""
     verdicts = [get_declined_verdict(item) for item in items if DECLINE_KEY in item.metadata]
     known = [verdict for verdict in verdicts if verdict is not None]
     if not known:

@@ -526,6 +526,7 @@ def _find_overridden_judge_flag(item: ScoredItem) -> bool | None:
 def _get_recorded_judge_flag(
     companions: CompanionVerdicts, conversation: int, snapshot: int
 ) -> bool | None:
+    """Return the judge's recorded verdict on a snapshot, from either of its files, or None."""
     if companions.flags:
         flag = get_snapshot_value(companions.flags, conversation, snapshot)
         return None if flag is None else bool(flag)
@@ -534,6 +535,9 @@ def _get_recorded_judge_flag(
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
+    """Return the golden call in the form in which a reviewer edits it, or None if there is not
+    exactly one.
+    """
     if len(item.golden) != 1 or not writeback.has_only_decoded_calls(item.golden):
         return None
     golden = item.golden[0]

@@ -78,6 +78,10 @@ def find_runs(
 
 
 def _choose_mappings(files: Sequence[Path], search: SearchOptions) -> Iterator[_ChosenMapping]:
+    """Yield the mapping files to use.
+
+    Those that the user named or opened come before all others.
+    """
     opened = frozenset(files)
     if search.mapping_file is not None:
         yield _choose_named_mapping(search.mapping_file, opened)
@@ -108,6 +112,9 @@ def _are_mapping_files(files: Sequence[Path]) -> bool:
 
 
 def _choose_named_mapping(path: Path, opened: frozenset[Path]) -> _ChosenMapping:
+    """Choose a mapping file that the user named. Without opened files, it reads the files that it
+    names itself.
+    """
     reason = "--map names the mapping file"
     if path.parent == SHIPPED_FOLDER:
         return _ChosenMapping(path, _find_base(path, opened), opened, reason=reason)
@@ -129,6 +136,7 @@ def _find_base(path: Path, opened: frozenset[Path]) -> Path:
 def _choose_remembered_mappings(
     paths: Sequence[Path], opened: frozenset[Path]
 ) -> Iterator[_ChosenMapping]:
+    """Choose the mapping files of earlier commands that still exist."""
     for path in paths:
         if path.is_file():
             chosen = _choose_named_mapping(path, opened)
@@ -138,6 +146,7 @@ def _choose_remembered_mappings(
 
 
 def _choose_default_mappings(opened: frozenset[Path]) -> Iterator[_ChosenMapping]:
+    """Choose the mapping files that lie in the folders of the opened files."""
     for folder in sorted({path.parent for path in opened}):
         path = folder / DEFAULT_NAME
         if path.is_file():
@@ -276,6 +285,7 @@ def _report_unread_files(
     named_files: Sequence[SourceFile],
     source_files: Sequence[SourceFile],
 ) -> Iterator[ImportIssue]:
+    """Yield an issue if a mapping file reads none of the files that it names."""
     if not named_files:
         globs = ", ".join(glob for source in mapping.sources for glob in source.globs)
         what = f"no file matches {globs} in {chosen.base}"
@@ -298,6 +308,7 @@ def _make_plan(
     join_files: Sequence[Path],
     reason: str,
 ) -> RunPlan:
+    """Make the import plan of a run that a mapping file describes."""
     path = _find_run_path(paths)
     model = mapped_run.key.model or path.stem
     run = Run(

@@ -171,6 +171,9 @@ def _find_list_name(pattern: FilePattern) -> str:
 def _read_object(
     path: Path, document: JsonDocument, list_name: str, pattern: FilePattern
 ) -> Iterator[Row | ImportIssue]:
+    """Yield the rows of a document that is one object: its list, its items at a path, or the object
+    itself.
+    """
     fields: dict[str, Any] = dict(document.fields)
     if list_name and document.records:
         fields[list_name] = [record.value for record in document.records]

@@ -48,6 +48,7 @@ def fill_answer(item: Item, form: ItemForm, reader: ValueReader) -> None:
 
 
 def _fill_messages(item: Item, form: ItemForm, reader: ValueReader, written: Any) -> None:
+    """Fill the messages, calls and functions of an item from a written conversation."""
     if not isinstance(written, list | dict):
         reader.add_issue("item.messages is not a list of messages", raw=written)
         return
@@ -81,6 +82,7 @@ def _add_response(item: Item, response: str) -> None:
 
 
 def _read_predicted_calls(written: Any, form: CallForm, reader: ValueReader) -> list[Call]:
+    """Read the calls of an item, numbered within their turns."""
     calls: list[Call] = []
     n_calls_of_turn: Counter[int] = Counter()
     for call in _read_calls("item.calls", written, form, reader):
@@ -177,6 +179,7 @@ def fill_golden_answer(item: Item, form: ItemForm, reader: ValueReader) -> None:
 
 
 def _fill_golden(item: Item, form: ItemForm, reader: ValueReader, written: Any) -> None:
+    """Fill the golden answer of an item, whose kind the mapping file states."""
     match form.golden_kind:
         case "text":
             item.extra.golden_reply = _to_text(written)
@@ -220,7 +223,8 @@ def _fill_reference(item: Item, form: ItemForm, reader: ValueReader, written: An
         reader.add_issue("item.golden_messages is not a list of messages", raw=written)
         return
     conversation = read_conversation(written, dialect=form.golden_dialect)
-    if written:  # an empty list means that there is no reference
+    # An empty list means that there is no reference.
+    if written:
         reader.add_message_issues("item.golden_messages", conversation.issues)
     item.golden = [_to_golden_call(call) for call in _list_calls(conversation)]
     item.extra.uncounted_states = REFERENCE_STATES

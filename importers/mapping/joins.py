@@ -85,6 +85,9 @@ def _list_joined_values(mapping: ItemMapping, name: str) -> Iterator[Value]:
 
 
 def _load_join(join: Join, values: Sequence[Value], base: Path) -> LoadedJoin:
+    """Load the rows of a join, a file whose rows belong to items by a key. `values`: what the items
+    need from it.
+    """
     loaded = LoadedJoin(join)
     files = list_files(base, join.files)
     if not files:

@@ -327,6 +327,7 @@ class _MappingReader:
     def _report_unknown(
         self, table: Mapping[str, Any], known: Sequence[str], place: str = ""
     ) -> None:
+        """Report the keys of a table that a mapping file does not know."""
         for name, value in table.items():
             if name in known:
                 continue
@@ -336,6 +337,9 @@ class _MappingReader:
                 self._add_problem(f"unknown key {place}{name}. Use one of {', '.join(known)}")
 
     def _read_header(self) -> str:
+        """Read the table [map], and return the name of the benchmark, or an empty text if it is
+        invalid.
+        """
         table = self._document.get("map")
         if not isinstance(table, dict):
             self._add_problem("the table [map] is missing")
@@ -370,6 +374,9 @@ class _MappingReader:
     def _read_files(
         self, table: dict[str, Any], place: str, more_keys: tuple[str, ...]
     ) -> FilePattern | None:
+        """Read which files a table names, and where their records are. None if the files are
+        invalid.
+        """
         known = ("files", "format", "items", "entries", "name", "delimiter", "encoding", *more_keys)
         self._report_unknown(table, known, f"{place}.")
         globs = self._read_globs(table.get("files"), place)
@@ -402,6 +409,7 @@ class _MappingReader:
         return None
 
     def _read_globs(self, written: Any, place: str) -> tuple[str, ...] | None:
+        """Read the file patterns of a table. None if one is invalid."""
         globs = [written] if isinstance(written, str) else written
         is_valid = isinstance(globs, list) and globs and all(isinstance(g, str) for g in globs)
         if not is_valid:
@@ -415,6 +423,7 @@ class _MappingReader:
         return tuple(globs)
 
     def _read_joins(self) -> Iterator[tuple[str, Join]]:
+        """Yield the valid tables [[join]] with their names."""
         names: set[str] = set()
         for index, table in self._list_tables("join"):
             place = f"join[{index}]"
@@ -442,6 +451,7 @@ class _MappingReader:
     # -- items
 
     def _read_item(self) -> ItemForm:
+        """Read the table [item], which says where the parts of an item are."""
         table = self._document.get("item")
         if not isinstance(table, dict):
             self._add_problem("the table [item] is missing")
@@ -484,6 +494,8 @@ class _MappingReader:
         return None if dialect == AUTOMATIC else dialect
 
     def _read_call_form(self, options: Mapping[str, Any], place: str) -> CallForm:
+        """Read where the name, the arguments, the id and the turn of a call are."""
+
         def read_path(name: str, default: str) -> Expression:
             expression = self._read_expression(options.get(name), f"{place}.{name}")
             return expression or compile_expression(default)
@@ -500,6 +512,7 @@ class _MappingReader:
     def _read_opinions(
         self, name: str, keys: tuple[str, ...], joins: Mapping[str, Join]
     ) -> Iterator[Opinion]:
+        """Yield the tables of judges or annotators, which say where their verdicts are."""
         for index, table in self._list_tables(name):
             place = f"{name}[{index}]"
             self._report_unknown(table, keys, f"{place}.")
@@ -558,6 +571,9 @@ class _MappingReader:
     def _read_value_table(
         self, written: Mapping[str, Any], source: ValueSource, place: str
     ) -> Value | None:
+        """Read a value that is written as a table: where it comes from, and how it is parsed. None
+        if it is invalid.
+        """
         join = written.get("from", "")
         if not isinstance(join, str):
             self._add_problem(f"{place}.from must be the name of a join")
@@ -580,6 +596,7 @@ class _MappingReader:
         return Value(place, source, text=content, join=join, parser=parser)
 
     def _read_expression(self, written: Any, place: str) -> Expression | None:
+        """Compile a path such as `messages[0].content`. None if it is missing or invalid."""
         if written is None:
             return None
         if not isinstance(written, str):

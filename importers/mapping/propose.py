@@ -179,6 +179,7 @@ def propose_mapping(path: Path, base: Path) -> Proposal | None:
 def _read_shown_items(
     mapping: ItemMapping, records: Sequence[MappedRecord], base: Path, text: str
 ) -> Proposal:
+    """Read the first items by a proposed mapping, so that the user sees what it does."""
     proposal = Proposal(text, [])
     reader = MappingReader(mapping, load_joins(mapping, base))
     for record in records[:N_SHOWN_ITEMS]:
@@ -282,6 +283,7 @@ def _read_first_value(path: Path) -> Any:
 
 
 def _read_first_records(source: _ProposedSource, base: Path) -> list[MappedRecord]:
+    """Return the first objects in the files of a source."""
     pattern = source.as_pattern()
     readings = (
         reading
@@ -348,6 +350,7 @@ class _Choices:
 
 
 def _choose_values(fields: Sequence[_Field], source: _ProposedSource) -> _Choices:
+    """Choose which field of the records is which part of an item. Each field is used once."""
     choices = _Choices()
     usable = list(fields)
     _choose_opinions(choices, usable)
@@ -466,6 +469,7 @@ def _propose_id_without_field(source: _ProposedSource) -> str:
 
 
 def _choose_response(choices: _Choices, fields: Sequence[_Field]) -> None:
+    """Choose the field with the reply of the model, by its name."""
     texts = [each for each in fields if all(isinstance(value, str) for value in each.values)]
     response = _find_named(texts, NAMES["response"])
     if response is not None and response.path not in choices.used:
@@ -533,6 +537,7 @@ def _find_common_field(elements: Sequence[dict[str, Any]], names: Sequence[str])
 
 
 def _choose_verdict(choices: _Choices, fields: Sequence[_Field]) -> None:
+    """Choose the field with the verdict or, without one, the field with the score."""
     free = [each for each in fields if each.path not in choices.used]
     verdicts = [each for each in free if _write_verdict(each)]
     verdict = _find_named(verdicts, (*NAMES["verdict"], *NAMES["score"]))
@@ -598,6 +603,7 @@ def _find_named(fields: Sequence[_Field], names: Sequence[str]) -> _Field | None
 
 
 def _write_mapping(source: _ProposedSource, choices: _Choices) -> list[str]:
+    """Return the lines of a mapping file with the chosen fields."""
     lines = [
         "# Proposed by fcreview map propose from the first records. Check each line, then run",
         "# fcreview map check on this file. docs/mapping.md describes the form.",

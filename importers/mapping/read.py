@@ -246,10 +246,12 @@ class MappingReader:
         return rows[:n_left]
 
     def _fill_item(self, item: Item, reader: ValueReader) -> None:
+        """Fill an item with the values that the mapping file names."""
         form = self.mapping.item
         item.category = reader.read_name(form.values.get("category")) or ALL
         item.group = reader.read_name(form.values.get("group")) or item.group
-        for name in ("model", "run"):  # counted; they decide to which run the item belongs
+        # These decide to which run the item belongs. They are read here only to be counted.
+        for name in ("model", "run"):
             reader.read_name(form.values.get(name))
         fill_answer(item, form, reader)
         _add_metadata(item, form, reader)
@@ -301,6 +303,7 @@ class MappingReader:
 
 
 def _add_metadata(item: Item, form: ItemForm, reader: ValueReader) -> None:
+    """Add the metadata and the time of an item."""
     metadata = reader.read(form.values.get("metadata"))
     if metadata is not None and not isinstance(metadata, dict):
         reader.add_issue("item.metadata is not an object", raw=metadata)

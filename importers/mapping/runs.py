@@ -60,6 +60,9 @@ def group_files_by_run(
 
 
 def _find_run_keys(mapping: ItemMapping, file: SourceFile, base: Path) -> Iterable[RunKey]:
+    """Return the model and the name of each run in a file. The file is read only if its records
+    state them.
+    """
     values = mapping.item.values
     named = [values[name] for name in ("model", "run") if name in values]
     if all(value.is_known_by_file for value in named):

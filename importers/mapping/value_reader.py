@@ -87,6 +87,9 @@ class ValueReader:
     def _convert(
         self, value: Value | None, row: JoinRow | None, convert: Callable[[Any], T | None]
     ) -> T | None:
+        """Find a value and convert it. Values that are missing, unreadable or no verdict are
+        counted and become None.
+        """
         if value is None:
             return None
         found = self._find(value, row)

@@ -82,6 +82,9 @@ def _list_parts(value: Any) -> Iterable[Any]:
 
 
 def _locate(value: Value, record: MappedRecord) -> Any:
+    """Return the value at the place that a mapping file names: in the record, the document, or the
+    path of the file.
+    """
     match value.source:
         case "path" if value.expression is not None:
             return evaluate(value.expression, record.value)
@@ -98,6 +101,7 @@ def _locate(value: Value, record: MappedRecord) -> Any:
 
 
 def _parse(text: str, parser: Parser) -> Any:
+    """Parse a text as lines, JSON or a Python literal. Raises UnreadableValue."""
     if parser == "lines":
         return [line for line in text.splitlines() if line.strip()]
     try:
@@ -118,6 +122,7 @@ def _parse_python_literal(text: str) -> Any:
 
 
 def _to_json(value: Any) -> Any:
+    """Return a Python value as a JSON value. Sets and tuples become lists, other objects text."""
     if isinstance(value, dict):
         return {str(name): _to_json(part) for name, part in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

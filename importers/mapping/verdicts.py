@@ -137,6 +137,7 @@ def _report_people_of_two_minds(item: Item, reader: ValueReader) -> None:
 
 
 def _add_person(item: Item, person: Opinion, reader: ValueReader, row: JoinRow | None) -> None:
+    """Add the review of a person, if the record has a verdict, a note or a tag by them."""
     values = person.values
     name = reader.read_name(values.get("name"), row)
     verdict = reader.read_verdict(values.get("verdict"), person.rule, row)

@@ -71,6 +71,7 @@ def find_scored_copies(
 
 
 def _compare(written: _OutputsOfFile, scored_path: Path, scored: _OutputsOfFile) -> ScoredCopy:
+    """Return which outputs of a file the scored file repeats."""
     lines = {line for output, line in written.lines_by_output.items() if output in scored.outputs}
     return ScoredCopy(
         scored_path,

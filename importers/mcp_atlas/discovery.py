@@ -125,11 +125,13 @@ def _sort_files(files: Sequence[Path]) -> _FoundFiles:
 def _plan_scored_file(
     path: Path, found: _FoundFiles, named_tasks: Sequence[Path], known_files: set[Path]
 ) -> RunPlan:
+    """Make the import plan of a file with scored answers, with the files that belong to it."""
     model = _find_model_name(path)
     diagnosis = None
-    for other in found.diagnoses:
-        if other != path and other.parent == path.parent and _is_diagnosis_of(other, model):
-            diagnosis = other
+    for diagnosis_file in found.diagnoses:
+        is_beside = diagnosis_file != path and diagnosis_file.parent == path.parent
+        if is_beside and _is_diagnosis_of(diagnosis_file, model):
+            diagnosis = diagnosis_file
     return _make_plan(
         RunFiles(
             path,
@@ -156,6 +158,7 @@ def _plan_outputs(
 
 
 def _report_scored_copy(outputs: Path, copy: ScoredCopy) -> ImportIssue:
+    """Return a notice that a scored file repeats all or some records of a file of answers."""
     count = format_count(copy.n_records, "record")
     if not copy.is_complete:
         n_copies = f"{len(copy.lines):,} of {count}"

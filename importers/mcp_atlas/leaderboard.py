@@ -26,13 +26,16 @@ THRESHOLDS = (0.5, PASSING_COVERAGE)
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    """Compute the metrics of a run: over all tasks, over each part of the dataset, and without
+    failures of the judge.
+    """
     tasks = [apply_derived_verdict(item, BENCHMARK) for item in items]
     metrics = build_category_metrics(tasks)
     metrics += _compute_split("all", tasks)
     for split in SPLITS:
-        of_split = [task for task in tasks if task.category == split]
-        if of_split:
-            metrics += _compute_split(split, of_split)
+        tasks_of_split = [task for task in tasks if task.category == split]
+        if tasks_of_split:
+            metrics += _compute_split(split, tasks_of_split)
     return [*metrics, *_compute_without_judge_failures(tasks)]
 
 

@@ -680,6 +680,7 @@ def _add_diagnosis_metadata(item: Item, cells: dict[str, str]) -> None:
 
 
 def _add_metadata(item: Item, cells: dict[str, str], response_column: str | None) -> None:
+    """Add the columns that have no place in an item as metadata, and how the task ended."""
     metadata = item.extra.metadata
     for name, text in cells.items():
         is_read = name in columns.READ_COLUMNS or name.startswith(columns.DIAGNOSIS_PREFIX)

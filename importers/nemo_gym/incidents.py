@@ -78,6 +78,7 @@ def find_rollout_incident(rollout: JsonObject) -> Incident | None:
 
 
 def _find_named_error(rollout: JsonObject) -> Incident | None:
+    """Return the incident that a rollout states in one of its error fields, or None."""
     for field_name in ERROR_FIELDS:
         error = rollout.get(field_name)
         if isinstance(error, str) and error.lower() not in _NO_ERRORS:

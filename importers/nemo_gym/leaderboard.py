@@ -36,6 +36,7 @@ Scores = Sequence[float]
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    """Compute the metrics of NeMo Gym over the finished rollouts. Failed ones are only counted."""
     failed = [item for item in items if _is_left_out(item)]
     finished = [apply_derived_verdict(item, BENCHMARK) for item in items if not _is_left_out(item)]
     metrics = build_category_metrics(items=finished)

@@ -316,6 +316,7 @@ def _list_request_messages(item: Item, request: JsonObject) -> list[Any]:
 
 
 def _read_response(item: Item, response: JsonObject) -> ParsedConversation:
+    """Read the answer of the model. Nested lists of it are flattened."""
     written = response.get("output")
     if not isinstance(written, list):
         add_issue(item, f"{RESPONSE}.output is not a list, so the answer is unknown")

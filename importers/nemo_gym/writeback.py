@@ -90,6 +90,7 @@ def _find_lines(files: RunFiles) -> dict[str, int]:
 
 
 def _edit_lines(raw: bytes, items_by_line: Mapping[int, ScoredItem]) -> LineEdits:
+    """Return the changes of the lines whose items were reviewed."""
     lines = raw.split(b"\n")
     edits = LineEdits()
     for number, rollout in parse_numbered_records(raw):
@@ -101,6 +102,7 @@ def _edit_lines(raw: bytes, items_by_line: Mapping[int, ScoredItem]) -> LineEdit
 
 
 def _apply_reviews(rollout: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a rollout with the reviewed reward, and the mark whether it is left out."""
     reviewed: JsonObject = dict(rollout)
     reward = get_reviewed_reward(item)
     if reward is not None:

@@ -765,7 +765,8 @@ def _group_side_lines(lines: Sequence[_Line]) -> list[_Subagent]:
     the same first line belong to one subagent.
     """
     subagent_by_name: dict[str, _Subagent] = {}
-    name_by_line: dict[str, str] = {}  # id of a line -> name of its subagent
+    # Id of a line -> name of its subagent.
+    name_by_line: dict[str, str] = {}
     for line in lines:
         name_of_parent = name_by_line.get(line.parent or "")
         name = line.agent or name_of_parent or line.uuid or f"line {line.line}"

@@ -146,6 +146,7 @@ def _count_copied_items(path: Path, parent: Path) -> int:
 
 
 def _read_items(path: Path) -> Iterator[Any]:
+    """Yield the messages, calls and results in a session file of Codex."""
     for record in read_records(path):
         if not isinstance(record, JsonRecord):
             continue
@@ -323,6 +324,7 @@ class _CodexReader:
             error.is_last = False
 
     def _read_compaction(self, payload: dict[str, Any], line: int) -> None:
+        """Add a note that the program replaced the conversation by a summary."""
         message = payload.get("message")
         if not isinstance(message, str):
             self._session.add_issue("message of a compaction is not a text", line)

@@ -164,6 +164,10 @@ def _is_claude_line(record: dict[str, Any]) -> bool:
 
 
 def _make_claude_session(path: Path, records: Sequence[dict[str, Any]]) -> _FoundSession:
+    """Return a session of Claude Code.
+
+    A file with only sidechain messages is that of a subagent.
+    """
     session_id = ""
     for record in records:
         if isinstance(record.get("sessionId"), str):
@@ -177,6 +181,7 @@ def _make_claude_session(path: Path, records: Sequence[dict[str, Any]]) -> _Foun
 
 
 def _make_codex_session(path: Path, meta: dict[str, Any]) -> _FoundSession:
+    """Return a session of Codex, with the id of the session that started or preceded it."""
     subagent = as_object(as_object(meta.get("source")).get("subagent"))
     spawned_by = as_object(subagent.get("thread_spawn")).get("parent_thread_id")
     parent_id = meta.get("forked_from_id") or spawned_by

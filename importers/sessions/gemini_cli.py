@@ -95,6 +95,7 @@ class _Message:
 
 
 def read_session(path: Path) -> Session:
+    """Read a session of Gemini CLI, whose file is one document or a log of changes."""
     session = Session(path, program="gemini_cli")
     if path.suffix == ".json":
         messages = _read_document(session)
@@ -112,6 +113,7 @@ def read_session(path: Path) -> Session:
 
 
 def _read_document(session: Session) -> list[_Message | SessionNote]:
+    """Read the messages of a session that is one JSON document."""
     document = read_json_document(session.file, "messages")
     for issue in document.issues:
         session.add_file_issue(issue)
@@ -159,6 +161,7 @@ class _SessionLog:
         return self._messages
 
     def _read_line(self, value: dict[str, Any], record: JsonRecord) -> None:
+        """Read one line of a log: a change of the session, or a message."""
         if "$rewindTo" in value:
             self._rewind(value["$rewindTo"], record.line)
         elif "$set" in value:
@@ -268,6 +271,7 @@ def _read_older_message(session: Session, message: _Message) -> None:
 
 
 def _add_message(session: Session, message: _Message) -> None:
+    """Add a message to the session, unless it is nested too deeply."""
     try:
         fields = session.keep(message.value, message.length)
     except RecursionError:

@@ -253,6 +253,7 @@ class _LocatedNote:
 
 
 def _locate_notes(session: Session) -> Iterator[_LocatedNote]:
+    """Yield the notes of a session, each with the number of messages before it."""
     n_messages = 0
     for entry in session.entries:
         if isinstance(entry, SessionNote):

@@ -300,6 +300,9 @@ def _set_official_verdict(item: Item, reward: float | None) -> None:
 
 
 def _set_recomputed_verdict(item: Item, recomputed: RewardParts) -> None:
+    """Set the recomputed verdict of an item or, if a part of the reward is unknown, the reason why
+    it has none.
+    """
     if recomputed.reward is not None:
         item.rule = is_success(recomputed.reward)
         item.rule_error_type = recomputed.error_type if item.rule is False else None
@@ -552,7 +555,8 @@ class _CheckedSimulation:
         `golden_texts` are the texts that the agent must say by the task.
         """
         if OWN_FIELD in as_object(self.recorded.get("info")):
-            return  # fcreview exported this file, and reviews may contradict the checks.
+            # This file was exported by fcreview, so reviews may contradict the checks.
+            return
 
         text_checks = list_objects(self.recorded.get("communicate_checks"))
         checked_texts = {str(check["info"]) for check in text_checks if "info" in check}
@@ -729,6 +733,7 @@ def _read_recorded_part_value(recorded: dict[str, Any], part: str) -> float | No
 
 
 def _read_database_value(check: Any) -> float | None:
+    """Return the part of the reward for the final database, or None if it is not recorded."""
     if not isinstance(check, dict):
         return None
     value = to_part_value(check.get("db_reward"))

@@ -121,7 +121,8 @@ class _ConversationPosition:
             is_greeting = not self.started and not message.calls
             self.started = True
             if is_greeting:
-                return -1  # No model wrote the greeting, so it is no step.
+                # No model wrote the greeting, so it is no step.
+                return -1
             self.step += 1
             self.agent_acted = True
         elif message.role == "tool":
@@ -129,6 +130,9 @@ class _ConversationPosition:
         return self.step
 
     def _advance_to_user_message(self, message: ConversationMessage, *, is_last: bool) -> None:
+        """Move to a message of the user, which begins a turn if the agent has acted since the last
+        one.
+        """
         has_calls = bool(message.calls)
         # The last user message of a conversation belongs to the turn before it.
         if self.agent_acted and (has_calls or not is_last):

@@ -103,6 +103,10 @@ class CallFinder:
         return self._take_first(self._find_groups(action))
 
     def _take_first(self, groups: Iterable[_EqualCalls]) -> int | None:
+        """Return the first unused call of the groups, and mark it as used.
+
+        None if there is none.
+        """
         unused = [group.get_first_unused(self._used) for group in groups]
         indexes = [index for index in unused if index is not None]
         if not indexes:
@@ -175,6 +179,7 @@ def _make_key(value: Any) -> Hashable:
     if isinstance(value, list):
         return "list", tuple(_make_key(part) for part in value)
     if value != value:
-        return object()  # NaN equals nothing
+        # NaN equals nothing.
+        return object()
     key: Hashable = value
     return key

@@ -191,7 +191,8 @@ def find_largest_k(items: Sequence[ScoredItem]) -> int:
         planned = item.metadata.get(PLANNED_TRIALS)
         if is_integer(planned):
             counts.append(planned)
-            break  # All items of a run have the same number of planned trials.
+            # All items of a run have the same number of planned trials.
+            break
     return min(counts, default=0)
 
 
@@ -396,15 +397,18 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:
 
 
 def _classify_ending(item: ScoredItem) -> Ending:
+    """Return how a simulation ended: it was graded, broke off with an error, or was not run."""
     ending = item.metadata.get("ended")
-    has_known_ending = ending is not None
     if not is_counted_in_metrics(item):
         return "not run"
-    if not has_known_ending and get_success(item) is None:
+    if ending is None and get_success(item) is None:
         return "not run"
     if get_success(item):
         return "graded"
 
     # The entries of v1 do not state how they ended. Their error type shows an exception.
-    is_error = ending in ERROR_ENDINGS if has_known_ending else item.error_type == EXCEPTION
+    if ending is None:
+        is_error = item.error_type == EXCEPTION
+    else:
+        is_error = ending in ERROR_ENDINGS
     return "error" if is_error else "graded"

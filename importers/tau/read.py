@@ -433,6 +433,7 @@ def _add_token_counts(item: Item, simulation: dict[str, Any]) -> None:
 
 
 def _read_termination_reason(item: Item, simulation: dict[str, Any]) -> str | None:
+    """Return why a simulation ended, or None. An unknown reason is reported."""
     reason = simulation.get("termination_reason")
     if not isinstance(reason, str):
         return None

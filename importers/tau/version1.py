@@ -106,7 +106,8 @@ def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[Con
     A user message is the result of a call if it follows the call and has the prefix of a result.
     """
     converted: list[ConversationMessage] = []
-    open_function: str | None = None  # function that was called and has no result yet
+    # Function that was called and has no result yet.
+    open_function: str | None = None
     for message in messages:
         is_result = message.role == "user" and message.content.startswith(RESULT_PREFIX)
         if message.role == "assistant":
@@ -273,7 +274,8 @@ def fill_version1_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) 
     checks.
     """
     item.extra.metadata = _make_metadata(entry, info)
-    item.extra.uncounted_states = "-!+"  # The golden actions show one way to the expected database.
+    # The golden actions show one way to the expected database.
+    item.extra.uncounted_states = "-!+"
     task = as_object(info.get("task"))
     messages = _read_conversation(item, entry.get("traj"), has_error="error" in info)
     if messages is not None and has_actions_in_text(messages):

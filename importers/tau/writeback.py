@@ -249,7 +249,8 @@ def _try_set_part(reward_info: JsonObject, part: str, value: Any) -> bool:
 
     n_checks = len(list_objects(reward_info.get(CHECK_FIELDS[part].checks)))
     if not value and n_checks > 1:
-        return False  # The review does not state which of several checks fails.
+        # The review does not state which of several checks fails.
+        return False
     return _try_set_checks(reward_info, part, range(n_checks), value)
 
 

@@ -196,6 +196,7 @@ def _read_config(path: Path | None) -> JsonObject:
 
 
 def _read_settings(config: JsonObject) -> JsonObject:
+    """Return the settings of a run that its configuration states."""
     settings = {name: config[name] for name in SETTINGS if config.get(name) not in (None, {}, "")}
     sampling: dict[str, Any] = as_object(config.get("sampling") or config.get("sampling_args"))
     settings |= {

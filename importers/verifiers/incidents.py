@@ -129,13 +129,19 @@ def _make_error_incident(error_class: str, text: str, where: str) -> Incident:
 
 
 def _find_stop_incident(rollout: JsonObject) -> Incident | None:
+    """Return the incident that the stop condition of a rollout means, such as a timeout, or
+    None.
+    """
     stop = rollout.get("stop_condition")
     if not isinstance(stop, str):
         return None
     kind = KIND_OF_STOP.get(stop)
-    if kind is None and (stop.endswith(TIMEOUT_ENDING) or rollout.get("is_timeout") is True):
+    is_timeout = stop.endswith(TIMEOUT_ENDING) or rollout.get("is_timeout") is True
+    if kind is None and is_timeout:
         kind = "limit"
-    return None if kind is None else make_incident(kind, stop, "stop_condition")
+    if kind is None:
+        return None
+    return make_incident(kind, stop, "stop_condition")
 
 
 def apply_legacy_incident(item: Item, rollout: JsonObject) -> None:

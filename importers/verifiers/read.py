@@ -589,6 +589,9 @@ def _list_official_figures(metadata: JsonObject) -> JsonObject:
 
 
 def _fill_legacy(item: Item, rollout: JsonObject, rule: PassRule) -> Item:
+    """Fill an item from a rollout of an older version. Each part is filled on its own, so that an
+    error loses only this part.
+    """
     item.prediction_hash = answer_hash(rollout.get("completion"))
     steps = (
         partial(_add_legacy_conversation, item, rollout),

@@ -151,6 +151,7 @@ class RolloutNamer:
     _n_rollouts: Counter[str] = field(default_factory=Counter)
 
     def name(self, record: JsonRecord) -> RolloutName:
+        """Return the id of a rollout: the group of its example, and its number in the group."""
         stated_group = self._find_stated_group(record.value)
         group = stated_group or self._name_by_question(record)
         trial = self._n_rollouts[group]

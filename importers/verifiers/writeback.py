@@ -96,6 +96,7 @@ def _find_lines(files: RunFiles) -> dict[str, int]:
 
 
 def _is_representable(item: ScoredItem, key: CriterionKey, files: RunFiles) -> bool:
+    """Whether the file of rollouts has a place for a reviewed verdict."""
     if files.is_legacy:
         return key in (ITEM_REWARD, ITEM_CORRECT) and get_reviewed_reward(item) is not None
     if key == ITEM_CORRECT:
@@ -105,6 +106,7 @@ def _is_representable(item: ScoredItem, key: CriterionKey, files: RunFiles) -> b
 
 
 def _apply_reviews(rollout: JsonObject, item: ScoredItem, files: RunFiles) -> JsonObject:
+    """Return a rollout with the reviewed rewards."""
     if files.is_legacy:
         reward = get_reviewed_reward(item)
         return rollout if reward is None else rollout | {"reward": reward}

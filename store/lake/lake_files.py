@@ -187,7 +187,8 @@ class LocalFiles(LakeFiles):
 
     def write_file(self, lake_path: str, content: bytes) -> None:
         if self.read_files([lake_path]).get(lake_path) == content:
-            return  # all parts of an import write some files with the same content
+            # All parts of an import write some files with the same content.
+            return
         self._files.make_folder((self._folder / lake_path).parent)
         self._files.write(self._folder / lake_path, content, sync=True)
 

@@ -125,8 +125,10 @@ class LakeConnection:
         self._files = files
         self._contents = contents
         self._has_computed_columns = False
-        self._are_files_intact = False  # whether the hashes of all files were checked
-        self.problems = list(contents.problems)  # one message for each damaged file
+        # Whether the hashes of all files were checked.
+        self._are_files_intact = False
+        # One message for each damaged file.
+        self.problems = list(contents.problems)
         found_problems.extend(self.problems)
 
     def __getattr__(self, name: str) -> Any:
@@ -205,10 +207,12 @@ class LakeConnection:
             return False
         damaged = list(find_damaged_files(self._files, self._contents))
         if not damaged:
-            self._are_files_intact = True  # Reading all files again would find nothing.
+            # Reading all files again would find nothing.
+            self._are_files_intact = True
             return False
 
-        time.sleep(SECONDS_BEFORE_SECOND_LOOK)  # An import may be replacing the files.
+        # An import may be replacing the files.
+        time.sleep(SECONDS_BEFORE_SECOND_LOOK)
         for part in _list_distinct_parts(damaged):
             names = [file.name for file in damaged if file.part is part]
             self._reload_or_omit_part(part, f"{names[0]} is damaged")
@@ -371,7 +375,8 @@ class LakeConnection:
 
     def _create_view(self, view: str, queries: Sequence[str]) -> None:
         query = " UNION ALL ".join(f"({query})" for query in queries)
-        if view == "functions":  # several runs and indexes have the same functions
+        # Several runs and indexes have the same functions.
+        if view == "functions":
             values = "any_value(name) AS name, any_value(document) AS document"
             query = f"SELECT hash, {values} FROM ({query}) GROUP BY hash"
         self.connection.execute(f"CREATE OR REPLACE VIEW {view} AS {query}")
@@ -423,7 +428,8 @@ class LakeConnection:
         source = f"read_parquet(getvariable('{variable}_{table}'), {options})"
 
         expected = column_types
-        if computed_columns:  # their SQL uses the large columns
+        # Their SQL uses the large columns.
+        if computed_columns:
             expected = self._fetch_column_types(_TABLES[table])
         # Only the first file is checked here, because DuckDB compares the others with it.
         if _describe_wrong_column(self._fetch_column_types(source), expected):

@@ -267,6 +267,7 @@ def _find_run_folders(files: LakeFiles) -> dict[int, str]:
 
 
 def _build_run_queries(store_number: int, lake_number: int) -> dict[str, str]:
+    """Return the query that selects the rows of a run from each table, with its number in the lake."""
     item = f"{lake_number}::BIGINT * {ITEM_NUMBERS_PER_RUN} + "
     return {
         "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item,"
@@ -372,6 +373,7 @@ def _select_plans_of_part(
 
 
 def _split_into_batches(plans: Sequence[RunPlan]) -> Iterator[list[RunPlan]]:
+    """Yield the plans in batches of a limited size of result files."""
     batch: list[RunPlan] = []
     n_bytes = 0
     for plan in plans:

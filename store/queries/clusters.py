@@ -237,6 +237,7 @@ class _IncidentRow:
 
 
 def _build_incident_cluster(view: View, row: _IncidentRow) -> Cluster:
+    """Build the cluster of the items with one kind of incident, such as a timeout."""
     term = f"incident:{row.kind}"
     # Items of these kinds count as incidents only if a reviewer says so.
     scope_term = ANY_INCIDENT_TERM if row.kind in UNCOUNTED_KINDS else ""

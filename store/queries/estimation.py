@@ -762,6 +762,7 @@ def _make_unsampled_status(item: ScoredItem) -> ItemStatus:
 def fetch_sample_status(
     connection: Connection, workspace: Workspace, reviews: ReviewTables, run: int, cache: FrameCache
 ) -> RunSampleStatus:
+    """Return which items of a run are in a random sample, and how far they are reviewed."""
     items = _fetch_run_items(connection, run)
     all_samples, problems = load_random_samples(connection, workspace, cache)
     samples = _select_samples_of_items(all_samples, items)
@@ -1035,6 +1036,7 @@ def _is_known_before(events: EventIndex, item: _RunItem, time: str) -> bool:
 def _fetch_criterion_answers(
     connection: Connection, run: int, items: Iterable[_RunItem]
 ) -> dict[str, dict[ContentKey, Any]]:
+    """Return the human verdicts on each criterion, by content key."""
     key_of_item = {item.item: item.content_key for item in items}
     answers: dict[str, dict[ContentKey, Any]] = {}
     for item, criterion, text in connection.execute(_CRITERION_ANSWERS, [run]).fetchall():

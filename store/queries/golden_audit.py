@@ -202,6 +202,7 @@ def fetch_questions_of_view(connection: Connection, view: View) -> frozenset[Que
 
 
 def _keep_answers_to_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
+    """Return the answers of the runs that have the most frequent golden answer."""
     counts: Counter[int] = Counter()
     for row in rows:
         counts[row.golden] += len(row.items)

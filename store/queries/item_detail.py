@@ -104,6 +104,9 @@ def find_first_items_of_questions(connection: Connection, order_table: str) -> l
 
 
 def _format_predicted_calls(calls: Iterable[dict[str, Any]]) -> str:
+    """Return the predicted calls as one text, in which the first call of each later turn names the
+    turn.
+    """
     texts = []
     turn = 0
     for call in calls:
@@ -443,6 +446,7 @@ def _is_file_unchanged(
 
 
 def _is_complete_record(data: bytes, length: int, item_id: str | None) -> bool:
+    """Whether bytes are one whole JSON record, with the given id if it is known."""
     try:
         record = orjson.loads(data)
     except orjson.JSONDecodeError:

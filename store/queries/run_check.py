@@ -97,6 +97,7 @@ def _add_incidents(
 def _add_differences(
     connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]
 ) -> None:
+    """Add how often official and recomputed verdicts differ, by verdicts and error type."""
     query = f"SELECT i.run, i.official, i.rule, {_ERROR_TYPE} AS error, count(*) AS n {_FROM_RUNS}"
     query += " AND i.official <> i.rule GROUP BY ALL ORDER BY n DESC, error"
     for run, official, rule, error_type, count in connection.execute(query, [runs]).fetchall():
@@ -115,6 +116,7 @@ def _add_import_errors(
 
 
 def _make_checked_run(row: RunRow, counts: _CountsOfRun) -> CheckedRun:
+    """Combine the row of a run and its counts to what the check of the run needs."""
     info = row.info
     return CheckedRun(
         run=row.run,

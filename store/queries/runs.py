@@ -189,6 +189,7 @@ class _StoredCounts:
         )
 
     def _count_issues(self, run: int, n_item_issues: int) -> dict[str, int]:
+        """Return the numbers of issues of a run, and of issues that belong to no run."""
         of_run = self.issues_by_run.get(run) or _IssueCounts()
         of_search = self.issues_by_run.get(None) or _IssueCounts()
         return {

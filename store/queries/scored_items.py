@@ -498,6 +498,7 @@ class _HumanReviews:
 def fetch_scored_items(
     connection: Connection, run: int, *, with_errata: bool = False
 ) -> ScoredBySource:
+    """Return the items of a run with their verdicts by each source, for metrics."""
     rows = [
         _ItemRow(*row)
         for row in connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
@@ -536,6 +537,7 @@ def fetch_combined_scored_items(
 def _score_by_source(
     rows: list[_ItemRow], reviews: _HumanReviews, sources: Sequence[MetricSource] = METRIC_SOURCES
 ) -> ScoredBySource:
+    """Return the items with their verdicts by each source. The corrected ones also have tags."""
     scored = {
         source: [_to_scored_item(row, source, reviews.verdicts.get(row.item, [])) for row in rows]
         for source in sources

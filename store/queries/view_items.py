@@ -164,7 +164,8 @@ class ViewOrders:
         """Return the position of an item in a view, from 0; None if the view does not have the
         item.
         """
-        for n_rows in (1, None):  # The item is often among the first items.
+        # The item is often among the first items.
+        for n_rows in (1, None):
             order = self.get_order(view, n_rows)
             row = self._connection.execute(
                 f"SELECT rowid FROM {order.table} WHERE item = ?", [item]
@@ -236,7 +237,8 @@ class ViewOrders:
         params = condition.params
         item = "i.item"
         order = "i.item"
-        if view.queue_file and view.share:  # a share has its own order, and hidden duplicates
+        # A share has its own order, and hidden duplicates.
+        if view.queue_file and view.share:
             source += f" JOIN queue_places q ON {_IN_SHARE}"
             params = [view.queue_file, self._annotator, *params]
             item = "q.number AS item"
@@ -472,6 +474,7 @@ def fetch_chunk_items(connection: Connection, chunk: ItemChunk) -> list[int]:
 def count_by_official_and_recomputed(
     connection: Connection, view: View
 ) -> dict[tuple[bool | None, bool | None], int]:
+    """Count the items of a view by their official and recomputed verdict."""
     where, params, depends_on_reviews = build_view_condition(view, blind=False)
     source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
     query = f"SELECT i.official, i.rule, count(*) {source} WHERE {where} GROUP BY ALL"

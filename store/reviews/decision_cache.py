@@ -54,7 +54,8 @@ def load_authentication_key(*, create: bool = False) -> bytes | None:
         if key is None and create:
             return _create_key_file(path)
         return key
-    except (OSError, RuntimeError):  # RuntimeError: the user has no home folder
+    except (OSError, RuntimeError):
+        # RuntimeError: the user has no home folder.
         return None
 
 
@@ -228,14 +229,16 @@ def write_decision_cache(
     new_cache = folder / workspace.decision_cache.name
     try:
         files.remove(folder)
-        files.make_folder(folder)  # a new folder, because DuckDB follows links
+        # A new folder, because DuckDB follows links.
+        files.make_folder(folder)
         _write_cache_file(new_cache, inputs_json, decision_lines)
         code = _compute_authentication_code(key, files.read(new_cache))
         files.write(workspace.decision_cache_code, code)
         files.rename_file(new_cache, workspace.decision_cache)
         files.remove(workspace.root / OLD_NAME)
     except (duckdb.Error, OSError):
-        pass  # The next session computes the decisions from the journals.
+        # The next session computes the decisions from the journals.
+        pass
     finally:
         files.remove(folder)
 

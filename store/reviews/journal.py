@@ -211,6 +211,7 @@ class Journal:
         return self.extend(retractions)
 
     def _new_event(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
+        """Return the event of an annotation by this annotator, with a new id and the current time."""
         names = ("act", "target", "criterion", *ANNOTATION_FIELDS)
         annotation_fields = {name: getattr(annotation, name) for name in names}
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -275,7 +276,8 @@ class Journal:
                 self._save_torn_line(torn_line)
             _append_and_sync(descriptor, lines, prefix=b"\n" if torn_line else b"")
         finally:
-            os.close(descriptor)  # releases the lock
+            # Releases the lock.
+            os.close(descriptor)
 
     def _save_torn_line(self, fragment: bytes) -> None:
         """Copy a line that a crash left incomplete to `reviews/torn/`.
@@ -372,7 +374,8 @@ def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes
         start = max(0, size - window)
         *lines, fragment = os.pread(descriptor, size - start, start).split(b"\n")
         if start:
-            lines = lines[1:]  # the first line begins before the window
+            # The first line begins before the window.
+            lines = lines[1:]
         for line in (fragment, *reversed(lines)):
             with contextlib.suppress(LineError):
                 return parse_line(line).hash, fragment
@@ -566,14 +569,15 @@ def strip_byte_order_mark(data: bytes) -> bytes:
 
 
 def _validate_event(content: dict[str, Any]) -> None:
+    """Check the content of a journal line. Raises LineError with the first problem."""
     version = content.get("version", JOURNAL_VERSION)
     if type(version) is not int or version < 1:
         raise LineError("`version` is not a positive integer")
-    if problem := _describe_invalid_field(content):
-        raise LineError(
-            problem
-            + (" (the line was written by a newer version)" if version > JOURNAL_VERSION else "")
-        )
+    problem = _describe_invalid_field(content)
+    if problem and version > JOURNAL_VERSION:
+        raise LineError(f"{problem} (the line was written by a newer version)")
+    if problem:
+        raise LineError(problem)
 
 
 def _describe_invalid_field(content: dict[str, Any]) -> str | None:

@@ -126,8 +126,10 @@ class JournalReader:
 
     def _forget_lines(self) -> None:
         self._files.clear()
-        self._orders: dict[str, LineOrder] = {}  # by annotator
-        self._read_events: dict[tuple[str, str], Event] = {}  # events by (annotator, event id)
+        # The order of the lines of each annotator.
+        self._orders: dict[str, LineOrder] = {}
+        # Events by (annotator, event id).
+        self._read_events: dict[tuple[str, str], Event] = {}
         self._informed: set[tuple[str, str]] = set()
         """(annotator, event id) of events that were written after other reviews of the item were
         revealed
@@ -226,6 +228,7 @@ class JournalReader:
     def _add_lines_of_file(
         self, lines: _LinesByAnnotator, file: _JournalFile, events: Iterable[Event]
     ) -> None:
+        """Add the new lines of a journal file, each with the line before it in the file."""
         lines_of_owner = lines.setdefault(journal_owner(file.path), [])
         for event in events:
             line_before = "" if file.is_partial else file.last_hash
@@ -286,7 +289,8 @@ class JournalReader:
             known = self._read_events.setdefault(identity, event)
             if known is event:
                 if identity in self._informed:
-                    event.blind = False  # the server's record takes precedence over the line
+                    # The server's record takes precedence over the line.
+                    event.blind = False
                 new.append(event)
             elif not is_same_event(known, event):
                 file = file_by_hash[event.hash]
@@ -485,6 +489,7 @@ class _JournalFile:
         return JournalPrefix(self.offset, digest=self.digest.hexdigest(), is_valid=is_valid)
 
     def list_warnings(self) -> list[str]:
+        """Return the warnings about a journal file, including the last line if it is incomplete."""
         texts = list(self.warnings)
         if self.n_omitted_warnings:
             texts.append(f"{self.name}: {self.n_omitted_warnings} more warnings are not shown")

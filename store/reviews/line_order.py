@@ -134,13 +134,16 @@ class LineOrder:
     """The ordered lines of one annotator, from all files. Later lines can be added at the end."""
 
     def __init__(self) -> None:
-        self._places: dict[str, Place] = {}  # by hash of the line
+        # By hash of the line.
+        self._places: dict[str, Place] = {}
         self._server_places: Mapping[str, Place] = {}
-        self._missing_lines: set[str] = set()  # hashes of missing lines on which a place depends
+        # Hashes of missing lines on which a place depends.
+        self._missing_lines: set[str] = set()
         self._before_gap: dict[
             str, str
         ] = {}  # hash of a missing line -> line before the first gap that it leaves
-        self._last: _SortKey = ((), "", "")  # sort key of the last line
+        # Sort key of the last line.
+        self._last: _SortKey = ((), "", "")
 
     def set_server_places(self, places: Mapping[str, Place]) -> bool:
         """Use these places from the server, and return whether the lines keep their order."""
@@ -218,7 +221,8 @@ class _PlaceFinder:
         The predecessor may have no place yet, and neither may its own predecessor. The loop goes
         back to the first line with a known place, and then forward again.
         """
-        waiting = [line]  # each line waits for the place of the next one
+        # Each line waits for the place of the next one.
+        waiting = [line]
         waiting_names = {line.event.hash}
         while waiting:
             line = waiting[-1]
@@ -260,6 +264,7 @@ class _PlaceFinder:
         return parse_place(event.place) or self._server_places.get(event.hash)
 
     def _set_place(self, event: Event, predecessor: str) -> None:
+        """Set the place of a line: the known one, else the one after its predecessor."""
         if event.hash in self._places:
             return
         known = self._find_known_place(event)

@@ -154,6 +154,7 @@ class ItemIndex:
                 self._load_items_with_key(key)
 
     def _load_items_with_key(self, key: ItemKey) -> None:
+        """Load the items of all runs that have a key, with the hashes of their answers."""
         runs = ", ".join(map(str, self._runs_by_key.get(key[:4], []))) or "NULL"
         rows = self._fetch(
             "SELECT item, coalesce(prediction_hash, ''), coalesce(golden_hash, '') FROM item_rows"
@@ -277,7 +278,8 @@ class EventIndex:
 
     def __init__(self, items: ItemIndex) -> None:
         self._items = items
-        self._events: dict[tuple[str, str], Event] = {}  # (event id, annotator) -> event
+        # (event id, annotator) -> event.
+        self._events: dict[tuple[str, str], Event] = {}
         self.by_key: dict[
             ItemKey, list[Event]
         ] = {}  # events of one annotator after the other, in journal order

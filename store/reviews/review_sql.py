@@ -135,6 +135,7 @@ EventRow = tuple[int | None, bool, str]  # a row of `review_events`: item, stale
 
 
 def to_decision_row(item: int, decision: Decision) -> dict[str, Any]:
+    """Return the row of a decision in the table `human_labels`."""
     row: dict[str, Any] = {
         name: getattr(decision, field.name) for name, field in _DECISION_FIELDS.items()
     }
@@ -185,6 +186,7 @@ def insert_decisions_from_json(connection: Connection, lines: Sequence[str]) -> 
 
 
 def insert_events(connection: Connection, rows: Sequence[EventRow]) -> None:
+    """Insert rows into `review_events`, many with one statement."""
     columns = "unnest($1::BIGINT[]), unnest($2::BOOLEAN[]), unnest($3::VARCHAR[])"
     for start in range(0, len(rows), MAX_ROWS_PER_STATEMENT):
         items, stale, lines = map(

@@ -92,8 +92,10 @@ class ReviewTables:
         self._reader = JournalReader(workspace)
         self._unread: dict[str, JournalPrefix] = {}
         """Journals whose decisions come from the cache and whose events have not been read."""
-        self._cached_warnings: list[str] = []  # messages about lines of these journals
-        self._events_without_rows: list[Event] = []  # not yet in `review_events`
+        # Messages about lines of these journals.
+        self._cached_warnings: list[str] = []
+        # Not yet in `review_events`.
+        self._events_without_rows: list[Event] = []
         self._has_sql_views = False
         self._is_cache_outdated = False
         with pause_garbage_collection():
@@ -175,7 +177,8 @@ class ReviewTables:
         unread, self._unread = self._unread, {}
         with pause_garbage_collection():
             events = self._reader.read_verified_events(unread)
-            if events is None:  # a journal has changed since the cache was loaded
+            # A journal has changed since the cache was loaded.
+            if events is None:
                 self.rebuild(self._reader.read_new_events())
                 return
             self._add_to_index(events)

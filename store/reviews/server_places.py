@@ -43,6 +43,7 @@ class ServerPlaces:
         self._files: dict[Path, _PlacesFile] = {}
 
     def refresh(self) -> None:
+        """Read the files that have changed since the last call."""
         files = {}
         for path in list_places_files(self._workspace):
             state = _read_state(path)

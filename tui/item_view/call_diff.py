@@ -682,7 +682,8 @@ def cut_text_around(text: str, position: int, cells: int) -> TextWindow:
     if position > cells - n_chars_before:
         start = max(0, position - n_chars_before)
 
-    text_cells = cells - 2  # without the two ellipses
+    # Without the two ellipses.
+    text_cells = cells - 2
     shown = wrap_sanitized(text[start:], text_cells, 1)[0]
     leading = "…" if start > 0 else ""
     trailing = "…" if start + len(shown) < len(text) else ""

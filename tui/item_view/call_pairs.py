@@ -480,9 +480,11 @@ def _pair_argument_rows(
     for row in build_argument_rows(golden, predicted, pair.diff):
         is_function_name = not row.path
         if is_function_name and (golden is None or predicted is None):
-            continue  # the heading says which function is missing or extra
+            # The heading says which function is missing or extra.
+            continue
         if pair.state == " ":
-            rows.append(replace(row, state="="))  # nothing in a neutral pair is an error
+            # Nothing in a neutral pair is an error.
+            rows.append(replace(row, state="="))
         else:
             rows.append(row)
     return rows

@@ -548,10 +548,12 @@ def docs_footer_lines(
         return []
 
     required, optional = required_and_optional_parameters(function)
-    may_fit = len(required) + len(optional) < free_rows  # A parameter needs at least one row.
+    # A parameter needs at least one row.
+    may_fit = len(required) + len(optional) < free_rows
     if allow_full_docs and may_fit:
         lines = function_docs_lines(name, function, relevant.argument, cells)
-        if len(lines) < free_rows:  # One row must stay blank.
+        # One row must stay blank.
+        if len(lines) < free_rows:
             return lines
 
     is_at_argument = "/arg:" in block_key
@@ -866,7 +868,8 @@ def _function_names_lines(names: Sequence[str], cells: int) -> list[Line]:
     """Render `12 more functions: name, name, …` in at most `NAME_ROWS` rows."""
     joined_names = ", ".join(sanitize(name) for name in names)
     text = f"{len(names)} more functions: {joined_names}"
-    text_cells = cells - 2  # without the indentation
+    # Without the indentation.
+    text_cells = cells - 2
     # One row more than is shown tells whether the names are cut.
     rows = wrap_sanitized(text, text_cells, NAME_ROWS + 1)
     if len(rows) > NAME_ROWS:

@@ -140,7 +140,8 @@ def explain_issue(issue: ImportIssue, cells: int) -> list[Line]:
     places = {"item": issue.item or "", "where": _format_place(issue)}
     for label, name in places.items():
         if name:
-            room = cells - len(label) - 3  # a blank at each end, and one after the label
+            # A blank at each end, and one after the label.
+            room = cells - len(label) - 3
             lines.append(((f" {label} ", "dim"), (truncate_middle(sanitize(name), room), "")))
     return lines
 

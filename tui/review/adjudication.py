@@ -437,6 +437,7 @@ class Adjudicator:
         self._add_action(partial(self._save, case, adjudication))
 
     async def _load_cases(self) -> None:
+        """Load the disagreements of the view, and show the first one."""
         await self._session.open_journal()
         disagreements = await self._session.read(
             lambda store: store.analysis.fetch_disagreements(self._view)
@@ -449,6 +450,7 @@ class Adjudicator:
         self._screen.show_case(SHUFFLED if self.cases.cases else NO_MESSAGE)
 
     async def _reread_cases(self) -> None:
+        """Read the disagreements again, because others may have reviewed or resolved some."""
         if not self.is_loaded:
             return
         disagreements = await self._session.read(
@@ -518,6 +520,7 @@ class Adjudicator:
             await self._refresh_case(message)
 
     async def _undo_latest_review(self) -> None:
+        """Undo the last review, and go back to the disagreement that it was about."""
         events = await self._session.undo_latest_review()
         if not events:
             self._show_message("nothing to undo", "warn")

@@ -369,6 +369,7 @@ class ItemReviewer:
         self.show_pending_item()
 
     async def _show_end_of_queue(self, saved: SavedReview) -> None:
+        """Show that a queue has no further item and, if all items are reviewed, a summary."""
         remaining = await self._prefetcher.count_remaining_items(self.displayed)
         summary: Sequence[str] = ()
         if not remaining.count:
@@ -438,6 +439,9 @@ class ItemReviewer:
 
     @queued_action
     async def _record_score(self, subject: ReviewSubject, value: int) -> None:
+        """Record a score of the item. On items without scores, a digit chooses the reason of an
+        override.
+        """
         has_scores = bool(find_score_criteria(subject.detail))
         if has_scores and value not in SCORE_VALUES:
             self._show_message("scores are 0, 1 and 2", "warn")
@@ -511,6 +515,7 @@ class ItemReviewer:
         await self._save_override_reason(number)
 
     async def _save_override_reason(self, number: int) -> None:
+        """Save the reason why the annotator overrode the last automatic verdict."""
         override = self.override_reasons.override
         reason = self.override_reasons.find_reason(number)
         if override is None or not reason:

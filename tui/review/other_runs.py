@@ -61,7 +61,8 @@ def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: 
     max_lines = free_rows - BORDER_ROWS
     n_shown = len(run_rows)
     if n_shown > max_lines:
-        n_shown = max_lines - 1  # The last line has the number of the other runs.
+        # The last line has the number of the other runs.
+        n_shown = max_lines - 1
     longest_name = max(display_width(format_run_name(row)) for row in run_rows)
     name_cells = min(longest_name, MAX_RUN_NAME_CELLS)
     inner_cells = cells - FRAME_CELLS

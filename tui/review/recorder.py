@@ -411,7 +411,8 @@ class ReviewRecorder:
         except asyncio.CancelledError:
             if not self._session.is_leaving:
                 raise
-            return False  # The review is saved. Nobody sees the message any more.
+            # The review is saved. Nobody sees the message any more.
+            return False
 
     async def undo(self) -> UndoneReview | None:
         """Undo the annotator's latest review. Return None if there is none.

@@ -89,6 +89,7 @@ class DisagreementCursor(Cursor):
         self.refresh(_hide_reviews_until_resolved(case, detail))
 
     def _target_index(self) -> int:
+        """Return the index of the block that the displayed disagreement is about."""
         target = self.case.disagreement.target if self.case else ITEM
         exact = (at for at, block in enumerate(self.blocks) if target in (block.target, block.key))
         return next(exact, self.find_block_index(target))

@@ -327,7 +327,8 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         review = self._review
         try:
             events = await self._session.record_bulk_review(review.items, review.annotation)
-        except Exception as error:  # the annotator must see that the reviews are not saved
+        except Exception as error:
+            # The annotator must see that the reviews are not saved.
             self._is_recording = False
             self.app.bell()
             reason = sanitize(str(error) or type(error).__name__)
@@ -569,6 +570,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     @work(group="bulk", exclusive=True)
     async def action_undo(self) -> None:
+        """Undo the last review, and count the clusters again."""
         try:
             undone = await ReviewRecorder(self._session, lambda _: "").undo()
         except ReviewNotSavedError as error:

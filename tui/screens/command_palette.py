@@ -637,7 +637,8 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         omitted if there are better hits.
         """
         if not self.is_on_stack:
-            return  # Textual's search for commands goes on after the palette has closed.
+            # Textual's search for commands goes on after the palette has closed.
+            return
         option = command_list.highlighted_option if self._has_moved else None
         selected_prompt = option.prompt if option is not None else None
 

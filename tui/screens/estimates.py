@@ -226,7 +226,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if self._selected_run is not None:
             return self._selected_run.run
         if sampled_runs and self._initial_run not in sampled_runs:
-            return None  # the sampled runs come first
+            # The sampled runs come first.
+            return None
         return self._initial_run
 
     @work(exclusive=True, group="samples")
@@ -296,6 +297,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._draw()
 
     def _draw(self) -> None:
+        """Draw all panels. Before the screen has a size, nothing is drawn."""
         if not self.is_mounted or not self.size:
             return
         is_small = is_small_screen(self.size)

@@ -603,7 +603,8 @@ class ItemPane(Vertical):
 
         def open_prompt(subject: ReviewSubject) -> None:
             if not self.is_in_front:
-                return  # the user has gone to another screen in the meantime
+                # The user has gone to another screen in the meantime.
+                return
             if dialog_name == "fault":
                 review_dialogs.ask_fault(self, subject, subject.name)
             elif dialog_name == "tag":
@@ -677,6 +678,7 @@ class ItemPane(Vertical):
 
     @work(group="dialog", exclusive=True)
     async def action_show_question(self) -> None:
+        """Show the answers of all runs to the question of the item. Blind review hides them."""
         subject = self._subject_at_key_press()
         if subject is None:
             return

@@ -295,7 +295,8 @@ async def read_raw_records(session: Session, item_number: int, item: Item) -> li
 async def _read_or_describe_error(session: Session, read: Callable[..., str | None]) -> str | None:
     try:
         return await session.read(read)
-    except Exception as error:  # the file may be gone, changed or unreadable
+    except Exception as error:
+        # The file may be gone, changed or unreadable.
         return f"The record cannot be read: {error}"
 
 
@@ -366,7 +367,8 @@ async def query_if_item_stays(
     """
     try:
         result = await session.read(read)
-    except Exception as error:  # a query that fails must not end the app
+    except Exception as error:
+        # A query that fails must not end the app.
         view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
         return None
 

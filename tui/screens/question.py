@@ -220,6 +220,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         self._draw_message()
 
     def _draw_top(self) -> None:
+        """Draw the top line: the path, the position among the questions, and the annotator."""
         detail = self._question.detail
         path = (*self._session.root_breadcrumb, "question", sanitize(detail.row.id))
         right = make_line(sanitize(self._session.annotator), "people")
@@ -230,6 +231,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         self.query_one(TopLine).show_path(path, right)
 
     def _draw_question(self) -> None:
+        """Draw the question and, if it stands beside the answers, the function docs."""
         panel = self.query_one("#question-panel", Panel)
         panel.set_title("Question", sanitize(self._question.detail.row.category), flat_facts=True)
         block = self.query_one("#question", LineBlock)
@@ -250,9 +252,12 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         block.show(lines)
 
     def _draw_answers(self) -> None:
+        """Draw the answers of the runs, or a note that they are hidden."""
         groups = self._question.groups
         blind = self._session.blind
-        facts = "" if self._are_answers_hidden else summarize_groups(groups, hides_verdicts=blind)
+        facts = ""
+        if not self._are_answers_hidden:
+            facts = summarize_groups(groups, hides_verdicts=blind)
         self.query_one("#answers-panel", Panel).set_title("Answers", facts, flat_facts=True)
         if self._are_answers_hidden:
             self._answers.show(BlockSource([Block("hidden", _hidden_answers_lines)]))
@@ -405,6 +410,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         await self._show_saved(saved.text)
 
     async def _record_group(self, group: AnswerGroup, verdict_key: str) -> None:
+        """Record a verdict on all unreviewed items of a group, which have the same answer."""
         key = VERDICT_KEY_BY_NAME[verdict_key]
         annotation = Annotation(verdict=key.value, fault=key.fault)
         text = format_verdict(key.value, "correct")
@@ -412,7 +418,8 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             text += f", fault: {key.fault}"
         try:
             events = await self._session.record_bulk_review(group.unreviewed_items, annotation)
-        except Exception as error:  # the annotator must see that the reviews are not saved
+        except Exception as error:
+            # The annotator must see that the reviews are not saved.
             reason = sanitize(str(error) or type(error).__name__)
             raise ReviewNotSavedError(f"NOT SAVED ({text}): {reason}") from error
         await self._show_saved(f"saved: {text} for {format_count(len(events), 'run')}")
@@ -427,6 +434,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         self.show_message(StatusMessage(text + hint))
 
     def _move_to_next_unreviewed_group(self) -> None:
+        """Move to the next group of answers that has an unreviewed item, if there is one."""
         groups = self._question.groups
         for step in range(1, len(groups)):
             index = (self._cursor + step) % len(groups)
@@ -441,6 +449,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         self._add_action(self._undo)
 
     async def _undo(self) -> None:
+        """Undo the last review, and read the answers again."""
         undone = await self._recorder.undo()
         if undone is None:
             self.show_message(StatusMessage("nothing to undo", "warn"))

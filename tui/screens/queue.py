@@ -128,6 +128,7 @@ class QueueScreen(GuardedScreen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
+        """Load the first rows, at the position where the annotator left the queue."""
         self.list.focus()
         cursor, open_item, message = self._first_load
         if self._opens_unreviewed:
@@ -585,7 +586,8 @@ class QueueScreen(GuardedScreen[None]):
         """Ignore the quit key until the list is drawn, because the user pressed it to leave an
         item or a menu.
         """
-        if not self._preloaded:  # the list was not left yet
+        # The list was not left yet.
+        if not self._preloaded:
             return
         self._focused_at = inf
 

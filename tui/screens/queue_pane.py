@@ -647,7 +647,8 @@ class QueuePane(Vertical):
         if page is None or not self._shows_part:
             return
         progress = await self._loader.load_progress(self._state.view)
-        if self._page is page:  # another page has its own count
+        # Another page has its own count.
+        if self._page is page:
             self._page = replace(page, progress=progress)
             self._draw_top()
 

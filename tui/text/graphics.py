@@ -124,7 +124,8 @@ def _find_column(value: float, scale: tuple[float, float], cells: int) -> int:
     lowest, highest = scale
     length = highest - lowest
     if length == 0:
-        length = 1  # all values of the scale are equal
+        # All values of the scale are equal.
+        length = 1
     share = max(0.0, min((value - lowest) / length, 1.0))
     return round(share * (cells - 1))
 

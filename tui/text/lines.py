@@ -370,7 +370,8 @@ def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
     if cells < MIN_MIDDLE_CUT_CELLS:
         return truncate(text, cells)
 
-    text_cells = cells - 1  # one cell is for the ellipsis
+    # One cell is for the ellipsis.
+    text_cells = cells - 1
     head = _cut_to_width(text, int(text_cells * head_share))
     # The end of the text is cut at its front, so it is reversed, cut and reversed back.
     reversed_tail = _cut_to_width(text[::-1], text_cells - display_width(head))

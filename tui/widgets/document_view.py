@@ -192,7 +192,8 @@ class DocumentView(StaticFocusWidget, can_focus=True):
             layout.top = layout.clamp_top(top)
         else:
             layout.top = top
-            self._drawn_size = self.size  # A hidden view must be laid out when it is shown again.
+            # A hidden view must be laid out when it is shown again.
+            self._drawn_size = self.size
         self.document_layout = layout
         self.cursor = cursor
         self._revealed = []

@@ -239,7 +239,8 @@ class ItemText(DocumentView):
         """
         detail = self.required_cursor.detail
         lines: list[Line] = []
-        max_rows = free_rows - 1  # the last row stays blank
+        # The last row stays blank.
+        max_rows = free_rows - 1
 
         shows_docs_elsewhere = self.has_docs_column or self.required_cursor.options.docs_choice
         if not shows_docs_elsewhere:

@@ -226,6 +226,7 @@ def _make_type_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch:
 
 
 def _convert_to_declared_type(parameter: ExpectedArgument, value: Any) -> Any:
+    """Convert a value as BFCL's checker does before it compares types."""
     if parameter.convert is not None:
         return parameter.convert(value)
     if parameter.to_list and type(value) is tuple:
@@ -446,6 +447,9 @@ class _Match:
 
 
 def _find_matching_call(expected: ExpectedCall, calls: Calls, spelling: NameSpelling) -> _Match:
+    """Return the index of the first call that passes, or the failure of the call that comes
+    nearest.
+    """
     nearest_failure: CallFailure | None = None
     for index, (name, arguments) in enumerate(calls):
         failure = check_call(expected, name, arguments, spelling)
@@ -464,6 +468,7 @@ def _is_nearer(failure: CallFailure, other: CallFailure) -> bool:
 def _make_unmatched_failure(
     expected: ExpectedCall, *, number: int, nearest: CallFailure | None
 ) -> CallFailure:
+    """Return the failure that no predicted call matches a golden call."""
     message = f"no remaining call matches golden call {number} ({expected.name})"
     if nearest is not None:
         message += f"; nearest call: {nearest.message}"
@@ -669,7 +674,8 @@ def _correct_argument_differences(
     try:
         mismatch = find_mismatch(parameter, raw)
     except (RecursionError, TypeError, AttributeError, KeyError):
-        return differences  # the checker would fail too, so there is nothing to agree with
+        # The checker would fail too, so there is nothing to agree with.
+        return differences
 
     path = append_to_path("", name)
     is_converted = raw is not converted
@@ -709,6 +715,9 @@ def _add_schema_violations(pair: CallPair, golden: ExpectedCall, arguments: dict
 def _find_schema_violations(
     golden: ExpectedCall, arguments: dict[str, Any]
 ) -> Iterator[ArgumentDiff]:
+    """Yield where the function docs and the golden answer contradict each other about the arguments
+    of a call.
+    """
     for name in golden.required:
         if name not in arguments:
             reason = "required by the function, but not by the golden answer"

@@ -280,6 +280,7 @@ def _list_calls_of_wrong_format(wrong_format: WrongFormat | None) -> DisplayCall
 def _find_failure_of_undecodable_reply(
     reason: str, rules: CategoryRules, *, is_wrong_format: bool
 ) -> CallFailure | None:
+    """Return the failure of a reply that cannot be decoded, or None if it passes."""
     # A reply that cannot be decoded counts as a reply without a call, so it passes irrelevance.
     if rules.check == "irrelevance":
         return None
@@ -390,7 +391,8 @@ def _serialize_for_cache(result: Any) -> bytes | None:
         text = bytes(memoryview(orjson.dumps(result)))
     except TypeError:
         return None
-    is_ambiguous = b"null" in text  # orjson also writes NaN as null
+    # orjson also writes NaN as null.
+    is_ambiguous = b"null" in text
     return None if is_ambiguous else text
 
 

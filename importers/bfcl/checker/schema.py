@@ -271,6 +271,9 @@ def compile_expected_calls(item: DatasetItem, rules: CategoryRules) -> list[Expe
 
 
 def _compile_golden_answer(item: DatasetItem, rules: CategoryRules) -> list[ExpectedCall]:
+    """Convert the golden answer of an item to the calls that the checker expects. Raises
+    UncheckableItem without one.
+    """
     golden = _parse_ground_truth(item.ground_truth)
     if not golden:
         raise UncheckableItem("the item has no golden call")

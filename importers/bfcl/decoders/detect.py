@@ -133,6 +133,7 @@ class Fit:
             self._add(reply)
 
     def _add(self, reply: ScoredReply) -> None:
+        """Count how a decoder reads one more reply."""
         reading = read_reply(reply, self.decoder, self._version)
         self.n_agreements += reading.agrees
         self.n_passes_confirmed += reading.agrees and reply.official is True
@@ -572,11 +573,13 @@ def _has_stringified_arguments(
     if position is None:
         return None
     if entry is None:
-        return True  # the value passed, though it had to be Java or JavaScript source text
+        # The value passed, though it had to be Java or JavaScript source text.
+        return True
 
     error_type = scores.read_error_type(entry.record) or ""
     if error_type in ("type_error:java", "type_error:js"):
-        return False  # the value failed, because it was no text
+        # The value failed, because it was no text.
+        return False
 
     # The program stops at the first error. If that is at or after the value, the value passed.
     named_parameter = NAMED_PARAMETER.search(scores.read_rationale(entry.record) or "")

@@ -382,6 +382,7 @@ def _text_between(
 
 
 def _parse_java_array(text: str, element_type: str | None) -> list[Any] | None:
+    """Return the elements of a Java array such as `new int[]{1, 2}`, or None for other text."""
     inside = _text_between(ARRAY, text, "}")
     if inside is None:
         return None
@@ -440,6 +441,7 @@ def _parse_hash_map(text: str, _element_type: str | None) -> dict[str, Any] | No
 
 
 def _guess_java_value(text: str) -> Any:
+    """Return the value of a Java literal whose type is not declared."""
     if text in BOOLEANS:
         return BOOLEANS[text]
     if is_quoted(text, '"'):

@@ -122,11 +122,13 @@ def _decode_empty_reply(result: Any) -> Calls:
 
 
 def _first_key_and_value(call: Any) -> tuple[Any, Any]:
+    """Return the name and the arguments of a call such as `{"f": {"a": 1}}`. Raises Undecodable for
+    another form.
+    """
+    if isinstance(call, str):
+        raise Undecodable("an element of the list is text, not a call")
     if type(call) is not dict:
-        is_text = isinstance(call, str)
-        raise Undecodable(
-            "an element of the list is text, not a call" if is_text else "a call is not an object"
-        )
+        raise Undecodable("a call is not an object")
     if not call:
         raise Undecodable("a call has no name")
     return next(iter(call.items()))

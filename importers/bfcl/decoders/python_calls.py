@@ -75,7 +75,8 @@ class _SimpleCallReader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._position = 1  # after the opening bracket
+        # After the opening bracket.
+        self._position = 1
 
     def read_calls(self) -> Calls:
         """Read the calls after the opening bracket of the list, as pairs (function, arguments).

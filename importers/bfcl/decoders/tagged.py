@@ -89,6 +89,7 @@ class _FunctionGemmaReader:
         return self.text[start:end]
 
     def _read_list(self) -> list[Any]:
+        """Read a list, of which the next character is the opening bracket."""
         self.position += 1
         items = []
         while not self._skip_closing_bracket("]"):

@@ -358,11 +358,11 @@ class PasswordLogin:
 
         # An unknown name takes as long as a known one, so that the time reveals nothing.
         async with self._hashing:
-            is_right = await asyncio.to_thread(
+            is_right_password = await asyncio.to_thread(
                 self.users.is_right_password, annotator or "", form.password
             )
-        known = self.users.find_password_hash(annotator or "")
-        if annotator is None or not is_right or known is None:
+        password_hash = self.users.find_password_hash(annotator or "")
+        if annotator is None or password_hash is None or not is_right_password:
             print_message(f"fcreview: a login from {address or 'the socket'} failed")
             return _redirect_to("/?login=wrong")
 
@@ -370,7 +370,7 @@ class PasswordLogin:
         response = _redirect_to("/")
         response.set_cookie(
             self.cookie_name,
-            self._add_login(annotator, known),
+            self._add_login(annotator, password_hash),
             max_age=LOGIN_SECONDS,
             httponly=True,
             samesite="Strict",

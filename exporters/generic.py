@@ -199,25 +199,34 @@ def _list_step_messages(
     """Yield the messages of a step, one of which has the calls of the step.
 
     This is the last text of the caller before the first other message. If there is none, the calls
-    stand in a message of their own. `calls`: writes the calls and gives their ids to the results.
+    stand in a message of their own.
+
+    Args:
+        step: The step.
+        messages: The messages of the step.
+        calls: Writes the calls, and gives their ids to the results.
     """
-    position = _find_place_of_calls(messages, calls.get_caller(step))
-    written_calls = calls.write(step)
+    caller = calls.get_caller(step)
+    position = _find_place_of_calls(messages, caller)
+    pending_calls = calls.write(step)
     for index, message in enumerate(messages):
-        if index == position and written_calls and not _can_have_calls(message, calls, step):
-            yield _make_message_of_calls(step, calls.get_caller(step), written_calls)
-            written_calls = []
+        is_place_of_calls = index == position and bool(pending_calls)
+        if is_place_of_calls and not _can_have_calls(message, calls, step):
+            yield _make_message_of_calls(step, caller, pending_calls)
+            pending_calls = []
+
         written = _make_message(message)
-        if index == position and written_calls:
-            written["tool_calls"] = written_calls
-            written_calls = []
+        if is_place_of_calls and pending_calls:
+            written["tool_calls"] = pending_calls
+            pending_calls = []
         if message.role == "tool":
             call_id = calls.take_id(step)
             if call_id is not None:
                 written["tool_call_id"] = call_id
         yield written
-    if written_calls:
-        yield _make_message_of_calls(step, calls.get_caller(step), written_calls)
+
+    if pending_calls:
+        yield _make_message_of_calls(step, caller, pending_calls)
 
 
 def _find_place_of_calls(messages: Sequence[Message], caller: str) -> int:

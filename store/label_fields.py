@@ -356,10 +356,11 @@ def read_label_lines(
     lines = []
     for item, fetched_text in rows:
         text = fetched_text
+        # DuckDB escapes control characters differently from orjson, so such a line is serialised
+        # again.
         if "\\u" in fetched_text:
-            # DuckDB escapes control characters differently from orjson, so such a line is
-            # serialised again.
             text = _to_json_text(orjson.loads(fetched_text))
+
         # `opinions` is the only field without SQL, so it is appended as text.
         opinions = "[]"
         if item in reader.reviewed_items:

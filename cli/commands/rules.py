@@ -80,18 +80,18 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
     no_options = replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None)
     set_options_and_errata(plans, no_options, config, workspace)
 
-    names = build_run_names(dict(enumerate(plan.run for plan in plans)))
-    applies = False
+    run_names = build_run_names(dict(enumerate(plan.run for plan in plans)))
+    applies_to_any_run = False
     for number, plan in enumerate(plans):
         # Only some importers can apply rules.
         if not supports_equivalences(plan.importer):
             continue
-        # A rule without a benchmark applies to all.
+        # A rule without a benchmark applies to all benchmarks.
         if rule.benchmark in ("", plan.run.benchmark):
-            applies = True
-            yield from _find_run_flips(plan, names[number], rule)
+            applies_to_any_run = True
+            yield from _find_run_flips(plan, run_names[number], rule)
 
-    if not applies:
+    if not applies_to_any_run:
         raise CommandError(
             f"the rule changes nothing, because there is no {rule.benchmark or 'BFCL'} run at PATH"
         )

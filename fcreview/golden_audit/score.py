@@ -80,30 +80,32 @@ def find_reasons_from_runs(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
-    """Return a reason for suspicion if good runs fail the question: the more weight the failing
-    runs have among all runs, the stronger the reason.
+    """Return a reason for suspicion if good runs fail the question.
+
+    The more weight the failing runs have among all runs, the stronger the reason.
     """
     weights = evidence.run_weights
-    failing: list[int] = []
+    failing_runs: list[int] = []
     for answer, _ in evidence.differences:
-        failing += answer.runs
-    share = weights.compute_weight_share(failing)
-    if not share:
+        failing_runs += answer.runs
+    weight_share = weights.compute_weight_share(failing_runs)
+    if not weight_share:
         return []
 
     def get_pass_rate(run: int) -> float:
         profile = weights.run_profiles.get(run)
         return 0.0 if profile is None else profile.pass_rate
 
-    best = weights.run_profiles[max(failing, key=get_pass_rate)]
-    verb = "fails" if len(failing) == 1 else "fail"
+    best_failing_run = max(failing_runs, key=get_pass_rate)
+    best = weights.run_profiles[best_failing_run]
+    verb = "fails" if len(failing_runs) == 1 else "fail"
     answers = format_count(len(weights.bits), "decoded answer")
     items = format_count(best.n_verdicts, "item")
     text = (
-        f"models fail: {len(failing)} of {answers} {verb}, including {best.model},"
+        f"models fail: {len(failing_runs)} of {answers} {verb}, including {best.model},"
         f" which passes {best.n_passed:,} of {items}"
     )
-    return [Reason("failing", strength=share, text=text)]
+    return [Reason("failing", strength=weight_share, text=text)]
 
 
 def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
@@ -233,12 +235,12 @@ EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
 
 
 def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find failing answers that may be right, because each of their differences from the golden
-    answer has a harmless explanation, such as `the golden value is the documented default`.
+    """Return a reason for suspicion if failing answers may be right: each of their differences from
+    the golden answer has a harmless explanation, such as `the golden value is the documented
+    default`.
 
-    Returns no reason or one. Its text names the explanation that holds for most answers. Its
-    strength is the share of these answers' runs in the weight of all runs, in which good runs count
-    more.
+    The text names the explanation that holds for most answers. The more weight the runs with these
+    answers have among all runs, the stronger the reason.
     """
     explained_answers = _list_explained_answers(evidence, index)
     if not explained_answers:
@@ -249,20 +251,20 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     for answer in explained_answers:
         explained_runs += answer.runs
     explanations = _merge_explanations(explained_answers)
-    main = max(
+    main_explanation = max(
         explanations, key=lambda explanation: weights.compute_weight_share(set(explanation.runs))
     )
 
-    runs = sorted(set(main.runs))
+    example = main_explanation.example
+    runs = sorted(set(main_explanation.runs))
     count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
-    return [
-        Reason(
-            "explained",
-            strength=weights.compute_weight_share(explained_runs),
-            text=f"answer may be right: {main.example.label}; {main.text}{count}",
-            alternative=evidence.build_alternative_answer(main.example, runs),
-        )
-    ]
+    reason = Reason(
+        "explained",
+        strength=weights.compute_weight_share(explained_runs),
+        text=f"answer may be right: {example.label}; {main_explanation.text}{count}",
+        alternative=evidence.build_alternative_answer(example, runs),
+    )
+    return [reason]
 
 
 @dataclass(frozen=True, slots=True)

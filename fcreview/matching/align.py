@@ -496,22 +496,26 @@ def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
     return _follow_lowest_cost(costs, remaining_cost)
 
 
-def _follow_lowest_cost(costs: list[list[float]], rest: list[list[float]]) -> list[IndexPair]:
-    """Return the pairs (row, column) on the path of the lowest cost through the table `rest` of
-    `_assign_in_order`.
+def _follow_lowest_cost(
+    costs: list[list[float]], remaining_cost: list[list[float]]
+) -> list[IndexPair]:
+    """Return the pairs (row, column) that together have the lowest cost.
 
-    `rest[row][column]` is the lowest cost from there on. A step pairs the row with the column, or
-    leaves out one of the two.
+    Args:
+        costs: The cost of each pair.
+        remaining_cost: The lowest cost of all rows and columns from each position on.
     """
     pairs: list[IndexPair] = []
     row = 0
     column = 0
     while row < len(costs) and column < len(costs[0]):
-        if rest[row][column] == costs[row][column] + rest[row + 1][column + 1]:
+        lowest_cost = remaining_cost[row][column]
+        if lowest_cost == costs[row][column] + remaining_cost[row + 1][column + 1]:
             pairs.append((row, column))
             row += 1
             column += 1
-        elif rest[row][column] == UNPAIRED_COST + rest[row + 1][column]:
+        elif lowest_cost == UNPAIRED_COST + remaining_cost[row + 1][column]:
+            # The row stays without a pair.
             row += 1
         else:
             column += 1

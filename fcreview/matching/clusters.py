@@ -272,24 +272,29 @@ def _group_by_name(
 
 
 def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "·") -> str:
-    """Describe the largest part of a group, with its number of items: `23 get_weather · city` for a
-    function with one argument, or `9 city · 5 functions` for an argument of several functions. If
-    no two items share a name, only count the names: `40 functions`.
+    """Describe the largest part of a group of clusters, such as `23 get_weather · city` for a
+    function with one argument, or `9 city · 5 functions` for an argument of several functions.
+
+    If no two items share a name, only the names are counted: `40 functions`.
     """
     outer, inner = SUBDIVISIONS[grouping]
-    informative = select_clusters_with_subdivision(group.clusters, grouping)
-    if len(informative) == 1:
-        return describe_cluster(informative[0], grouping, separator)
+    named_clusters = select_clusters_with_subdivision(group.clusters, grouping)
+    if len(named_clusters) == 1:
+        return describe_cluster(named_clusters[0], grouping, separator)
 
-    largest = _find_largest_part(informative, outer, inner, separator)
+    largest = _find_largest_part(named_clusters, outer, inner, separator)
     if largest is not None and largest.n_items > 1:
         return f"{largest.n_items:,} {largest.text}"
 
-    outer_names = {cluster.names_by_grouping[outer] for cluster in informative}
+    outer_names = {cluster.names_by_grouping[outer] for cluster in named_clusters}
     if outer_names:
         return format_count(len(outer_names), GROUPINGS[outer])
+
+    # Without names, the reason of a failure is all that is known.
     usual_reasons = [cluster.usual_reason for cluster in group.clusters if cluster.usual_reason]
-    return sanitize(usual_reasons[0]) if usual_reasons else ""
+    if usual_reasons:
+        return sanitize(usual_reasons[0])
+    return ""
 
 
 def _find_largest_part(

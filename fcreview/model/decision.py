@@ -603,14 +603,14 @@ def _decide_item(
     annotator: str | None,
     policy: Policy,
 ) -> Decision:
-    """Combine the opinions on an item into the decision on `item`/`correct`.
+    """Combine the opinions on an item into the decision whether it is correct.
 
-    It also covers the opinions on parts of the item: they count for the annotators, for the marks
-    of stale opinions and for the numbers of verdicts.
+    Opinions on parts of the item count too: for its annotators, for the marks of stale opinions and
+    for the numbers of verdicts.
 
     Args:
         item_opinions: The opinions on the item itself.
-        all_opinions: Those on the item and its parts.
+        all_opinions: The opinions on the item and its parts.
         collected: The verdicts on the item, including those that follow from verdicts on parts.
         annotator: Whose verdict `Decision.mine` is.
         policy: Whether a majority decides, or only a unanimous verdict.

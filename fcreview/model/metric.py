@@ -285,10 +285,10 @@ MAX_TAG_METRICS = 200
 
 
 def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
-    """Build a metric with the number of items for each error tag, such as `wrong_value`: first
-    `first_tags`, then all others by frequency.
+    """Build a metric with the number of items for each error tag, such as `wrong_value`.
 
-    If there are more than `MAX_TAG_METRICS` tags, the last metric counts the items with other tags.
+    The tags in `first_tags` come first, then all others by frequency. If there are more than
+    `MAX_TAG_METRICS` tags, the last metric counts the items with other tags.
     """
     counts: Counter[str] = Counter()
     for item in items:
@@ -297,7 +297,7 @@ def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = (
             counts.update(item.tags)
 
     used_first_tags = [tag for tag in dict.fromkeys(first_tags) if tag in counts]
-    # Sorting only as many as can be listed is faster than sorting all.
+    # Sorting only as many tags as can be listed is faster than sorting all.
     most_common = counts.most_common(MAX_TAG_METRICS + len(used_first_tags))
     other_tags = [tag for tag, _ in most_common if tag not in used_first_tags]
     listed_tags = (used_first_tags + other_tags)[:MAX_TAG_METRICS]

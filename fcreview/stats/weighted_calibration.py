@@ -134,21 +134,27 @@ def _draw_stratum_sizes(
 def _sum_confusion(
     strata: Sequence[_Stratum], sizes: Sequence[FloatArray], rates: Sequence[FloatArray]
 ) -> _Confusion:
-    """Add up the strata. `rates` are the shares of items that pass by human labels."""
-    tp = np.zeros_like(sizes[0])
-    fp = np.zeros_like(sizes[0])
-    fn = np.zeros_like(sizes[0])
-    tn = np.zeros_like(sizes[0])
+    """Add up the strata to a confusion matrix of automatic and human verdicts.
+
+    Args:
+        strata: The strata. The items of a stratum have the same automatic verdict.
+        sizes: The number of items of each stratum.
+        rates: The share of the items of each stratum that pass by human verdicts.
+    """
+    true_passes = np.zeros_like(sizes[0])
+    false_passes = np.zeros_like(sizes[0])
+    false_fails = np.zeros_like(sizes[0])
+    true_fails = np.zeros_like(sizes[0])
     for stratum, size, rate in zip(strata, sizes, rates, strict=True):
-        passed = size * rate
-        failed = size * (1 - rate)
+        n_passed = size * rate
+        n_failed = size * (1 - rate)
         if stratum.automatic:
-            tp = tp + passed
-            fp = fp + failed
+            true_passes = true_passes + n_passed
+            false_passes = false_passes + n_failed
         else:
-            fn = fn + passed
-            tn = tn + failed
-    return _Confusion(tp=tp, fp=fp, fn=fn, tn=tn)
+            false_fails = false_fails + n_passed
+            true_fails = true_fails + n_failed
+    return _Confusion(tp=true_passes, fp=false_passes, fn=false_fails, tn=true_fails)
 
 
 def _compute_measure(

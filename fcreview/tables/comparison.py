@@ -47,8 +47,8 @@ class _GroupRow:
 def build_pass_rate_table(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
 ) -> Table:
-    """Return the pass rates of two runs A and B, their difference and its test: for all items, and
-    for each category if there are several.
+    """Return a table that compares the pass rates of two runs A and B, for all items and for each
+    category.
 
     `source_a` and `source_b` say whose verdicts count, for example the official ones.
     """

@@ -301,11 +301,8 @@ def _find_correction(
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Check the form of a golden answer that a reviewer wrote. Return the first error, or None.
-
-    The golden answer of an agent item consists of end states and calls, that of a special item of
-    words which the reply must contain, and that of a normal item of calls.
-    """
+    """Check the form of a golden answer that a reviewer wrote. Return the first error, or None."""
+    # The golden answer of an agent item has end states and calls.
     if item.category.startswith("agent_"):
         error = check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE)
         return error or _find_agent_fix_error(golden_fix)
@@ -314,12 +311,13 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if error:
         return error
     golden = golden_fix[GROUND_TRUTH]
+    # The golden answer of a special item has words that the reply must contain.
     if item.category == "special_irrelevant":
         return None if isinstance(golden, str) else f"{GROUND_TRUTH} must be a string"
     if item.category.startswith("special"):
         return _find_special_answer_error(golden)
 
-    # A list contains alternatives, of which one suffices.
+    # The golden answer of a normal item has calls. A list contains alternatives.
     alternatives = golden if isinstance(golden, list) and golden else [golden]
     for answer in alternatives:
         error = _find_answer_error(answer, item)

@@ -232,23 +232,29 @@ def _add_message(
 
 
 def _to_step(message: ParsedMessage, own_step: JsonObject, number: int) -> JsonObject:
-    """Return a step with the content of a message and with what is already in its step."""
+    """Return a step of ATIF with the content of a message of another API.
+
+    The content is added to `own_step`, the parts of the step that already have ATIF's form. An
+    empty step is returned if there is no content at all.
+    """
     step: JsonObject = {"source": SOURCES_BY_ROLE[message.role]} | own_step
     text = get_shown_text(message)
     own_message = own_step.get("message")
     if isinstance(own_message, list) and own_message:
-        parts = [{"type": "text", "text": text}] if text else []
-        step["message"] = [*own_message, *parts]
+        step["message"] = list(own_message)
+        if text:
+            step["message"].append({"type": "text", "text": text})
     else:
         step["message"] = text or own_message or ""
+
     if message.reasoning:
-        own_reasoning = own_step.get("reasoning_content")
-        step["reasoning_content"] = f"{own_reasoning or ''}{message.reasoning}"
+        own_reasoning = own_step.get("reasoning_content") or ""
+        step["reasoning_content"] = f"{own_reasoning}{message.reasoning}"
     if message.calls:
-        own_calls = as_list(own_step.get("tool_calls"))
+        step["tool_calls"] = list(as_list(own_step.get("tool_calls")))
         for index, call in enumerate(message.calls):
-            own_calls = [*own_calls, _to_own_call(call, f"{number}-{index}")]
-        step["tool_calls"] = own_calls
+            step["tool_calls"].append(_to_own_call(call, f"{number}-{index}"))
+
     has_content = step["message"] or message.reasoning or message.calls or own_step
     return step if has_content else {}
 

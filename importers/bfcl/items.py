@@ -519,6 +519,7 @@ def _choose_difference_text(difference: FirstDifference, evaluation: Evaluation)
     checker (`evaluation`) failed the item for another argument, only its message is right.
     """
     message = evaluation.messages[0] if evaluation.messages else None
+    # The checker names no function if the error is not in a single call.
     if evaluation.function is None:
         return message if difference.text is None else difference.text
 

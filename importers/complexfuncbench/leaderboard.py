@@ -113,15 +113,14 @@ def compute_call_counts(item: ScoredItem, calls: list[ReviewedCall]) -> CallCoun
     """Count the accepted and the golden calls of a sample, after the reviews of calls.
 
     Starts from the evaluator's own counts, which may count a repeated call twice, and adds or
-    subtracts one for each call whose verdict a review changed. A call that a review accepts counts
-    only if its golden call has no other accepted call.
+    subtracts one for each call whose verdict a review changed.
     """
-    recorded = as_object(item.metadata.get("counts"))
-    if recorded:
-        n_correct = get_count_or_zero(recorded, "correct_call_num")
+    recorded_counts = as_object(item.metadata.get("counts"))
+    if recorded_counts:
+        n_accepted = get_count_or_zero(recorded_counts, "correct_call_num")
     else:
-        n_correct = sum(call.officially_accepted is True for call in calls)
-    n_golden = get_count_or_zero(recorded, "total_call_num") or item.n_golden
+        n_accepted = sum(call.officially_accepted is True for call in calls)
+    n_golden = get_count_or_zero(recorded_counts, "total_call_num") or item.n_golden
 
     golden_with_accepted_call = set()
     for call in calls:
@@ -131,13 +130,15 @@ def compute_call_counts(item: ScoredItem, calls: list[ReviewedCall]) -> CallCoun
     for call in calls:
         is_newly_rejected = call.officially_accepted and not call.accepted
         is_newly_accepted = call.accepted and not call.officially_accepted
-        is_first_of_golden = call.golden not in (None, *golden_with_accepted_call)
         if is_newly_rejected:
-            n_correct -= 1
-        elif is_newly_accepted and is_first_of_golden:
-            n_correct += 1
+            n_accepted -= 1
+
+        # A golden call counts once, so that it must have no other accepted call.
+        needs_call = call.golden is not None and call.golden not in golden_with_accepted_call
+        if is_newly_accepted and needs_call:
+            n_accepted += 1
             golden_with_accepted_call.add(call.golden)
-    return CallCounts(n_correct, golden=n_golden)
+    return CallCounts(n_accepted, golden=n_golden)
 
 
 def get_count_or_zero(counts: Mapping[str, Any], field_name: str) -> int:

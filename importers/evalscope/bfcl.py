@@ -254,11 +254,11 @@ def _convert_v3_result(item: Item, generation: Any) -> Any:
     The result of a single-turn item is its list of calls, or its text. A value of any other form is
     returned as it is.
     """
-    is_list_of_turns = isinstance(generation, list) and all(
-        isinstance(turn, list) for turn in generation
-    )
-    if not is_list_of_turns:
+    if not isinstance(generation, list):
         return generation
+    if not all(isinstance(turn, list) for turn in generation):
+        return generation
+
     if item.category.startswith("multi_turn"):
         return [[_convert_v3_step(step) for step in turn] for turn in generation]
     if not generation:

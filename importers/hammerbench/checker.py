@@ -362,9 +362,9 @@ class ArgumentComparison(NamedTuple):
 def compare_arguments(predicted: Any, golden: dict[str, Any], language: str) -> ArgumentComparison:
     """Compare the predicted arguments of a call with the golden ones, as text.
 
-    All predicted arguments must be golden ones. If their texts differ, similarity decides, which
-    depends on the language. As in the evaluator, empty arguments are ignored, and so is the
-    argument `kwargs` if the golden call has it.
+    The predicted call may have no argument that the golden call lacks. If the texts differ, their
+    similarity decides, which depends on the language. As in the evaluator, empty arguments are
+    ignored, and so is the argument `kwargs` if the golden call has it.
     """
     if not isinstance(predicted, dict):
         return ArgumentComparison(False)

@@ -257,7 +257,7 @@ class ConversationCounts:
         multiplied by its number.
         """
         tallies = []
-        counts = []
+        occurrences = []
         progress_by_index = []
         for index, conversation in enumerate(self.distinct_conversations):
             tally = tally_conversation(conversation, selector)
@@ -266,12 +266,13 @@ class ConversationCounts:
                 continue
             progress_by_index.append(tally.progress)
             tallies.append(tally)
-            counts.append(self.n_occurrences[index])
+            occurrences.append(self.n_occurrences[index])
         if not tallies:
             return None
 
-        columns = zip(*tallies, strict=True)
-        sums = [sum(map(mul, column, counts)) for column in columns]
+        # Each field of a tally, such as the number of snapshots, is added up on its own.
+        values_by_field = zip(*tallies, strict=True)
+        sums = [sum(map(mul, values, occurrences)) for values in values_by_field]
         # Progress is a fraction. A sum in the script's order has the same rounding.
         progress = sum(progress_by_index[index] for index in self.indexes)
         return ConversationTally(*sums)._replace(progress=progress)

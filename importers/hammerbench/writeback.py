@@ -229,14 +229,16 @@ def _replace_dataset_calls(
             continue
         type_name, conversation = _identify_conversation(path, str(record.get("id", index)))
         messages = list_objects(record["messages"])
-        calls = [message for message in messages if message.get("role") == "function call"]
-        for number, message in enumerate(calls, 1):
-            key = SnapshotKey(type_name, conversation, number)
+        golden_messages = [
+            message for message in messages if message.get("role") == "function call"
+        ]
+        for snapshot_number, message in enumerate(golden_messages, 1):
+            key = SnapshotKey(type_name, conversation, snapshot_number)
             fix = fixes_by_key.get(key)
-            old = message.get("content")
-            if fix is not None and old != fix.golden_call:
+            old_call = message.get("content")
+            if fix is not None and old_call != fix.golden_call:
                 message["content"] = fix.golden_call
-                yield _GoldenChange(key, old, fix.golden_call)
+                yield _GoldenChange(key, old_call, fix.golden_call)
 
 
 def _identify_conversation(path: Path, record_id: str) -> tuple[str, str]:

@@ -152,13 +152,13 @@ class _RunContext:
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue | RunFact | MissingItem]:
-    """Yield an item for each rollout (attempt at a task) of a run, and then one for each rollout of
-    which all attempts failed.
+    """Yield an item for each rollout (attempt at a task) of a run: first the finished ones, then
+    those that failed.
 
-    The rollouts are surveyed first, because their rewards show which ones pass. At the end, yields
-    what is missing in the files or contradicts them.
+    At the end, yields what is missing in the files or contradicts them.
     """
     files: RunFiles = plan.importer_data
+    # The rollouts are surveyed first, because their rewards show which ones pass.
     survey = survey_rollouts(files)
     rule = choose_pass_rule(
         plan.options.get("verdict_from", ""),

@@ -549,10 +549,13 @@ class _CheckedSimulation:
     def _report_contradicting_checks(
         self, item: Item, golden_texts: list[str], part_product: float | None
     ) -> None:
-        """Add issues for recorded checks that contradict the task, and for a recorded reward that
-        is not the product of its parts.
+        """Add issues about what contradicts itself: recorded checks and the task, or the reward and
+        the product of its parts.
 
-        `golden_texts` are the texts that the agent must say by the task.
+        Args:
+            item: The item that gets the issues.
+            golden_texts: The texts that the agent must say by the task.
+            part_product: The product of the recorded parts, or None if a part is unknown.
         """
         if OWN_FIELD in as_object(self.recorded.get("info")):
             # This file was exported by fcreview, so reviews may contradict the checks.
@@ -681,8 +684,7 @@ def read_reward_basis(criteria: JsonObject) -> list[str]:
 
 
 def _read_official_parts(recorded: dict[str, Any], counted_parts: Sequence[str]) -> RewardParts:
-    """Read the parts of the reward that count, and the checks that failed, from the recorded
-    `reward_info`.
+    """Read the parts of the reward, and the checks that failed, from the recorded `reward_info`.
 
     `counted_parts` are the names of the parts that count for the task.
     """

@@ -65,9 +65,13 @@ def map_calls_to_functions(raw_message: Any) -> dict[str, str]:
 def read_foreign_messages(
     block: MessageBlock, functions: dict[str, str], *, path: str
 ) -> list[ConversationMessage]:
-    """Read the messages of a block.
+    """Read a block of messages that have the form of another API.
 
-    `functions`: id -> function of the calls before the block. Those of the block are added.
+    Args:
+        block: The block.
+        functions: Id of a call -> its function, for the calls before the block. Gets the calls of
+            the block.
+        path: Place of the messages, for issues.
     """
     plain_messages = [_without_own_form(message) for message in block.messages]
     issues: list[MessageIssue] = []

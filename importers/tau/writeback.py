@@ -129,30 +129,30 @@ def _rewrite_records(
     path: Path, edits: Sequence[_RecordEdit], *, is_version1: bool
 ) -> _RewrittenRecords:
     """Write the reviews into the records of a file, and return its content with the new rewards.
-    All other bytes stay the same.
 
-    `edits` has the place of each record that changes, in the order of the file.
+    All bytes between the changed records stay the same. `edits` has the place of each record that
+    changes, in the order of the file.
     """
     raw = read_file(path)
-    pieces: list[bytes] = []
+    new_pieces: list[bytes] = []
     copied_until = 0
     rewards: dict[str, float | None] = {}
     n_unwritten = 0
     for edit in edits:
         end = edit.offset + edit.length
-        old = raw[edit.offset : end]
-        record = json.loads(old.decode("utf-8-sig", "surrogateescape"))
+        old_record = raw[edit.offset : end]
+        record = json.loads(old_record.decode("utf-8-sig", "surrogateescape"))
         if is_version1:
             _write_reviews_to_version1_entry(record, edit.scored)
         else:
             n_unwritten += _write_reviews_to_simulation(record, edit.scored)
         rewards[str(record.get("id"))] = get_reward(edit.scored)
 
-        pieces.append(raw[copied_until : edit.offset])
-        pieces.append(dump_with_layout_of(record, old))
+        new_pieces.append(raw[copied_until : edit.offset])
+        new_pieces.append(dump_with_layout_of(record, old_record))
         copied_until = end
-    pieces.append(raw[copied_until:])
-    return _RewrittenRecords(b"".join(pieces), rewards=rewards, n_unwritten=n_unwritten)
+    new_pieces.append(raw[copied_until:])
+    return _RewrittenRecords(b"".join(new_pieces), rewards=rewards, n_unwritten=n_unwritten)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001

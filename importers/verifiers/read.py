@@ -242,8 +242,11 @@ def _make_item(record: JsonRecord, name: RolloutName, files: RunFiles, category:
 def _fill_episode(item: Item, episode: JsonObject, rule: PassRule, deciding: str | None) -> Item:
     """Fill the item of an episode, a rollout with the trace of each agent, and return it.
 
-    The trace of the main agent is the conversation. `deciding` is the name of the reward that is
-    the verdict, if there is one; otherwise, `rule` decides.
+    Args:
+        item: The item. Its conversation is the trace of the main agent.
+        episode: The record of the episode.
+        rule: The rule that makes a verdict from the rewards.
+        deciding: Name of the reward that is the verdict itself, if there is one.
     """
     trace = choose_main_trace(episode)
     nodes = [as_object(node).get("message") for node in as_list(trace.get("nodes"))]

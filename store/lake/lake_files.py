@@ -479,10 +479,9 @@ def _add_runs(
 def _add_indexes_and_issues(
     contents: LakeContents, file_sizes: Mapping[str, int], json_texts: Mapping[str, bytes]
 ) -> list[str]:
-    """Add to `contents` the indexes, which combine the rows of several runs in one file, and the
-    import issues that belong to no run.
+    """Add the indexes of the lake, and the import issues that belong to no run, to `contents`.
 
-    Returns a message for each damaged file.
+    An index combines the rows of several runs in one file. Returns a message for each damaged file.
 
     Args:
         contents: What has been read of the lake. It is changed.

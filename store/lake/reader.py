@@ -457,11 +457,14 @@ class LakeConnection:
         raise _UnexpectedContentError(problems)
 
     def _raise_for_damaged_indexes(self, indexes: Sequence[LakeIndex]) -> None:
-        """Raise _UnexpectedContentError if an index has empty values in required columns or a
-        wrong number of items.
+        """Raise _UnexpectedContentError if the items of an index are damaged.
+
+        An index is damaged if it has empty values in required columns, or not as many items as its
+        runs have.
         """
         if not indexes:
             return
+
         query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
         n_rows_by_path = dict(self.connection.execute(query).fetchall())
         empty_columns = self._find_empty_columns()

@@ -350,11 +350,11 @@ def fetch_verdict_pairs(
     view: View,
     cache: FrameCache,
 ) -> list[VerdictPair]:
-    """Pair automatic verdicts with human verdicts on the same targets and criteria, in item order.
-    Calibration compares them, to say how far the automatic verdicts can be trusted.
+    """Pair automatic verdicts with human verdicts, to measure how far the automatic ones can be
+    trusted.
 
-    Human verdicts on which annotators disagree are left out. Items of random samples have a weight,
-    the number of items that they stand for; items that were chosen otherwise have the weight 1.
+    Human verdicts on which annotators disagree are left out. An item of a random sample has a
+    weight, the number of items that it stands for. Other items have the weight 1.
     """
     loaded = load_random_samples(connection, workspace, cache).samples
     # Questions that decide a rank were selected by verdicts that agree with the human ones more or
@@ -1050,33 +1050,34 @@ _SECONDS = len("2026-01-31T12:00:00")
 def find_outcomes_of_reached_items(
     queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
 ) -> dict[ContentKey, SampleOutcome]:
-    """Return the outcome of each item that annotators have reached in these queues: the decision
-    or, without one, `unsure` or `skipped`.
+    """Return the outcome of each item that annotators have reached in these queues.
 
-    `decisions` has the outcomes of items that are decided or disputed.
+    This is the decision or, without one, `unsure` or `skipped`. `decisions` has the outcomes of
+    items that are decided or disputed.
     """
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
-        keys = list_content_keys(queue)
-        verdicts = [
+        content_keys = list_content_keys(queue)
+        events_by_position = [
             events.list_current_verdict_events(item.key, item.prediction_hash, item.golden_hash)
             for item in queue.items
         ]
-        for position in _find_reached_positions(queue, verdicts):
-            has_unsure_verdict = any(not is_definite(each.verdict) for each in verdicts[position])
-            outcome: SampleOutcome = "unsure" if has_unsure_verdict else "skipped"
-            key = keys[position]
-            outcomes[key] = decisions.get(key, outcome)
+        for position in _find_reached_positions(queue, events_by_position):
+            events_of_item = events_by_position[position]
+            is_unsure = any(not is_definite(event.verdict) for event in events_of_item)
+            outcome: SampleOutcome = "unsure" if is_unsure else "skipped"
+            content_key = content_keys[position]
+            outcomes[content_key] = decisions.get(content_key, outcome)
     return outcomes
 
 
 def _find_reached_positions(
     queue: QueueFile, verdicts_by_position: Sequence[Sequence[Event]]
 ) -> set[int]:
-    """Return the positions in the queue that annotators have reached: in each annotator's share,
-    the items up to the last one that was reviewed after the queue was created.
+    """Return the positions in the queue that annotators have reached.
 
-    Items before it without a review were skipped.
+    In each annotator's share, these are the items up to the last one that was reviewed after the
+    queue was created. Items before it without a review were skipped.
 
     Args:
         queue: The queue, whose items are shared among annotators.

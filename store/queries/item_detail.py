@@ -537,8 +537,8 @@ def adapt_row_to_duplicate(
 ) -> QueueRow:
     """Return the row of an item as it must look for a hidden duplicate. Other rows are unchanged.
 
-    A queue can show an item a second time, without saying so, to measure how consistent an
-    annotator is. So the row must have the annotator's second review and not reveal the first one.
+    A hidden duplicate is an item that a queue shows a second time, to measure how consistent an
+    annotator is. Its row has the annotator's second review, and must not reveal the first one.
     """
     if not is_hidden_duplicate(item_number):
         return row

@@ -259,7 +259,7 @@ class Journal:
             self._files.sync_folder(folder.parent)
         descriptor = self._files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
-            # readers refuse a larger journal
+            # Readers refuse a larger journal.
             check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)
             lock_journal(descriptor)
             size = os.fstat(descriptor).st_size
@@ -489,14 +489,17 @@ def read_valid_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> 
     except OSError as error:
         warnings.append(f"{path.name}: the file cannot be read: {error.strerror or error}")
         return []
-    valid = []
+    valid_lines = []
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                valid.append(JournalLine(number, line=line, event=parse_line(line)))
-            except LineError as error:
-                warnings.append(f"{path.name} line {number} was not copied: {error}")
-    return valid
+        if not line.strip():
+            continue
+        try:
+            event = parse_line(line)
+        except LineError as error:
+            warnings.append(f"{path.name} line {number} was not copied: {error}")
+        else:
+            valid_lines.append(JournalLine(number, line=line, event=event))
+    return valid_lines
 
 
 def hash_event(content: dict[str, Any]) -> str:

@@ -215,31 +215,30 @@ class _PlaceFinder:
             self._find_place(line)
 
     def _find_place(self, line: FileLine) -> None:
-        """Find the place of a line: its position among all lines of the annotator, which follows
-        that of its predecessor.
+        """Find the place of a line among all lines of the annotator: after its predecessor.
 
         The predecessor may have no place yet, and neither may its own predecessor. The loop goes
         back to the first line with a known place, and then forward again.
         """
-        # Each line waits for the place of the next one.
+        # Each line waits for the place of the next one in the list, its predecessor.
         waiting = [line]
-        waiting_names = {line.event.hash}
+        waiting_hashes = {line.event.hash}
         while waiting:
-            line = waiting[-1]
-            predecessor = self._find_predecessor(line)
+            current = waiting[-1]
+            predecessor = self._find_predecessor(current)
             if predecessor not in self._new or predecessor in self._places:
-                self._set_place(line.event, predecessor)
+                self._set_place(current.event, predecessor)
                 waiting.pop()
-            elif predecessor not in waiting_names:
+            elif predecessor not in waiting_hashes:
                 waiting.append(self._new[predecessor])
-                waiting_names.add(predecessor)
+                waiting_hashes.add(predecessor)
             else:
                 # In a reordered file, the line before a gap can follow the line after it. Such a
                 # circle contains a line that only follows another one in the file, so start again
                 # with the hash chain alone.
                 self._follows_file = False
-                del waiting[1:]
-                waiting_names = {waiting[0].event.hash}
+                waiting = [line]
+                waiting_hashes = {line.event.hash}
 
     def _find_predecessor(self, line: FileLine) -> str:
         """Return the hash of the line after whose place this line's place is; empty if the place

@@ -74,11 +74,10 @@ class Reviewer:
     def _fetch_fields_and_override(
         self, item: int, annotation: Annotation
     ) -> tuple[dict[str, Any], Annotation]:
-        """Return what a review of an item must record besides the annotation, and the annotation
-        with the automatic verdict that it overrides.
+        """Return the further fields of a review, and its annotation with the automatic verdict that
+        it overrides.
 
-        The recorded fields are the key and the hashes of the item, and whether the annotator was
-        blind.
+        The fields are the key and the hashes of the item, and whether the annotator was blind.
         """
         number = strip_duplicate_mark(item)
         reviewed = annotation

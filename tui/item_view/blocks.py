@@ -61,10 +61,9 @@ def find_decisive_step_mark(
 ) -> DecisiveStepMark | None:
     """Return the decisive step to show: the message with which the model failed the item.
 
-    Annotators mark this message, and fcreview guesses it. The first of these counts: the
-    adjudicated mark, the mark of `annotator`, a mark on which all annotators agree, the guess. The
-    guess is an automatic verdict, so `hide_verdicts` (blind review) hides it. Returns None without
-    a mark and a guess.
+    Annotators can mark this message, and fcreview guesses it. The mark of the adjudicator counts
+    first, then that of `annotator`, then one on which all agree, then the guess. In blind review
+    (`hide_verdicts`), there is no guess. Returns None without a mark and a guess.
     """
     marks = [opinion for opinion in opinions if _is_decisive_step(opinion)]
     guess = None if hide_verdicts else _find_guessed_step(item)

@@ -59,8 +59,8 @@ MAX_EQUAL_ROWS = 8
 def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     """Return the blocks of the calls of an item with one turn and no tool results.
 
-    A pair is a golden call with the predicted call that is compared with it. If the benchmark
-    compares no calls, the predicted calls are shown alone. If there are none, a line says so.
+    Predicted calls are shown beside the golden calls with which they are compared. If the benchmark
+    compares no calls, they are shown alone. If there are none, a line says so.
     """
     blocks: list[Block] = []
     for index, pair in enumerate(indexed.pairs.get(0, [])):

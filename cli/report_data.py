@@ -753,8 +753,8 @@ def build_report_text(
 def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConventions:
     """Compute the metrics of a run by each counting convention, from its effective verdicts.
 
-    Conventions differ, for example, in how they count repeated trials of a task. Without trials,
-    there are none.
+    A convention is a rule how repeated trials of a task are counted. A run without trials has no
+    conventions.
     """
     from fcreview.importers.registry import list_trials
     from fcreview.store.rows import View
@@ -772,8 +772,8 @@ def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConv
         conventions = add_values_without_incidents(conventions, answered_table, n_incidents)
 
     # A task id may stand for several items, one for each trial.
-    numbers_by_id: dict[str, list[int]] = {}
-    outcomes = analysis.fetch_outcomes(View(queue="dataset"), [row.run], "effective")
-    for outcome in outcomes[row.run]:
-        numbers_by_id.setdefault(outcome.question_key.id, []).append(outcome.item)
-    return RunConventions(row.run_name, rows=conventions, numbers=numbers_by_id)
+    item_numbers_by_id: dict[str, list[int]] = {}
+    outcomes_by_run = analysis.fetch_outcomes(View(queue="dataset"), [row.run], "effective")
+    for outcome in outcomes_by_run[row.run]:
+        item_numbers_by_id.setdefault(outcome.question_key.id, []).append(outcome.item)
+    return RunConventions(row.run_name, rows=conventions, numbers=item_numbers_by_id)

@@ -115,6 +115,7 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
     """
 
     def count_items(filter_term: str) -> int:
+        """Count the items of the view that also match a filter term, such as `incident:yes`."""
         where = f"({view.where}) {filter_term}" if view.where.strip() else filter_term
         return session.store.count_items(replace(view, where=where, queue="dataset"))
 

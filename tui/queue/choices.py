@@ -374,12 +374,12 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
         first_line.add_line(share_bar(group.count / largest_count, bar_cells, "fail"))
         first_line.add(REASON_GAP)
         name = name_group_by_meaning(group, BY_ERROR_TYPE)
-        first_line.add(truncate(name.name, sentence_cells))
+        first_line.add(truncate(name.name, meaning_cells))
         lines.append(first_line.build())
 
         # The second line begins below the bar.
         indent: StyledText = (" " * (count_cells + REASON_GAP_CELLS), "")
-        lines.append((indent, *_failure_example_line(group, name.code, room)))
+        lines.append((indent, *_failure_example_line(group, name.code, cells_after_count)))
     return lines
 
 

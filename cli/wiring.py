@@ -461,15 +461,16 @@ async def _read_output(
 ) -> bytes:
     """Return the first `MAX_OUTPUT` bytes of the output, without the progress reports."""
     assert process.stdout is not None  # noqa: S101 - for the type checker
-    kept = bytearray()
-    rest = b""
+    output = bytearray()
+    unfinished_line = b""
     while chunk := await process.stdout.read(READ_BYTES):
-        *lines, rest = (rest + chunk).split(b"\n")
+        *lines, unfinished_line = (unfinished_line + chunk).split(b"\n")
         for line in lines:
             if line.startswith(PROGRESS_MARK):
                 on_progress(line.removeprefix(PROGRESS_MARK).decode(errors="replace"))
-            elif len(kept) < MAX_OUTPUT:
-                kept += line + b"\n"
-        rest = rest[:MAX_OUTPUT]
-    kept += rest
-    return bytes(kept[:MAX_OUTPUT])
+            elif len(output) < MAX_OUTPUT:
+                output += line + b"\n"
+        # A line without an end must not fill the memory.
+        unfinished_line = unfinished_line[:MAX_OUTPUT]
+    output += unfinished_line
+    return bytes(output[:MAX_OUTPUT])

@@ -554,7 +554,7 @@ def _check_errata_support(errata: Errata, file_name: str) -> None:
     from fcreview.importers.registry import IMPORTERS
 
     benchmarks = {entry.benchmark for entry in errata.entries.values()}
-    unsupported = [name for name in benchmarks if not supports_errata(name)]
+    unsupported = [benchmark for benchmark in benchmarks if not supports_errata(benchmark)]
     if not unsupported:
         return
 

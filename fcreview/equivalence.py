@@ -156,17 +156,18 @@ def _parse_scope(text: str, rule_text: str) -> dict[str, str]:
     Returns fields of EquivalenceRule. `rule_text` is the rule in error messages.
     """
     scope: dict[str, str] = {}
-    rest = text.strip()
-    while rest:
-        word, _, rest = rest.partition(" ")
+    remaining_text = text.strip()
+    while remaining_text:
+        word, _, after_word = remaining_text.partition(" ")
         field = _SCOPE_FIELDS.get(word)
-        if field is None or field in scope or not rest.strip():
+        is_repeated = field in scope
+        if field is None or is_repeated or not after_word.strip():
             raise ErrataError(f"invalid rule {rule_text!r} at {word!r}. Use {RULE_GRAMMAR}.")
 
-        name, rest = _parse_first_value(rest, rule_text)
-        rest = rest.strip()
+        name, after_name = _parse_first_value(after_word, rule_text)
         # A name can look like another JSON value, such as the argument `5`.
         scope[field] = name if isinstance(name, str) else json.dumps(name)
+        remaining_text = after_name.strip()
     return scope
 
 

@@ -70,9 +70,10 @@ class WorkspaceFiles:
     root: Path
 
     def open(self, path: Path, flags: int = os.O_RDONLY, *, group_can_write: bool = False) -> int:
-        """Open a file and return its descriptor. If `flags` contains `O_CREAT`, create a missing
-        file. It gets the read permissions of the folder and, with `group_can_write`, also the write
-        permissions.
+        """Open a regular file, and return its descriptor.
+
+        If `flags` contains `O_CREAT`, a missing file is created. It gets the read permissions of
+        the folder and, with `group_can_write`, also the write permissions.
         """
         with self._open_folder(path.parent) as folder:
             try:

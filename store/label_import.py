@@ -323,20 +323,23 @@ def _build_events(
 def _select_new_events(
     store: Store, events: Iterable[tuple[ImportedReview, Event]]
 ) -> LabelImportResult:
-    """Select the imported reviews that are new for this workspace, and count the others: those that
-    it already has, and those that are older than its own opinion.
+    """Select the imported reviews that are new for this workspace, and count the others.
+
+    The others are reviews that it already has, and reviews that are older than its own opinion.
     """
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
         known_ids = existing.get_event_ids(event)
         opinion = existing.find_opinion(event)
-        is_known = not known_ids.isdisjoint((event.event, *review.exported_events))
-        if is_known or (opinion is not None and _is_repetition_of(event, opinion)):
+        has_known_id = not known_ids.isdisjoint((event.event, *review.exported_events))
+        is_repetition = opinion is not None and _is_repetition_of(event, opinion)
+        if has_known_id or is_repetition:
             result.already += 1
         elif opinion is not None and review.time is not None and opinion.time >= event.time:
             result.older += 1
         else:
+            # The same review can occur twice in the file.
             known_ids.add(event.event)
             result.written.append(event)
     return result

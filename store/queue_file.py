@@ -363,13 +363,13 @@ class QueueItemTable:
         self._items: dict[str, list[int | None]] = {}
 
     def load_queue(self, name: str) -> QueueFile:
-        """Read a queue file, add its items to the table `queue_places` of the database, and return
-        it.
+        """Read a queue file, and add its items to the table `queue_places` of the database.
 
         Raises QueueError if the file is missing or invalid.
         """
         if name in self._queues:
             return self._queues[name]
+
         queue = read_queue(self._workspace, name)
         items = self._find_item_numbers(queue)
         places = list(_iter_places(queue, items))

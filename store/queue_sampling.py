@@ -171,10 +171,10 @@ class _DrawnSample:
 
 
 def _draw_sample(frame: SamplingFrame, request: QueueRequest) -> _DrawnSample:
-    """Draw units, which are items or whole clusters (groups of items that are drawn together), and
-    share their items between annotators.
+    """Draw units, which are items or whole groups of items, and share their items between
+    annotators.
 
-    The draw is stratified: each stratum (such as the failing items) gets its part of the sample.
+    The draw is stratified: each stratum, such as the failing items, gets its part of the sample.
     Some units are for all annotators (the overlap), to measure their agreement.
     """
     unit_strata = frame.get_unit_strata()

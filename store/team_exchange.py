@@ -238,11 +238,11 @@ class Inbox:
         )
 
     def _store_lines_of_annotator(self, name: str, lines: Sequence[PulledLine]) -> int:
-        """Store the lines of one annotator's journal that the team's server sent. Return the number
-        of new lines.
+        """Store the lines of one annotator's journal that the team's server sent.
 
         Lines of the user's own journal come from the user's other computers. A line is informed if
         the annotator had seen other verdicts when it was written, so it does not count as blind.
+        Returns the number of new lines.
         """
         is_own = name == self.annotator
         if not is_own and not self._is_usable_annotator(name):
@@ -253,7 +253,7 @@ class Inbox:
             self.warnings[warning] = None
             return 0
 
-        # before the lines, so that no reader sees a line without its place
+        # The places are stored first, so that no reader sees a line without its place.
         self._store_places(name, lines)
 
         informed_lines = [line.body for line in lines if line.is_informed]

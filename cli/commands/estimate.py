@@ -176,20 +176,18 @@ def _estimate_own_metric(
     from fcreview.importers.registry import find_own_score
     from fcreview.stats.estimation import estimate_metrics
 
-    run = build_estimation_input(session, row, sample_status)
-    own = find_own_score(run.compute_metrics(run.automatic_items), row.info)
-    if own is None:
+    run_input = build_estimation_input(session, row, sample_status)
+    own_score = find_own_score(run_input.compute_metrics(run_input.automatic_items), row.info)
+    if own_score is None:
         return
 
-    def compute_own_metric(items: Sequence[ScoredItem]) -> list[Metric]:
-        # A metric of a higher level is a part of another one.
-        return [
-            metric
-            for metric in run.compute_metrics(items)
-            if metric.key == (own.table, 0, own.name)
-        ]
+    # Metrics of a higher level than 0 are parts of another one.
+    own_key = (own_score.table, 0, own_score.name)
 
-    yield from estimate_metrics(replace(run, compute_metrics=compute_own_metric), settings)
+    def compute_own_metric(items: Sequence[ScoredItem]) -> list[Metric]:
+        return [metric for metric in run_input.compute_metrics(items) if metric.key == own_key]
+
+    yield from estimate_metrics(replace(run_input, compute_metrics=compute_own_metric), settings)
 
 
 def _estimate_combined_runs(

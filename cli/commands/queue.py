@@ -630,8 +630,9 @@ class _SampledRun:
 def _find_sampled_run(
     session: WorkspaceSession, *, queue_name: str, number_or_model: str | None
 ) -> _SampledRun:
-    """Find the run from which a queue was drawn. Raises CommandError unless it was drawn from one
-    run.
+    """Find the run from which a queue was drawn.
+
+    Raises CommandError if the queue was drawn from several runs, or from none of these.
     """
     queue = session.load_queue_file(queue_name)
 

@@ -69,6 +69,7 @@ _FUNCTION_PREFIX = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=
 _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 MAX_LIST_DEPTH = 2
 MAX_LIST_LENGTH = 50
+MAX_NUMBER_TEXT = 40
 _MAX_TEXT_LENGTH = 400
 """Maximum length of texts, in characters.
 
@@ -123,20 +124,23 @@ def _is_close(one: float, other: float) -> bool:
 
 
 def parse_number(value: Any) -> float | None:
-    """Convert a number or a text such as `"1,000"`, `"$5"` or `"5%"` (0.05) to a float, or
-    return None.
+    """Convert a number or a text such as `"1,000"`, `"$5"` or `"5%"` (0.05) to a float.
+
+    Returns None for any other value.
     """
     if isinstance(value, bool):
         return None
     try:
         if isinstance(value, (int, float)):
             return float(value)
-        if isinstance(value, str) and len(value) <= 40:
-            text = value.strip().replace(",", "").lstrip("$€£")
-            return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        if not isinstance(value, str) or len(value) > MAX_NUMBER_TEXT:
+            return None
+        text = value.strip().replace(",", "").lstrip("$€£")
+        if text.endswith("%"):
+            return float(text.removesuffix("%")) / 100
+        return float(text)
     except (ValueError, OverflowError):
         return None
-    return None
 
 
 def _describe_text_equivalence(golden: str, predicted: str) -> str | None:

@@ -383,9 +383,10 @@ def _has_text_overlap(first: str, second: str) -> bool:
 
 
 def _is_damaged(text: str) -> bool:
-    """Whether a text has spaces around it, quotes around it, or unmatched brackets or quotes."""
+    """Whether a text looks damaged: it has spaces or quotes around it, or unmatched brackets."""
     stripped = text.strip()
-    if stripped and stripped != text:
+    has_spaces_around = bool(stripped) and stripped != text
+    if has_spaces_around:
         return True
     for quote in ("'", '"'):
         if len(text) > 2 and text.startswith(quote) and text.endswith(quote):

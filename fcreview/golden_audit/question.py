@@ -98,11 +98,10 @@ def _format_arguments(arguments: Any) -> str:
 def find_differences(
     golden_calls: Sequence[Call], predicted_calls: Sequence[Call], pairs: Sequence[CallPair]
 ) -> list[AnswerDifference]:
-    """Return the first `MAX_DIFFERENCES` differences between the golden calls and the predicted
-    calls, without those that the benchmark's normalisation removes.
+    """Return the first differences between the golden calls and the predicted calls.
 
-    `pairs` says which calls belong together. It refers to a call by its turn and its index in the
-    turn.
+    Differences that the benchmark's normalisation removes are left out. `pairs` says which calls
+    belong together. It refers to a call by its turn and its index in the turn.
     """
     golden_by_place = {(call.turn, call.index): call for call in golden_calls}
     predicted_by_place = {(call.turn, call.index): call for call in predicted_calls}

@@ -109,10 +109,10 @@ def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
-    """Return a reason for suspicion if runs of several model families give the same answer, and it
-    is not the golden answer.
+    """Return a reason for suspicion if models of several families give the same answer, and it is
+    not the golden answer.
 
-    If there are several such answers, it is about the one of the runs with most weight.
+    If there are several such answers, the one whose runs have the most weight counts.
     """
     weights = evidence.run_weights
     candidates = []
@@ -136,22 +136,30 @@ def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Return a reason for suspicion if better runs fail the question and weaker runs pass it. With
-    a right golden answer, it is usually the other way round.
+    """Return a reason for suspicion if better runs fail the question and weaker runs pass it.
+
+    With a right golden answer, it is usually the other way round.
     """
     weights = evidence.run_weights
     profiles = weights.run_profiles
-    failed: set[int] = set()
+    failing_runs: set[int] = set()
     for answer, _ in evidence.differences:
-        failed.update(run for run in answer.runs if run in weights.bits)
-    passed = weights.bits.keys() - failed
+        failing_runs.update(run for run in answer.runs if run in weights.bits)
+    passing_runs = weights.bits.keys() - failing_runs
 
-    strength = _compute_reversal_strength(failed, passed, profiles)
+    strength = _compute_reversal_strength(failing_runs, passing_runs, profiles)
     if strength <= 0:
         return []
-    best = profiles[max(failed, key=lambda run: profiles[run].pass_rate)]
-    worst = profiles[min(passed, key=lambda run: profiles[run].pass_rate)]
-    text = f"stronger models fail: {best.model} fails, but the weaker model {worst.model} passes"
+
+    def get_pass_rate(run: int) -> float:
+        return profiles[run].pass_rate
+
+    best_failing = profiles[max(failing_runs, key=get_pass_rate)]
+    worst_passing = profiles[min(passing_runs, key=get_pass_rate)]
+    text = (
+        f"stronger models fail: {best_failing.model} fails, but the weaker model"
+        f" {worst_passing.model} passes"
+    )
     return [Reason("reversed", strength=strength, text=text)]
 
 
@@ -390,8 +398,9 @@ BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
 def update_reason_chances(
     chances: Mapping[str, float], question_reasons: Iterable[tuple[AuditedQuestion, list[Reason]]]
 ) -> dict[str, float]:
-    """Update the probability that a reason of each kind is right by the reviews that confirm or
-    refute it: (PRIOR_REVIEWS * prior + confirmed) / (PRIOR_REVIEWS + confirmed + refuted).
+    """Update how likely a reason of each kind is right, by the reviews that confirm or refute it.
+
+    The chances so far count like `PRIOR_REVIEWS` reviews.
     """
     confirmed: Counter[str] = Counter()
     refuted: Counter[str] = Counter()
@@ -577,19 +586,21 @@ def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
 def _compute_convention_factors(
     question_reasons: QuestionReasons,
 ) -> dict[tuple[tuple[str, str, str], str], float]:
-    """Return (dataset, kind of reason) -> a factor from 0 to 1 that makes reasons of this kind
-    weaker, because they apply to so many questions of the dataset that they must be a convention.
+    """Return how much weaker the reasons of a kind are in a dataset, as factors from 0 to 1.
+
+    Reasons that apply to very many questions of a dataset are weaker, because they must be about a
+    convention of the benchmark. The keys are (dataset, kind of reason).
     """
     n_questions: Counter[tuple[str, str, str]] = Counter()
-    counts: Counter[tuple[tuple[str, str, str], str]] = Counter()
+    n_with_reason: Counter[tuple[tuple[str, str, str], str]] = Counter()
     for question, reasons in question_reasons:
         dataset = _get_dataset(question)
         n_questions[dataset] += 1
         kinds = {reason.kind for reason in reasons} & GOLDEN_ONLY_KINDS
-        counts.update((dataset, kind) for kind in kinds)
+        n_with_reason.update((dataset, kind) for kind in kinds)
 
     factors = {}
-    for (dataset, kind), count in counts.items():
+    for (dataset, kind), count in n_with_reason.items():
         usual_count = CONVENTION_SHARE * n_questions[dataset]
         if count >= MIN_CONVENTION_ITEMS and count > usual_count:
             factors[dataset, kind] = usual_count / count

@@ -88,6 +88,7 @@ class RepeatedCalls:
     """
 
     def __init__(self, item: Item) -> None:
+        """Index the calls of an item: those that the model made, and those that messages quote."""
         self._steps = assign_step_numbers(item)
         self._predicted: defaultdict[Hashable, list[tuple[_CallPosition, Call]]] = defaultdict(list)
         self._quoted: defaultdict[Hashable, list[tuple[_CallPosition, Call]]] = defaultdict(list)
@@ -96,6 +97,7 @@ class RepeatedCalls:
         for message in item.messages:
             if message.name != GOLDEN_CALL:
                 continue
+            # A quoted call has no position among the calls of its step.
             position = (message.turn, message.step, 0)
             for call in parse_quoted_calls(message.content):
                 self._quoted[_make_call_key(call)].append((position, call))

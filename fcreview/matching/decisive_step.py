@@ -135,9 +135,10 @@ class _Write:
 def find_decisive_step(
     messages: Sequence[ChatMessage], golden: Sequence[Call], missing_texts: Sequence[str] = ()
 ) -> DecisiveStep | None:
-    """Return the decisive step of a failed conversation, or None if no fact suggests a step.
-    `golden` are the golden actions in order. `missing_texts` are the expected texts that no reply
-    contains.
+    """Return the decisive step of a failed conversation: the message with which the model failed.
+
+    None if no fact suggests a step. `golden` are the golden actions in order. `missing_texts` are
+    the expected texts that no reply contains.
     """
     has_reply = any(message.role == "assistant" for message in messages)
     if not has_reply or not (golden or missing_texts):
@@ -145,6 +146,8 @@ def find_decisive_step(
     if _is_too_large(messages, golden):
         return None
 
+    # Wrong changes of data and wrong calculations come first. Missing actions and wrong answers
+    # often follow from them.
     facts = _Facts(messages, golden)
     steps = list(facts.find_wrong_writes())
     if not steps and facts.missing_action_indexes:

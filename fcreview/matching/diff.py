@@ -43,9 +43,9 @@ def get_type_name(value: Any) -> str:
 
 
 def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
-    """Describe how a value differs from the accepted values: `value differs: 3, golden 5` or `none
-    of 2 accepted values`. If only the type, the case, white space or quotation marks differ, the
-    text says so.
+    """Describe how a value differs from the accepted values, such as `value differs: 3, golden 5`.
+
+    If only the type, the case, white space or quotation marks differ, the text says so.
     """
     accepted_types = {get_type_name(expected) for expected in accepted}
     has_other_type = get_type_name(value) not in accepted_types

@@ -337,28 +337,28 @@ def _derive_snapshot_verdict(
     metadata: Metadata,
     automatic: Mapping[TargetCriterion, Any],
 ) -> bool | None:
-    """Derive the verdict on a snapshot of HammerBench, a single turn of a conversation: it passes
-    if the function and the arguments are right (`evaluate.py`). Returns None if people override
-    neither, or if one is unknown.
+    """Derive the verdict on a snapshot of HammerBench, a step of a conversation.
 
-    In the script for conversations, the function of the first snapshot counts for all snapshots.
+    It passes if the function and the arguments are right (`evaluate.py`). Returns None if people
+    override neither, or if one is unknown.
     """
     function_key, arguments_key = _SNAPSHOT_CRITERIA
-    # Only in conversations, the metadata says whether the first function was right.
+    is_overridden = arguments_key in verdicts
+    # In a whole conversation, the function of the first snapshot counts for all snapshots, and the
+    # metadata says whether it was right.
     is_function_ok = metadata.get(FIRST_FUNCTION_KEY)
-    is_own_function_counted = not isinstance(is_function_ok, bool)
-    if is_own_function_counted:
+    if not isinstance(is_function_ok, bool):
         is_function_ok = verdicts.get(function_key, automatic.get(function_key))
-    are_arguments_ok = verdicts.get(arguments_key, automatic.get(arguments_key))
-
-    is_overridden = arguments_key in verdicts or (
-        is_own_function_counted and function_key in verdicts
-    )
+        is_overridden = is_overridden or function_key in verdicts
     if not is_overridden:
         return None
+
+    are_arguments_ok = verdicts.get(arguments_key, automatic.get(arguments_key))
     if is_function_ok is False or are_arguments_ok is False:
         return False
-    return True if is_function_ok is True and are_arguments_ok is True else None
+    if is_function_ok is True and are_arguments_ok is True:
+        return True
+    return None
 
 
 def _reject_if_function_ok(verdict: Any, metadata: Metadata) -> bool | None:  # noqa: ARG001

@@ -197,8 +197,9 @@ PartVerdicts = Mapping[str, Any]
 
 
 def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None:
-    """Return the item verdict that follows from an annotator's verdicts on parts (turns, calls and
-    arguments), or None if none follows.
+    """Return the item verdict that follows from an annotator's verdicts on parts, or None.
+
+    Parts are turns, calls and arguments.
 
     Parts without a review keep the benchmark's verdict. Reviews that confirm the benchmark are
     ignored, because its item verdict includes them.

@@ -145,8 +145,10 @@ PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words
 
 
 def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | None:
-    """Return the scale of a criterion. If the benchmark's values are lists or the criterion is
-    unknown, the values determine the scale. Returns None for an unknown criterion without values.
+    """Return the scale of a criterion: which values a verdict on it can have.
+
+    The benchmark's values determine the scale if they are lists, or if the criterion is unknown.
+    Returns None for an unknown criterion without values.
     """
     values = [value for value in benchmark_values if value is not None]
     if any(isinstance(value, list) for value in values):

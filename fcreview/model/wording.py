@@ -274,9 +274,10 @@ INCIDENT_PREFIX = "incident:"
 
 
 def describe_error_type(error_type: str) -> str:
-    """Describe an error type: `string is not an accepted value` for `value_error:string`. The whole
-    type is looked up, then its last part, then its first part. ` + ` joins several types. Returns
-    an empty text for an unknown type. The filter term of a kind of incidents, such as
+    """Describe an error type in words, such as `string is not an accepted value` for
+    `value_error:string`.
+
+    Returns an empty text for an unknown type. The filter term of a kind of incidents, such as
     `incident:rate_limit`, is described too.
     """
     if error_type.startswith(INCIDENT_PREFIX):
@@ -288,8 +289,9 @@ def describe_error_type(error_type: str) -> str:
         # A part of the meaning would mislead.
         return " and ".join(meanings) if all(meanings) else ""
 
-    first_part = error_type.partition(":")[0]
-    last_part = error_type.rpartition(":")[2]
+    # The whole type is looked up first, then its last and its first part.
+    first_part, _, _ = error_type.partition(":")
+    _, _, last_part = error_type.rpartition(":")
     for name in (error_type, last_part, first_part):
         if name in _ERROR_TYPES:
             return _ERROR_TYPES[name]

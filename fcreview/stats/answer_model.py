@@ -132,23 +132,26 @@ class AnswerModel:
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
     def draw_right_answers(self, n_draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
-        """Draw which automatic answers are wrong. Each draw is a mapping: position of a wrong
-        answer -> right answer.
+        """Draw which automatic answers are wrong. Each draw maps the positions of wrong answers to
+        the right answers.
+
+        A cell contains the items with the same automatic answer in the same category.
         """
         generator = np.random.default_rng([seed, len(self.criterion)])
         posterior: PosteriorDraws = draw_posterior(self.population.cells, n_draws, seed)
-        passes = posterior.passes[: posterior.n_pooled]
-        pools = self._build_pools(len(passes), generator)
-        cells = []
+        n_right_by_draw = posterior.passes[: posterior.n_pooled]
+        pools = self._build_pools(len(n_right_by_draw), generator)
+        wrong_answers_by_cell = []
         for cell, unreviewed in enumerate(self.population.unreviewed):
-            n_wrong = len(unreviewed) - passes[:, cell]
+            n_wrong = len(unreviewed) - n_right_by_draw[:, cell]
             pool = pools[self.population.cell_keys[cell].automatic]
-            cells.append(_draw_wrong_answers(unreviewed, n_wrong, pool, generator))
+            wrong_answers = _draw_wrong_answers(unreviewed, n_wrong, pool, generator)
+            wrong_answers_by_cell.append(wrong_answers)
 
-        for draw in range(len(passes)):
+        for draw in range(len(n_right_by_draw)):
             right_answers: dict[int, Any] = {}
-            for wrong in cells:
-                right_answers.update(wrong.list_right_answers(draw))
+            for wrong_answers in wrong_answers_by_cell:
+                right_answers.update(wrong_answers.list_right_answers(draw))
             yield right_answers
 
     def _build_pools(
@@ -285,8 +288,10 @@ def _draw_wrong_answers(
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
-    """Describe for each item whether another answer in its chain is 0, because an answer of 0 is
-    more often wrong if no other answer is 0. The text is empty if there is no other answer.
+    """Describe for each item whether another answer in its chain of calls is 0.
+
+    An answer of 0 is more often wrong if no other answer is 0. The text is empty if there is no
+    other answer.
     """
     positions_by_chain: dict[str, list[int]] = {}
     for position, item in enumerate(items):
@@ -297,11 +302,11 @@ def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any])
     contexts = [""] * len(items)
     for positions in positions_by_chain.values():
         for position in positions:
-            others = [answers[other] for other in positions if other != position]
-            if others:
-                contexts[position] = (
-                    "no other answer is 0" if all(others) else "another answer is 0"
-                )
+            other_answers = [answers[other] for other in positions if other != position]
+            if not other_answers:
+                continue
+            is_any_zero = not all(other_answers)
+            contexts[position] = "another answer is 0" if is_any_zero else "no other answer is 0"
     return contexts
 
 
@@ -450,18 +455,22 @@ class MetricCalculator:
         return _stack_draws(draws)
 
     def _get_item_with_verdict(self, position: int, verdict: bool) -> ScoredItem:
-        if (position, verdict) not in self._cache:
-            item = self._items[position]
-            overrides = {
-                about: value for about, value in item.overrides.items() if about != ITEM_CORRECT
-            }
-            if verdict is not self._automatic[position]:
-                overrides[ITEM_CORRECT] = verdict
-            if item.valid is not verdict or dict(item.overrides) != overrides:
-                error_type = None if verdict else item.error_type
-                item = replace(item, valid=verdict, overrides=overrides, error_type=error_type)
-            self._cache[position, verdict] = item
-        return self._cache[position, verdict]
+        """Return the item at a position as if annotators had decided this verdict on it."""
+        cached_item = self._cache.get((position, verdict))
+        if cached_item is not None:
+            return cached_item
+
+        item = self._items[position]
+        overrides = {
+            about: value for about, value in item.overrides.items() if about != ITEM_CORRECT
+        }
+        if verdict is not self._automatic[position]:
+            overrides[ITEM_CORRECT] = verdict
+        if item.valid is not verdict or dict(item.overrides) != overrides:
+            error_type = None if verdict else item.error_type
+            item = replace(item, valid=verdict, overrides=overrides, error_type=error_type)
+        self._cache[position, verdict] = item
+        return item
 
 
 def _draw_cell_verdicts(

@@ -1009,17 +1009,17 @@ def has_all_verdicts(item: AlignedItem) -> bool:
 
 def rank_runs(items: Sequence[AlignedItem], n_runs: int) -> list[RankedRun]:
     """Rank runs by pass rate, and compare each run with the best run."""
-    counted = [_count_run(run, items) for run in range(n_runs)]
+    unranked_runs = [_count_run(run, items) for run in range(n_runs)]
     # Runs without a pass rate come last.
-    rates = [-1.0 if each.rate is None else each.rate for each in counted]
+    rates = [-1.0 if run.rate is None else run.rate for run in unranked_runs]
     best_first = sorted(range(n_runs), key=lambda run: -rates[run])
+
     ranking = []
     for run in best_first:
+        best = best_first[0]
         n_better = sum(rate > rates[run] for rate in rates)
-        to_best = None
-        if run != best_first[0]:
-            to_best = _compare_with_best(items, run, best_first[0])
-        ranking.append(replace(counted[run], rank=n_better + 1, to_best=to_best))
+        to_best = None if run == best else _compare_with_best(items, run, best)
+        ranking.append(replace(unranked_runs[run], rank=n_better + 1, to_best=to_best))
     return ranking
 
 

@@ -136,6 +136,7 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
     exception was used, the evaluator does not compare the values afterwards.
     """
     expected = to_python_type(declared.name)
+    # An empty text means that the argument may be omitted.
     has_golden = golden != ""
     golden_has_other_type = has_golden and type(golden) is not expected
 

@@ -423,8 +423,7 @@ def _iterate_error_texts(error: Any) -> Iterator[str]:
 
 
 def grade_reply(item: Item, reply: Reply, golden_answer: Any) -> None:
-    """Fill a normal or special item with its messages, and compare the reply with the golden
-    answer.
+    """Fill a normal or special item with its messages, and grade its reply.
 
     The reply belongs to the last turn of the dialogue in the question.
     """

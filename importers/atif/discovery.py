@@ -281,10 +281,10 @@ class TrialOrigin(NamedTuple):
 
 
 def _identify_trial(folder: Path, trial: TrialFiles) -> TrialOrigin:
-    """Find out the agent, the model and the dataset of a trial, by which trials are divided into
+    """Return the agent, the model and the dataset of a trial, by which trials are divided into
     runs.
 
-    They stand in the trial's result or, without one, in its configuration and first document.
+    They are in the trial's result or, without one, in its configuration and first document.
     """
     ends = read_file_ends(trial.result) if trial.result else _FileEnds()
     source = ends.read_field("source")

@@ -209,26 +209,33 @@ def _to_openai_call(call: Any) -> Any:
 def _add_message(
     converted: ConvertedSteps, number: int, message: JsonObject, *, own_step: JsonObject
 ) -> None:
-    """Add a message of another dialect. `own_step`: what its step contains in ATIF's form."""
-    rest = dict(own_step)
+    """Add a message that has the form of another API, as one or more steps.
+
+    `own_step` is what the step already contains in ATIF's form. It is added to the first new step.
+    """
+    pending_own_step = dict(own_step)
     for reading in read_embedded([message], path="steps", first=number - 1):
         if isinstance(reading, MessageIssue):
             converted.issues.append(reading)
             continue
+
         for result in reading.results:
             converted.add_result(number, result)
         if reading.role in SOURCES_BY_ROLE:
-            step = _to_step(reading, rest, number)
-            rest = {}
+            step = _to_step(reading, pending_own_step, number)
+            pending_own_step = {}
             if step:
                 converted.add_step(number, step)
         for call in reading.calls:
             if call.result is not None:
                 converted.add_result(number, call.result)
         converted.add_unknown_parts(number, reading.unknown_parts)
-    has_rest = rest.get("message") or rest.get("tool_calls") or rest.get("observation")
-    if has_rest:
-        converted.add_step(number, rest)
+
+    has_own_content = any(
+        pending_own_step.get(name) for name in ("message", "tool_calls", "observation")
+    )
+    if has_own_content:
+        converted.add_step(number, pending_own_step)
 
 
 def _to_step(message: ParsedMessage, own_step: JsonObject, number: int) -> JsonObject:
@@ -302,18 +309,25 @@ def _convert_observation(
 
 
 def _read_result(result: Any, *, path: str) -> Iterator[JsonObject | ParsedMessage | MessageIssue]:
-    """Yield a result in ATIF's form, and what was not read of it."""
+    """Yield a result in ATIF's form, and what was not read of it.
+
+    The result, or its content, can have the form of another API.
+    """
     if not isinstance(result, dict):
         yield MessageIssue("result is not an object", path=path, raw=result)
         yield ParsedMessage("log", unknown_parts=[result], path=path)
         return
+
     content = result.get("content")
-    is_own_content = not isinstance(content, list) or all(map(_is_own_part, content))
+    has_own_content = not isinstance(content, list) or all(map(_is_own_part, content))
     message = _to_result_message(result)
-    if message is None and is_own_content:
+    if message is None and has_own_content:
+        # The whole result has ATIF's form.
         yield from report_unknown_fields(result, RESULT_FIELDS, path=path)
         yield result
         return
+
+    # Only the content has the form of another API, so a message is made around it.
     if message is None:
         call_id = result.get("source_call_id")
         message = {"role": "tool", "tool_call_id": call_id, "content": content}
@@ -321,8 +335,8 @@ def _read_result(result: Any, *, path: str) -> Iterator[JsonObject | ParsedMessa
         yield reading
         if isinstance(reading, ParsedMessage):
             for own_result in reading.results:
-                read = {"source_call_id": own_result.call_id, "content": format_result(own_result)}
-                yield result | read
+                text = format_result(own_result)
+                yield result | {"source_call_id": own_result.call_id, "content": text}
 
 
 def _to_result_message(result: JsonObject) -> JsonObject | None:

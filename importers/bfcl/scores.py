@@ -313,13 +313,15 @@ def _index_ids_by_position(item_ids: Iterable[str]) -> dict[int, str]:
 
 
 def _check_failure_count(scores: ScoreFile, n_replaced: Mapping[str, int]) -> None:
-    """Count the failing items of a score file, and compare the count with its header.
+    """Set the number of failing items of a score file, and whether the file is complete.
 
-    Sets `scores.n_failing` and `scores.is_complete`. If the counts differ, entries are missing, so
-    an item without an entry may have failed.
+    If the number differs from the header of the file, entries are missing, so an item without an
+    entry may have failed.
 
-    `n_replaced` maps item ids to the number of result records that a later record replaced. An
-    entry can belong to such a record.
+    Args:
+        scores: The score file.
+        n_replaced: Item id -> the number of result records that a later record replaced. An entry
+            can belong to such a record.
     """
     scores.n_failing = len(scores.failing)
     for item_id, further in scores.further_entries.items():

@@ -114,11 +114,10 @@ def find_finish_reason_incident(reason: Any, text: Any, where: str) -> Incident 
 
 
 def apply_incident(item: Item, incident: Incident | None) -> None:
-    """Record an incident on an item that is otherwise complete.
+    """Record an incident on an item that is otherwise complete. None is no incident.
 
-    If the incident counts, the incident explains the item. The official verdict, the recomputed
-    verdict and the error type of the score file stay as they are. What fcreview says itself about
-    the cause is replaced.
+    If the incident counts, it replaces what fcreview says about the cause of the failure. The
+    verdicts and the error type of the score file stay as they are.
     """
     item.set_incident(incident)
     if incident is None or not incident.counts:
@@ -127,8 +126,10 @@ def apply_incident(item: Item, incident: Incident | None) -> None:
     explanation = explain_incident(incident)
     item.rule_error_type = None
     item.first_difference = explanation
-    item.diff_function = item.diff_argument = None
-    item.diff_golden = item.diff_predicted = None
+    item.diff_function = None
+    item.diff_argument = None
+    item.diff_golden = None
+    item.diff_predicted = None
     item.decisive_step = None
     item.verdicts = [
         _explain_rule_verdict(verdict, explanation)

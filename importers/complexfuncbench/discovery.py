@@ -149,20 +149,20 @@ def _find_dataset_path(dataset_files: Sequence[Path]) -> str | None:
 def _find_run_dataset(
     result_file: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]
 ) -> list[Path]:
-    """Choose the dataset files of a run.
+    """Choose the dataset files of a run: those in the folders that the user named, else those among
+    the opened files, else those near the run.
 
-    Files in the folders that the user named count, then those among the opened files, then those
-    near the run. Of the last two, only the nearest ones are used, because another file may belong
-    to another run.
+    Of files that the user did not name, only the nearest ones are used, because another file may
+    belong to another run.
 
     Args:
         result_file: The result file of the run.
         dataset_files: The dataset files among the opened files.
         dataset_folders: The folders that the user named.
     """
-    named = list(_iter_dataset_files(dataset_folders))
-    if named:
-        return named
+    named_files = list(_iter_dataset_files(dataset_folders))
+    if named_files:
+        return named_files
 
     candidates = list(dataset_files)
     if not candidates:

@@ -414,8 +414,9 @@ def _is_representable(criterion_key: CriterionKey) -> bool:
 
 
 def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return the result record of a sample with what reviews change: the outcome, the number of
-    accepted calls, and the scores of the response.
+    """Return the result record of a sample after the reviews.
+
+    Reviews change the outcome, the number of accepted calls, and the scores of the response.
     """
     new_record = dict(record)
     calls = list_reviewed_calls(item)

@@ -530,12 +530,11 @@ def _add_note_on_list(pair: CallPair, name: str, values: list[Any]) -> None:
 def _add_soft_scores(
     item: Item, golden_answer: Any, score_record: dict[str, Any] | None
 ) -> str | None:
-    """Add the soft scores of an item and of its arguments: recomputed and, if `score_record` is
-    given, as recorded.
+    """Add the soft scores of an item and of its arguments: how similar each argument is to the
+    golden value, from 0 to 1, and their mean.
 
-    The score of an argument says how similar it is to the golden value, from 0 to 1. The score of
-    the item is their mean. Returns the reason if reviews of arguments cannot change the item's
-    score, else None.
+    They are recomputed and, if `score_record` is given, also added as recorded. Returns why reviews
+    of arguments cannot change the item's score, or None if they can.
     """
     computed = _compute_argument_scores(item, golden_answer)
     soft_score = checker.compute_soft_score(computed.name_matches, computed.scores)

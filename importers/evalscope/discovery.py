@@ -387,7 +387,7 @@ def _list_settings(config: TaskConfig) -> dict[str, Any]:
 
 
 def _add_single_file(found: DiscoveredRuns, path: Path) -> None:
-    """Add a run for a file of predictions or reviews that was taken out of its output folder.
+    """Add a run for a single file of predictions or reviews, without its output folder.
 
     Its first record shows what it is, and its name has the benchmark and the subset.
     """

@@ -207,8 +207,8 @@ def _fill_figures(
     benchmark: str,
     metric: StatedMetric | None,
 ) -> None:
-    """Compute the scores of all subsets for a metric, and the aggregates that the benchmark defines
-    over them.
+    """Fill in the scores of all subsets for a metric, and the aggregates over them that the
+    benchmark defines.
 
     Args:
         figures: The figures to fill.

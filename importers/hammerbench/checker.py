@@ -240,21 +240,22 @@ def _longest_common_subsequence(reference: list[str], hypothesis: list[str]) -> 
     would give a shorter subsequence.
     """
     lengths = _compute_subsequence_lengths(reference, hypothesis)
-    # Number of words of the reference that are left.
-    i = len(reference)
-    j = len(hypothesis)
-    common = []
-    while i > 0 and j > 0:
-        if reference[i - 1] == hypothesis[j - 1]:
-            common.append(reference[i - 1])
-            i -= 1
-            j -= 1
-        elif lengths[i - 1][j] > lengths[i][j - 1]:
-            i -= 1
+    # How many words of both lists are left.
+    n_reference = len(reference)
+    n_hypothesis = len(hypothesis)
+    common_words = []
+    while n_reference > 0 and n_hypothesis > 0:
+        word = reference[n_reference - 1]
+        if word == hypothesis[n_hypothesis - 1]:
+            common_words.append(word)
+            n_reference -= 1
+            n_hypothesis -= 1
+        elif lengths[n_reference - 1][n_hypothesis] > lengths[n_reference][n_hypothesis - 1]:
+            n_reference -= 1
         else:
-            j -= 1
-    common.reverse()
-    return common
+            n_hypothesis -= 1
+    common_words.reverse()
+    return common_words
 
 
 def _compute_subsequence_lengths(x: list[str], y: list[str]) -> list[list[int]]:
@@ -469,20 +470,26 @@ def add_judge_verdicts(item: Item, answer: JudgeAnswer, *, has_golden_names: boo
     ones.
 
     The evaluator counts its answer only if the function and argument names are the golden ones
-    (`has_golden_names`). The answer itself is a verdict of its own.
+    (`has_golden_names`).
     """
-    by = "recorded judge"
+    judge_name = "recorded judge"
     if has_golden_names and answer.reply is not None and not _states_flag(answer.reply):
-        _add_failed_judge_verdicts(item, answer.reply, by)
+        _add_failed_judge_verdicts(item, answer.reply, judge_name)
         return
 
     item.judge = answer.accepts_arguments and has_golden_names
-    item.verdicts.append(Verdict("judge", item.judge, rationale=answer.reply, by=by))
-    item.verdicts.append(Verdict("judge", item.judge, criterion="args_ok_llm", by=by))
-    verdict = Verdict("judge", answer.accepts_arguments, criterion="equivalent")
-    verdict.rationale = answer.reply
-    verdict.by = f"{by}, as replied"
-    item.verdicts.append(verdict)
+    item.verdicts += [
+        Verdict("judge", item.judge, rationale=answer.reply, by=judge_name),
+        Verdict("judge", item.judge, criterion="args_ok_llm", by=judge_name),
+        # The judge's answer itself, whatever the names are.
+        Verdict(
+            "judge",
+            answer.accepts_arguments,
+            criterion="equivalent",
+            rationale=answer.reply,
+            by=f"{judge_name}, as replied",
+        ),
+    ]
 
 
 def _states_flag(judge_reply: str) -> bool:
@@ -558,17 +565,17 @@ def load_companion_verdicts(folder: Path, conversation_results: list[Any]) -> Co
 def _load_judge_replies(
     companions: CompanionVerdicts, folder: Path, snapshot_counts: list[int]
 ) -> None:
-    """Load the judge's replies into `companions`.
+    """Load the judge's replies into `companions`, with a list of them for each conversation.
 
-    They are a flat list over all conversations. Another file has the offsets at which each
-    conversation begins. If the numbers of replies differ from the numbers of snapshots, the replies
-    are ignored. This is so in the released folders `MT0`, whose conversations were filtered later.
+    If the numbers of replies differ from the numbers of snapshots, the replies are ignored. This is
+    so in the released folders `MT0`, whose conversations were filtered later.
     """
     replies_file = folder / JUDGE_REPLIES_FILE
     replies = read_json(replies_file, companions.issues, list) or []
     recorded_offsets = read_json(folder / JUDGE_OFFSETS_FILE, companions.issues, list) or []
     offsets = [int(offset) for offset in recorded_offsets if isinstance(offset, int)]
 
+    # The replies are one list over all conversations. A conversation begins at each offset.
     replies_by_conversation = []
     for start, end in pairwise(offsets):
         replies_by_conversation.append([str(reply) for reply in replies[start:end]])

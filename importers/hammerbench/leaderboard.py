@@ -466,8 +466,10 @@ def _compute_decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Me
 
 
 def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the progress rate (PR) and the success rate (SR) of a type of conversation, as in
-    tables 5 and 9 of the paper, and metrics of certain snapshots, as in tables 6 and 13.
+    """Compute the progress rate (PR) and the success rate (SR) of a type of conversation.
+
+    The metrics are those of tables 5 and 9 of the paper and, for certain snapshots, those of tables
+    6 and 13.
     """
     conversations = _count_conversations(_group_by_conversation(items).values())
     metrics = []

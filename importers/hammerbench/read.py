@@ -419,10 +419,10 @@ def _list_predicted_arguments(
 def _describe_slots(
     data: SnapshotData, golden: dict[str, Any], predicted: dict[str, Any]
 ) -> dict[str, Any]:
-    """Count the slots, the arguments of the golden function, that both calls fill, and state what
-    both calls do with each other slot.
+    """Describe how two calls fill the slots, the arguments of the golden function.
 
-    `golden` and `predicted` are the arguments of the two calls.
+    Slots that both calls fill are counted. For each other slot, the result says what each call does
+    with it. `golden` and `predicted` are the arguments of the two calls.
     """
     golden_name = as_object(data.label).get("name")
     properties: dict[str, Any] = {}

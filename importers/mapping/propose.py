@@ -538,15 +538,18 @@ def _find_common_field(elements: Sequence[dict[str, Any]], names: Sequence[str])
 
 def _choose_verdict(choices: _Choices, fields: Sequence[_Field]) -> None:
     """Choose the field with the verdict or, without one, the field with the score."""
-    free = [each for each in fields if each.path not in choices.used]
-    verdicts = [each for each in free if _write_verdict(each)]
-    verdict = _find_named(verdicts, (*NAMES["verdict"], *NAMES["score"]))
+    unused_fields = [field for field in fields if field.path not in choices.used]
+    verdict_fields = [field for field in unused_fields if _write_verdict(field)]
+    verdict = _find_named(verdict_fields, (*NAMES["verdict"], *NAMES["score"]))
     if verdict is not None:
         choices.item["verdict"] = _write_verdict(verdict)
         choices.used.add(verdict.path)
         return
-    numbers = [each for each in free if all(is_number(value) for value in each.values)]
-    score = _find_named(numbers, NAMES["score"])
+
+    number_fields = [
+        field for field in unused_fields if all(is_number(value) for value in field.values)
+    ]
+    score = _find_named(number_fields, NAMES["score"])
     if score is not None:
         choices.item["score"] = _write_path(score)
         choices.used.add(score.path)

@@ -92,12 +92,13 @@ class ValueReader:
         """
         if value is None:
             return None
-        found = self._find(value, row)
-        if found.problem:
-            self._report(value, found.problem, NOT_READABLE)
+        located = self._find(value, row)
+        if located.problem:
+            self._report(value, located.problem, NOT_READABLE)
             return None
+
         try:
-            converted = None if found.value is None else convert(found.value)
+            converted = None if located.value is None else convert(located.value)
         except NotAVerdict as error:
             self._report(value, str(error), NOT_A_VERDICT)
             return None

@@ -49,25 +49,25 @@ class _OutputsOfFile:
 def find_scored_copies(
     output_files: Sequence[Path], scored_files: Sequence[Path]
 ) -> dict[Path, ScoredCopy]:
-    """Return the files of outputs of which a scored file has all records or some of them.
+    """Find the files of outputs whose records a scored file repeats, and the best copy of each.
 
-    A file without any conversation is never a copy, because failed requests of two models have
-    equal texts.
+    A file without any conversation has no copy, because failed requests of two models have equal
+    texts.
     """
-    copies: dict[Path, ScoredCopy] = {}
+    copy_by_file: dict[Path, ScoredCopy] = {}
     if not output_files:
-        return copies
+        return copy_by_file
 
     scored_by_path = {path: _read_outputs(path) for path in scored_files}
     for output_file in output_files:
-        written = _read_outputs(output_file)
-        if not written.has_conversation or not written.is_readable:
+        outputs = _read_outputs(output_file)
+        if not outputs.has_conversation or not outputs.is_readable:
             continue
-        found = [_compare(written, path, scored) for path, scored in scored_by_path.items()]
-        best = max(found, key=lambda copy: (copy.is_complete, len(copy.lines)), default=None)
+        candidates = [_compare(outputs, path, scored) for path, scored in scored_by_path.items()]
+        best = max(candidates, key=lambda copy: (copy.is_complete, len(copy.lines)), default=None)
         if best is not None and best.lines:
-            copies[output_file] = best
-    return copies
+            copy_by_file[output_file] = best
+    return copy_by_file
 
 
 def _compare(written: _OutputsOfFile, scored_path: Path, scored: _OutputsOfFile) -> ScoredCopy:

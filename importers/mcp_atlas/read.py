@@ -209,8 +209,8 @@ def _make_item(record: CsvRecord, context: _RunContext) -> Item:
     """Make the item of a result record: a task, the model's answer and the judge's scores of its
     claims.
 
-    Cells of the task file complete those of the record. `context` has what the items of a run
-    share.
+    The record may lack columns of the task, which the task file has. `context` has what the items
+    of a run share.
     """
     task = _join_task(record, context)
     item = _start_item(record, task.id, task.category, context)
@@ -422,10 +422,10 @@ def _add_final_response(item: Item, response: str) -> None:
 
 
 def _add_golden_trajectory(item: Item, cells: dict[str, str]) -> None:
-    """Add the dataset's trajectory, one possible way to the answer: its calls as golden calls, and
-    the whole as a section of the task.
+    """Add the dataset's trajectory, one possible way to the answer, with its calls as golden calls.
 
-    A difference from these calls is no error, so the states of the pairs do not count.
+    A difference from these calls is no error, so the states of the pairs do not count. The whole
+    trajectory becomes a section of the task.
     """
     item.extra.uncounted_states = NOT_REQUIRED
     written = _parse_cell(item, cells, columns.TRAJECTORY)

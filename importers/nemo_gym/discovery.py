@@ -195,24 +195,23 @@ def _find_first_rollouts(files: RunFiles, first: JsonObject) -> dict[Owner | Non
 
 
 def _join_models(first_rollouts: Mapping[Owner, JsonObject]) -> dict[Owner | None, JsonObject]:
-    """Return the first rollout of each run.
-
-    Failed requests name no model. They belong to the model of their agent if it has only one.
+    """Return the first rollout of each run: one for each agent or, if the agent has several models,
+    one for each model.
     """
-    by_agent: dict[str, list[Owner]] = {}
+    owners_by_agent: dict[str, list[Owner]] = {}
     for owner in first_rollouts:
-        by_agent.setdefault(owner.agent, []).append(owner)
+        owners_by_agent.setdefault(owner.agent, []).append(owner)
 
-    by_owner: dict[Owner | None, JsonObject] = {}
-    for agent, owners in by_agent.items():
-        n_models = sum(owner.model != "" for owner in owners)
-        if 1 < n_models <= MAX_MODELS:
-            by_owner |= {owner: first_rollouts[owner] for owner in owners}
+    first_rollout_by_run: dict[Owner | None, JsonObject] = {}
+    for agent, owners in owners_by_agent.items():
+        owners_with_model = [owner for owner in owners if owner.model]
+        if 1 < len(owners_with_model) <= MAX_MODELS:
+            first_rollout_by_run |= {owner: first_rollouts[owner] for owner in owners}
             continue
-        named_owners = [owner for owner in owners if owner.model]
-        first_owner = [*named_owners, *owners][0]
-        by_owner[Owner(agent, model=None)] = first_rollouts[first_owner]
-    return by_owner
+        # Failed requests name no model, so another rollout is better as the first one.
+        first_owner, *_ = [*owners_with_model, *owners]
+        first_rollout_by_run[Owner(agent, model=None)] = first_rollouts[first_owner]
+    return first_rollout_by_run
 
 
 def _may_have_several_owners(path: Path) -> bool:

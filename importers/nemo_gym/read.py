@@ -660,8 +660,9 @@ def _report_not_run(context: _RunContext) -> Iterator[RunFact | MissingItem]:
 def _compare_official_metrics(
     plan: RunPlan, files: RunFiles, context: _RunContext
 ) -> Iterator[ImportIssue]:
-    """Set the official metrics of the run from its file of aggregates. Yield a notice if their mean
-    reward is not that of the rollouts.
+    """Set the official metrics of the run from its file of aggregates.
+
+    Yields a notice if their mean reward differs from the mean of the rollouts.
     """
     if files.aggregate is None:
         return

@@ -255,12 +255,14 @@ def _add_summary(session: Session, value: dict[str, Any], line: int) -> None:
 
 
 def _read_system_line(session: Session, read: _ReadLines, value: dict[str, Any], line: int) -> None:
-    """Keep what the program says about the session, such as a compaction."""
+    """Keep what the program says about the session, such as a compaction, as a note."""
     subtype = value.get("subtype")
     content = value.get("content")
     if subtype == "api_error":
         error = as_object(value.get("error"))
-        session.api_errors.append(ApiError(to_json_text(error) if error else str(content), line))
+        text = to_json_text(error) if error else str(content)
+        session.api_errors.append(ApiError(text, line))
+
     if isinstance(content, str) and content:
         name = subtype if isinstance(subtype, str) else "system"
         read.notes.append(SessionNote(name, text=content, line=line))
@@ -374,12 +376,12 @@ def _find_missing_results(lines: Sequence[_Line], chosen: set[int]) -> set[int]:
 
 
 def _find_path(tree: Sequence[_TreeLine], *, last_line: int) -> set[int]:
-    """Return the numbers of the lines of the last conversation: those from its last message back to
-    the first one.
+    """Return the numbers of the lines of the last conversation, from its last message back to the
+    first one.
 
     Each line names its parent, because users can go back to an earlier message. A line whose parent
-    is not in the file (after a compaction, or in a file that was cut) follows the line before it.
-    Lines after `last_line` do not belong to the conversation.
+    is not in the file, for example because the file was cut, follows the line before it. Lines
+    after `last_line` do not belong to the conversation.
     """
     positions = {line.uuid: position for position, line in enumerate(tree) if line.uuid}
     path: set[int] = set()

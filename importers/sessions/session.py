@@ -144,26 +144,24 @@ class Session:
         return escape_and_cut_strings(value, MAX_STRING_OVER_BUDGET)
 
     def finish(self) -> None:
-        """Add the issues on what was left out."""
+        """Add issues about what was left out while the session was read."""
         if not self.id:
             self.add_issue("the session has no id; it is named after its file", self.first_line)
         for what, lines in self.unread_lines.items():
             more = f" ({len(lines):,} lines)" if len(lines) > 1 else ""
             self.add_issue(f"{what} is not read{more}", lines[0])
+
         if self.n_cut_lines:
             count = format_count(self.n_cut_lines, "line")
-            self.add_issue(
+            what = (
                 f"the texts of {count} were cut after {MAX_STRING_OVER_BUDGET:,} characters,"
-                f" because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text",
-                None,
+                f" because an item may have at most {MAX_ITEM_TEXT_SHOWN} of text"
             )
+            self.add_issue(what, line=None)
         if self.n_skipped_messages:
             count = format_count(self.n_skipped_messages, "message")
-            self.add_issue(
-                f"{count} skipped, because a session may have at most {MAX_ENTRIES:,}",
-                None,
-                severity="error",
-            )
+            what = f"{count} skipped, because a session may have at most {MAX_ENTRIES:,}"
+            self.add_issue(what, line=None, severity="error")
 
 
 def label_type(kind: str) -> str:

@@ -488,7 +488,8 @@ class _CheckedSimulation:
     ) -> JsonObject:
         """Add the verdicts on the item, on the parts of its reward and on the single checks.
 
-        Return metadata with the parts and the checks.
+        The official ones are as recorded, the recomputed ones follow from the messages. Returns
+        metadata with the parts and the checks.
         """
         results = self._check_messages(item, messages)
         recomputed_values = _recompute_part_values(item, self.criteria, results)

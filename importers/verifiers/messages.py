@@ -49,13 +49,19 @@ def convert_call(call: Any) -> Any:
             call = parse_json_text(call, [])
         except (ValueError, RecursionError):
             return call
-    if not isinstance(call, dict) or "function" in call or "custom" in call:
+    if not isinstance(call, dict):
         return call
-    inner = {name: call[name] for name in ("name", "arguments") if name in call}
-    outer = {name: value for name, value in call.items() if name not in (*inner, "namespace")}
+    has_openai_form = "function" in call or "custom" in call
+    if has_openai_form:
+        return call
+
+    function = {name: call[name] for name in ("name", "arguments") if name in call}
+    moved_names = (*function, "namespace")
+    other_fields = {name: value for name, value in call.items() if name not in moved_names}
     if call.get("type") == "custom":
-        return outer | {"custom": {"name": call.get("name"), "input": call.get("arguments")}}
-    return outer | {"function": inner}
+        custom = {"name": call.get("name"), "input": call.get("arguments")}
+        return other_fields | {"custom": custom}
+    return other_fields | {"function": function}
 
 
 def read_messages(messages: Sequence[Any], places: Sequence[str]) -> ParsedConversation:

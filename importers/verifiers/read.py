@@ -319,16 +319,21 @@ def _add_functions(conversation: ParsedConversation, trace: JsonObject) -> None:
 def _add_earlier_branches(
     item: Item, tree: MessageTree, leaves: list[Node], last_branch: list[Node]
 ) -> None:
-    """Add the messages that only earlier branches of the tree have, each branch as one log message
-    before the conversation.
+    """Add the earlier branches of a message tree, each as one log message before the conversation.
 
-    `leaves` are the last messages of all branches, and `last_branch` is the one that is shown.
+    A branch has only the messages that are not shown before it.
+
+    Args:
+        item: The item, whose conversation is the last branch.
+        tree: The messages of all branches.
+        leaves: The last message of each branch.
+        last_branch: The messages of the last branch.
     """
-    shown = {node.index for node in last_branch}
+    shown_indexes = {node.index for node in last_branch}
     logs: list[Message] = []
     for number, leaf in enumerate(leaves[:-1], 1):
-        own_nodes = tree.list_own_nodes(leaf, shown)
-        shown |= {node.index for node in own_nodes}
+        own_nodes = tree.list_own_nodes(leaf, shown_indexes)
+        shown_indexes |= {node.index for node in own_nodes}
         described = describe_nodes(own_nodes)
         text = described.text[:MAX_LOG_LENGTH]
         name = f"earlier branch {number}"
@@ -649,8 +654,9 @@ def _add_legacy_reward(item: Item, rollout: JsonObject, rule: PassRule) -> None:
 
 
 def _add_legacy_metadata(item: Item, rollout: JsonObject) -> None:
-    """Add the fields of an older rollout that have no other place to the item's metadata, with its
-    metrics, its end and its tokens.
+    """Set the metadata, the end and the tokens of an item from a rollout of an older version.
+
+    The metadata has the metrics, and all fields that have no other place in the item.
     """
     metadata = item.extra.metadata
     for name in LEGACY_METADATA:

@@ -256,15 +256,19 @@ class LakeConnection:
             self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [number])
 
     def _raise_for_unusable_connection(self, error: Exception) -> NoReturn:
-        """Raise a StoreError for a lake that cannot be read. It names the damaged file, if there is
-        one, and says how to repair it.
+        """Raise a StoreError for a lake that cannot be read. If a file is damaged, the error names
+        it, and says how to repair the lake.
         """
-        damaged = list(find_damaged_files(self._files, self._contents))
-        reason = str(error).splitlines()[0][:200]
-        if not damaged:
-            raise StoreError(f"cannot read the lake {self._files.location} ({reason})") from error
-        path = f"{self._files.location}/{damaged[0].lake_path}"
-        folder = f"{self._files.location}/{damaged[0].part.folder}"
+        damaged_files = list(find_damaged_files(self._files, self._contents))
+        first_line, *_ = str(error).splitlines()
+        reason = first_line[:_SHOWN_REASON_LENGTH]
+        location = self._files.location
+        if not damaged_files:
+            raise StoreError(f"cannot read the lake {location} ({reason})") from error
+
+        first_file = damaged_files[0]
+        path = f"{location}/{first_file.lake_path}"
+        folder = f"{location}/{first_file.part.folder}"
         raise StoreError(
             f"{path} is damaged ({reason}). Delete the folder {folder} and import its runs again"
         ) from error

@@ -335,8 +335,8 @@ def _build_cluster_query(
 def _select_rows_of_grouping(
     rows: Sequence[tuple[Any, ...]], names: Sequence[str], names_of_grouping: Collection[str]
 ) -> list[_ClusterRow]:
-    """Return the rows of one grouping from the result of `_build_cluster_query`, which has those of
-    all groupings.
+    """Return the rows of one grouping from the result of a query that has the rows of all
+    groupings.
 
     Args:
         rows: All rows: the values of the columns, `grouping_id`, and other fields.

@@ -815,21 +815,21 @@ def _build_run_sample(
 def _build_joint_sample_item(
     content_key: ContentKey, status: ItemStatus, joint_samples: Sequence[QueueSample]
 ) -> JointSampleItem:
-    """Build the data about an item for an estimate from several samples at once: from which queues
-    it could be drawn, and the probability that at least one draws it.
+    """Build what an estimate from several samples needs of an item: the queues that could draw it,
+    and the probability that at least one does.
     """
     samples = [sample for sample in joint_samples if content_key in sample.frame.strata]
-    share_not_drawn = 1.0
+    probability_not_drawn = 1.0
     clusters = []
     for sample in samples:
         stratum = sample.frame.strata[content_key]
-        share_not_drawn *= 1.0 - _find_stratum_probability(sample.queue, (stratum,))
+        probability_not_drawn *= 1.0 - _find_stratum_probability(sample.queue, (stratum,))
         if sample.queue.design.cluster:
             clusters.append(sample.frame.questions[content_key])
     return JointSampleItem(
         status,
         queues=tuple(sample.queue.name for sample in samples),
-        probability=1.0 - share_not_drawn,
+        probability=1.0 - probability_not_drawn,
         is_drawn=any(
             content_key in sample.content_keys_by_queue[sample.queue.name] for sample in samples
         ),

@@ -505,8 +505,9 @@ MAX_SIBLINGS = 500
 
 
 def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> list[Sibling]:
-    """Return the items of the row's group in its run and category, including its own item; empty
-    without a group.
+    """Return the items of a group, such as a conversation, to which the item of the row belongs.
+
+    Its own item is included. Empty if it belongs to no group.
     """
     if row.group is None:
         return []
@@ -521,9 +522,12 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
         [first_item, last_item, row.group, row.category, MAX_SIBLINGS],
     ).fetchall()
     siblings = []
-    for item, item_id, own, automatic in rows:
-        shows_own = own is not None or blind
-        mark = parse_json(own) if shows_own else automatic
+    for item, item_id, own_verdict, automatic_verdict in rows:
+        # Blind review does not show automatic verdicts.
+        if own_verdict is not None or blind:
+            mark = parse_json(own_verdict)
+        else:
+            mark = automatic_verdict
         siblings.append(Sibling(item, id=item_id, mark=mark))
     return siblings
 

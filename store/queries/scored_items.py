@@ -522,16 +522,20 @@ def fetch_combined_scored_items(
     `keep_part_verdicts`, items with automatic verdicts on parts or on other criteria are not
     combined either.
     """
-    rows: dict[int, list[_ItemRow]] = {run: [] for run in runs}
-    separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED
-    for query in (_ITEMS.format(condition=separate), _AGGREGATED_ITEMS.format(separate=separate)):
+    is_separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED
+    separate_items = _ITEMS.format(condition=is_separate)
+    combined_items = _AGGREGATED_ITEMS.format(separate=is_separate)
+    rows_by_run: dict[int, list[_ItemRow]] = {run: [] for run in runs}
+    for query in (separate_items, combined_items):
         for values in connection.execute(query, [list(runs)]).fetchall():
-            rows[values[1]].append(_ItemRow(*values))
+            row = _ItemRow(*values)
+            rows_by_run[row.run].append(row)
+
     reviews = _HumanReviews(connection, list(runs))
-    for run_rows in rows.values():
+    for rows in rows_by_run.values():
         # Metrics list categories in the order of their first items.
-        run_rows.sort(key=lambda row: row.item)
-    return {run: _score_by_source(run_rows, reviews) for run, run_rows in rows.items()}
+        rows.sort(key=lambda row: row.item)
+    return {run: _score_by_source(rows, reviews) for run, rows in rows_by_run.items()}
 
 
 def _score_by_source(

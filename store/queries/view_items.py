@@ -380,15 +380,19 @@ def fetch_rows(
     """Return the rows of items in the given order. Items that do not exist are omitted."""
     if not items:
         return []
-    marks = ", ".join("?" * len(items))
+    placeholders = ", ".join("?" * len(items))
     columns = _BLIND_ROW_COLUMNS_SQL if blind else _ROW_COLUMNS_SQL
-    found = connection.execute(
-        f"SELECT {columns} {FROM_ITEMS} WHERE i.item IN ({marks})", list(items)
+    fetched = connection.execute(
+        f"SELECT {columns} {FROM_ITEMS} WHERE i.item IN ({placeholders})", list(items)
     ).fetchall()
-    rows = {values[0]: _parse_row(values, runs, run_names) for values in found}
-    for row in rows.values() if blind else ():
-        hide_verdicts_unless_reviewed(row)
-    return [rows[item] for item in items if item in rows]
+
+    row_by_item = {}
+    for values in fetched:
+        row = _parse_row(values, runs, run_names)
+        if blind:
+            hide_verdicts_unless_reviewed(row)
+        row_by_item[row.item] = row
+    return [row_by_item[item] for item in items if item in row_by_item]
 
 
 def hide_verdicts_unless_reviewed(row: QueueRow) -> None:

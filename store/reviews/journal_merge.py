@@ -269,10 +269,10 @@ def _add_new_events(
     *,
     path: Path,
 ) -> dict[str, JournalLine]:
-    """Add the events that this workspace does not have to `copy.new`, and a warning for each event
-    whose id another event already has.
+    """Add the events that this workspace does not have to `copy.new`.
 
-    Returns the lines by hash, without those that repeat an id.
+    An event whose id another event already has is left out, with a warning. Returns the other lines
+    by hash.
 
     Args:
         copy: The planned copy of one annotator's lines. It is changed.
@@ -280,7 +280,7 @@ def _add_new_events(
         lines: The lines of the other journal.
         path: Its file, for warnings.
     """
-    # The first event with an id counts. Those of this workspace come first.
+    # The first event with an id counts. The events of this workspace come first.
     first_events = dict(own_events)
     for line in lines:
         first_events.setdefault(line.event.event, line.event)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.model.decision import OpenGoldenFixes
@@ -383,26 +384,30 @@ class EventIndex:
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
     def list_events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the events on an item, including stale ones (on an earlier answer), but without
-        those on the answers of other runs.
+        """Return the events on an item, including stale ones, which are on an earlier answer.
 
-        Several runs of a model can have the same item with different answers. An event that fits
-        the answer of another run is not a stale one of this run.
+        Several runs of a model can have the same item with different answers. Events on the answer
+        of another run are left out.
         """
         events = self.by_key.get(key, [])
         references = self._items.find_loaded_items(key)
         if len(references) < 2:
             return events
+
         hashes = (prediction_hash, golden_hash)
-        others = [
+        other_answers = [
             other for other in references if (other.prediction_hash, other.golden_hash) != hashes
         ]
-        return [
-            event
-            for event in events
-            if not is_stale(event, prediction_hash, golden_hash)
-            or all(is_stale(event, other.prediction_hash, other.golden_hash) for other in others)
-        ]
+        events_on_item = []
+        for event in events:
+            is_current = not is_stale(event, prediction_hash, golden_hash)
+            is_on_other_answer = any(
+                not is_stale(event, other.prediction_hash, other.golden_hash)
+                for other in other_answers
+            )
+            if is_current or not is_on_other_answer:
+                events_on_item.append(event)
+        return events_on_item
 
     def compute_opinions(
         self,
@@ -510,16 +515,19 @@ class EventIndex:
     def compute_opinions_before_and_on_duplicate(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return the annotator's opinions before they saw the hidden duplicate, and their opinions
-        on the duplicate, to measure whether they agree with themselves. Stale opinions are omitted.
+        """Return the annotator's opinions before they saw the hidden duplicate of an item, and
+        their opinions on the duplicate.
+
+        They show whether the annotator agrees with themselves. Stale opinions are omitted.
         """
+        own_events = self._individual_events(key, annotator, prediction_hash, golden_hash)
         # Clocks can go back, so the order in the journal decides which opinions came before the
         # duplicate.
-        own = self._individual_events(key, annotator, prediction_hash, golden_hash)
-        shown_again = next((at for at, event in enumerate(own) if event.presentation), len(own))
-        first = fold_events(own[:shown_again], self.retracted, prediction_hash, golden_hash)
-        second = fold_events(own, self.retracted, prediction_hash, golden_hash, presentation=2)
-        return (
-            [opinion for opinion in first if not opinion.stale],
-            [opinion for opinion in second if not opinion.stale],
+        events_before = list(takewhile(lambda event: not event.presentation, own_events))
+        first = fold_events(events_before, self.retracted, prediction_hash, golden_hash)
+        second = fold_events(
+            own_events, self.retracted, prediction_hash, golden_hash, presentation=2
         )
+        current_first = [opinion for opinion in first if not opinion.stale]
+        current_second = [opinion for opinion in second if not opinion.stale]
+        return current_first, current_second

@@ -77,8 +77,9 @@ def find_changed_spans(reference: str, text: str) -> list[Span]:
 
 
 def _extend_to_literals(text: str, span: Span) -> Span:
-    """Extend a span to the ends of the numbers and of the words `true`, `false` and `null` that it
-    divides. Inside strings, single characters can be marked.
+    """Extend a span so that it divides no number and none of the words `true`, `false` and `null`.
+
+    Inside strings, single characters can be marked.
     """
     start, end = span
     if len(text) > MAX_LITERAL_SEARCH_CHARS:
@@ -88,8 +89,9 @@ def _extend_to_literals(text: str, span: Span) -> Span:
         if is_literal and token.start() < end and start < token.end():
             start = min(start, token.start())
             end = max(end, token.end())
-        is_insertion_place = start == end and token.start() < start <= token.end()
-        if is_literal and is_insertion_place:
+        # An empty span is a place where characters are missing.
+        is_place_in_token = start == end and token.start() < start <= token.end()
+        if is_literal and is_place_in_token:
             start, end = token.span()
     return start, end
 

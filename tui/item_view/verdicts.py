@@ -1127,18 +1127,21 @@ def _list_arguments_of_calls(blocks: Sequence[Block]) -> list[_ArgumentOfCall]:
 
 
 def _find_mentioned_argument(arguments: Sequence[_ArgumentOfCall], reason: str) -> int | None:
-    """Return the index of the argument that a reason is about: `wrong type: days is a string
-    (get_weather)`. The argument is the first word after the kind. If the reason names the function
-    of a call, its argument is meant, else the first argument with this name.
+    """Return the index of the argument that a reason is about, such as `days` in `wrong type: days
+    is a string (get_weather)`.
+
+    If the reason names a function, the argument of its call is meant, else the first argument with
+    this name.
     """
-    statement = reason.rpartition("may be right: ")[2]
+    # The argument is the first word after the kind of the reason.
+    _, _, statement = reason.rpartition("may be right: ")
     if statement == reason:
-        statement = reason.partition(": ")[2]
-    mentioned = [each for each in arguments if _begins_with_name(statement, each.name)]
-    for argument in mentioned:
+        _, _, statement = reason.partition(": ")
+    candidates = [argument for argument in arguments if _begins_with_name(statement, argument.name)]
+    for argument in candidates:
         if f"({argument.function}" in reason:
             return argument.index
-    return mentioned[0].index if mentioned else None
+    return candidates[0].index if candidates else None
 
 
 def _begins_with_name(text: str, name: str) -> bool:

@@ -633,7 +633,7 @@ def _list_selection(
     """Describe which items the queue contains, in parts such as `filter official:fail`.
 
     Without a filter, search or selection, the description is the kind of queue, such as `all
-    items`. `names_order` of the result says that the parts already name the order of the items.
+    items`. The result says whether the parts already name the order of the items (`names_order`).
     """
     parts = []
     if view.items:

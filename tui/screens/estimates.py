@@ -215,11 +215,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         unsampled = [row for row in runs_by_rate if row.run not in sampled_runs]
 
         self._runs = sampled + unsampled
+        # The samples are read and estimated later.
         self._samples_by_run = {row.run: RunSample(row.run) for row in unsampled}
         self._unread_runs = sampled_runs
         self._estimated_runs = frozenset()
-        indexes = [index for index, row in enumerate(self._runs) if row.run == cursor_run]
-        self._list.cursor = indexes[0] if indexes else 0
+
+        run_numbers = [row.run for row in self._runs]
+        self._list.cursor = run_numbers.index(cursor_run) if cursor_run in run_numbers else 0
 
     def _find_cursor_run(self, sampled_runs: frozenset[int]) -> int | None:
         """Return the number of the run for the cursor. None for the first run of the list."""

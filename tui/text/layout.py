@@ -148,7 +148,7 @@ class DocumentLayout:
         self.top = self.clamp_top(position)
 
     def reveal(self, index: int, row: int = 0, *, entire_block: bool = True) -> None:
-        """Scroll as little as possible to show row `row` of block `index`.
+        """Scroll as little as possible to show a row of a block.
 
         With `entire_block`, the rows below it in the block are shown too, as many as fit.
         """

@@ -223,20 +223,26 @@ class _CategoryReader:
     def _find_item(
         self, item_id: str, entry: dict[str, Any] | None, *, matches_dataset: bool
     ) -> DatasetItem:
-        """Return the item of the dataset, or what the score entry quotes of it: the functions and
-        the golden answer. Without either, it is empty.
+        """Return an item with its functions and golden answer.
+
+        They are from the dataset or, if the dataset is not that of the scores, from the score
+        entry. The item is empty if neither has them.
         """
+        empty_item = DatasetItem(item_id, self._category)
         item = self._dataset.items.get(item_id) if matches_dataset else None
         if item is not None:
             return item
-        prompt = as_object(entry.get("prompt")) if entry is not None else {}
-        if entry is None or "function" not in prompt or "possible_answer" not in entry:
-            return DatasetItem(item_id, self._category)
+        if entry is None:
+            return empty_item
+
+        prompt = as_object(entry.get("prompt"))
+        if "function" not in prompt or "possible_answer" not in entry:
+            return empty_item
         try:
             answer = {"ground_truth": entry["possible_answer"]}
             return make_dataset_item(item_id, self._category, prompt, answer)
         except MALFORMED_DATA:
-            return DatasetItem(item_id, self._category)
+            return empty_item
 
 
 def _get_recorded_id(record: dict[str, Any]) -> Any:

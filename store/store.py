@@ -106,6 +106,8 @@ class Store:
         self.run_names = build_run_names(self.runs)
         run_queries.create_run_names_table(connection, self.run_names)
         self._hides_models = False
+        self.file_state: list[int] | None = None
+        """`Workspace.measure_store` before the store was opened."""
 
     @classmethod
     def open(
@@ -130,11 +132,15 @@ class Store:
             from fcreview.store.lake.reader import open_lake as open_store
         else:
             from fcreview.store.database import open_store
+        # An import that replaces the file while it is opened makes this value outdated.
+        file_state = workspace.measure_store()
         connection = open_store(workspace, lambda connection: attach_cache(connection, workspace))
         try:
-            return retry_with_more_memory(
+            store = retry_with_more_memory(
                 connection, lambda: cls(workspace, connection, annotator, blind, policy)
             )
+            store.file_state = file_state
+            return store
         except BaseException:
             connection.close()
             raise

@@ -170,6 +170,20 @@ class Workspace:
         """
         return WorkspaceFiles(self.root)
 
+    def measure_store(self) -> list[int] | None:
+        """Return values that an import changes, because it replaces the store file: its size in
+        bytes and its time in nanoseconds.
+
+        None if there is no store, or if a lake is read instead.
+        """
+        if self.lake is not None:
+            return None
+        try:
+            status = self.store.stat(follow_symlinks=False)
+        except OSError:
+            return None
+        return [status.st_size, status.st_mtime_ns]
+
     @property
     def parent_folder(self) -> Path:
         """The folder that contains `.fcreview/`.

@@ -197,6 +197,8 @@ class FcreviewApp(App[int]):
             position = self.session.switch.position
         elif resume:
             position = self.session.load_position(self._state)
+            if position is not None and position.note:
+                self._message = position.note
         if position is None or position.is_at_queue_start(self._state.settings):
             return None
         return position

@@ -246,8 +246,13 @@ class Session(SessionSettings):
 
         None if it cannot be restored.
         """
+        store_state = self._workspace.measure_store() if self._workspace is not None else None
         return load_position(
-            self._annotator_state, state, self._can_open_queue_file, self.start_options
+            self._annotator_state,
+            state,
+            self._can_open_queue_file,
+            start_options=self.start_options,
+            store_state=store_state,
         )
 
     def is_blind_queue(self, name: str) -> bool:
@@ -265,7 +270,13 @@ class Session(SessionSettings):
 
     def save_position(self, state: QueueState, position: QueuePosition) -> None:
         """Save the position at which this annotator leaves the queue."""
-        save_position(self._annotator_state, state, position, self.start_options)
+        save_position(
+            self._annotator_state,
+            state,
+            position,
+            start_options=self.start_options,
+            store_state=self._store.file_state if self._store is not None else None,
+        )
 
     def adapt_position_to_annotator(self, annotator: str, position: QueuePosition) -> QueuePosition:
         """Return the position in the queue at which another annotator continues."""

@@ -28,6 +28,11 @@ MAX_HISTORY = 100
 _NAME = re.compile(r"\w[\w.-]{0,39}")
 
 
+NUMBERS_OF_OLDER_IMPORT = (
+    "item number of an older import: an import can give the number to another item. Use id:ID"
+)
+
+
 class SavedFilterError(FcreviewError):
     """Raised when a filter cannot be saved or deleted. The message is one line."""
 
@@ -43,6 +48,20 @@ def find_filter_problem(text: str, *, blind: bool = False) -> str:
     except FilterError as error:
         return error.message
     return ""
+
+
+def has_item_numbers(text: str) -> bool:
+    """Whether a filter selects items by their numbers, such as `item:17`.
+
+    An import can change the numbers, so such a filter must not be used after the next import.
+    """
+    try:
+        tokens = tokenize(text)
+    except FilterError:
+        return False
+    return any(
+        isinstance(token, FilterTerm) and (token.key or "").lower() == "item" for token in tokens
+    )
 
 
 def expand_saved_filters(
@@ -96,6 +115,8 @@ def _get_saved_filter(term: FilterTerm, saved_filters: Mapping[str, str], *, bli
     if name not in saved_filters:
         raise SavedFilterError(_unknown_name_message(name, saved_filters))
     problem = find_filter_problem(saved_filters[name], blind=blind)
+    if not problem and has_item_numbers(saved_filters[name]):
+        problem = NUMBERS_OF_OLDER_IMPORT
     if problem:
         raise SavedFilterError(f"{word}: {problem}")
     return saved_filters[name]
@@ -135,7 +156,12 @@ class AnnotatorFilters:
         return [text for text in texts if not _is_forbidden_in_blind_mode(text)]
 
     def add_recent_text(self, kind: str, text: str) -> None:
-        """Add a text as the latest one. An equal earlier text and the oldest ones are dropped."""
+        """Add a text as the latest one. An equal earlier text and the oldest ones are dropped.
+
+        A filter with item numbers is not kept, because an import changes them.
+        """
+        if kind == "filter" and has_item_numbers(text):
+            return
         texts_by_kind = self._load_recent_texts()
         other_texts = [each for each in texts_by_kind.get(kind, []) if each != text]
         texts_by_kind[kind] = [*other_texts, text][-MAX_HISTORY:]
@@ -195,6 +221,10 @@ class AnnotatorFilters:
 
         saved = self.saved_filters
         expanded = expand_saved_filters(text, saved)
+        if has_item_numbers(expanded):
+            raise SavedFilterError(
+                "a saved filter cannot have item numbers, because an import changes them. Use id:ID"
+            )
         if len(saved) >= MAX_SAVED_FILTERS and bare_name not in saved:
             raise SavedFilterError(
                 f"you already have {MAX_SAVED_FILTERS} saved filters. Delete one first with forget"

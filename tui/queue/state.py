@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from fcreview.matching.clusters import Cluster
 from fcreview.store.filters.parser import FilterCondition, FilterError, parse_filter, quote
+from fcreview.store.filters.saved import has_item_numbers
 from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
 from fcreview.store.workspace import AnnotatorState, Workspace
@@ -440,6 +441,8 @@ class QueuePosition:
     is_item_open: bool = False
     opens_unreviewed: bool = False
     """Whether the first unreviewed item opens at the start. Not saved."""
+    note: str = ""
+    """Message for the annotator. Not saved."""
 
     def is_at_queue_start(self, settings: QueueSettings) -> bool:
         """Whether this is the first line of the queue with these settings."""
@@ -453,12 +456,15 @@ def save_position(
     annotator_state: AnnotatorState,
     state: QueueState,
     position: QueuePosition,
+    *,
     start_options: str = "",
+    store_state: Sequence[int] | None = None,
 ) -> None:
     """Save where the annotator is in the queue, so that the next session continues there.
 
     A level is a queue from which another one was opened. All levels are saved. `start_options`:
-    command-line options that select the queue. `load_position` needs the same ones.
+    command-line options that select the queue. `load_position` needs the same ones. `store_state`:
+    `Workspace.measure_store` of the store that the item numbers belong to.
     """
     current = QueueLevel(position.settings, position.cursor)
     levels = []
@@ -469,6 +475,7 @@ def save_position(
         "scope": list(state.scope),
         "blind": state.blind,
         "start": start_options,
+        "store": store_state,
         "open": position.is_item_open,
         "levels": levels,
     }
@@ -479,12 +486,17 @@ def load_position(
     annotator_state: AnnotatorState,
     state: QueueState,
     can_open_file: Callable[[str], bool],
+    *,
     start_options: str = "",
+    store_state: Sequence[int] | None = None,
 ) -> QueuePosition | None:
     """Return the position that `save_position` saved, or None if it does not fit this session.
 
     It does not fit if it was saved for other runs, another blind mode or other options, if a filter
     is invalid, or if `can_open_file` returns False for a queue file.
+
+    If the store has changed since, as `store_state` says, levels that select items by number are
+    omitted, with the levels below them: an import can give a number to another item.
     """
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     has_same_runs = saved_position.get("scope") == list(state.scope)
@@ -497,15 +509,36 @@ def load_position(
         levels = [_level_from_saved_json(fields) for fields in saved_position["levels"]]
         for level in levels:
             state.parse_filter(level.settings.where)
-        *above, current = levels
     except (FilterError, ValueError, TypeError, KeyError):
         return None
 
-    files = {level.settings.file for level in levels if level.settings.file}
+    note = ""
+    has_same_store = store_state is not None and saved_position.get("store") == list(store_state)
+    valid_levels = levels if has_same_store else _keep_levels_without_item_numbers(levels)
+    if len(valid_levels) < len(levels):
+        note = ITEMS_OF_OLDER_IMPORT
+    if not valid_levels:
+        return None
+
+    files = {level.settings.file for level in valid_levels if level.settings.file}
     if not all(can_open_file(file) for file in files):
         return None
-    is_item_open = saved_position.get("open") is True
-    return QueuePosition(current.settings, current.cursor, above, is_item_open)
+    *above, current = valid_levels
+    is_item_open = saved_position.get("open") is True and not note
+    return QueuePosition(current.settings, current.cursor, above, is_item_open, note=note)
+
+
+ITEMS_OF_OLDER_IMPORT = "The selected items are not shown: their numbers are of an older import"
+
+
+def _keep_levels_without_item_numbers(levels: Sequence[QueueLevel]) -> list[QueueLevel]:
+    """Return the levels above the first one that selects items by number."""
+    kept = []
+    for level in levels:
+        if level.settings.items or has_item_numbers(level.settings.where):
+            break
+        kept.append(level)
+    return kept
 
 
 def _level_from_saved_json(fields: Mapping[str, Any]) -> QueueLevel:

@@ -124,3 +124,23 @@ def test_malformed_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     file.parent.mkdir()
     file.write_bytes(content)
     assert open_filters(tmp_path).saved_filters in ({}, {"ok": "stale"})
+
+
+@pytest.mark.parametrize("text", ["item:7", "-item:7|8 official:fail", "ITEM:7"])
+def test_item_numbers_are_neither_saved_nor_used_after_an_import(tmp_path: Path, text: str) -> None:
+    filters = open_filters(tmp_path)
+    with pytest.raises(SavedFilterError, match="cannot have item numbers"):
+        filters.save_filter("mine", text)
+    filters.add_recent_text("filter", text)
+    filters.add_recent_text("search", text)
+    assert filters.list_recent_texts("filter") == []
+    assert filters.list_recent_texts("search") == [text]
+    # Earlier versions saved such filters.
+    with pytest.raises(FilterError, match="item number of an older import"):
+        expand_saved_filters("@mine", {"mine": text})
+
+
+def test_a_filter_with_the_word_item_is_saved(tmp_path: Path) -> None:
+    filters = open_filters(tmp_path)
+    filters.save_filter("words", '"item:7" OR id:item')
+    assert expand_saved_filters("@words", filters.saved_filters)

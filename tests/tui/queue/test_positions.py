@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fcreview.store.workspace import Workspace
+from fcreview.store.workspace import AnnotatorState, Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.state import (
+    ITEMS_OF_OLDER_IMPORT,
     CursorPosition,
+    QueueLevel,
     QueueLevels,
+    QueuePosition,
+    QueueSettings,
     QueueState,
     level_from_json,
     level_to_json,
+    load_position,
+    save_position,
 )
 from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.queue import QueueScreen
@@ -141,6 +148,36 @@ def test_items_of_a_figure_are_a_level() -> None:
     )
     state.reset_to_filter("")
     assert state.view.items == () and not state.is_narrowed
+
+
+def save_and_load(
+    folder: Path, levels: list[QueueSettings], state: list[int] | None
+) -> QueuePosition | None:
+    """Save a position when the store had the state [1, 2], and load it with `state`."""
+    memory = AnnotatorState(folder, "alice")
+    queue = QueueState()
+    *above, current = [QueueLevel(settings, CursorPosition(line=2), "") for settings in levels]
+    position = QueuePosition(current.settings, current.cursor, above, is_item_open=True)
+    save_position(memory, queue, position, store_state=[1, 2])
+    return load_position(memory, queue, lambda _: True, store_state=state)
+
+
+@pytest.mark.parametrize("selection", [{"items": (7,)}, {"where": "official:fail item:7"}])
+def test_item_numbers_of_an_older_import_are_not_used(
+    tmp_path: Path, selection: dict[str, Any]
+) -> None:
+    all_items = QueueState().settings
+    selected = replace(all_items, **selection)
+    restored = save_and_load(tmp_path, [all_items, selected], [1, 2])
+    assert restored is not None and restored.settings == selected and not restored.note
+    # Another size or time: an import has replaced the store.
+    for state in ([1, 3], None):
+        restored = save_and_load(tmp_path, [all_items, selected, all_items], state)
+        assert restored is not None and restored.settings == all_items and not restored.levels
+        assert restored.note == ITEMS_OF_OLDER_IMPORT and not restored.is_item_open
+    assert save_and_load(tmp_path, [selected], [1, 3]) is None
+    restored = save_and_load(tmp_path, [all_items, all_items], [1, 3])
+    assert restored is not None and restored.is_item_open and not restored.note
 
 
 async def test_unavailable_keys_give_a_reason(make_app: Any, wait_for_screen: Any) -> None:

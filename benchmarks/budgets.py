@@ -24,8 +24,8 @@ from synthetic import write_run
 from terminal import Terminal
 
 from fcreview.model.review import Annotation
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
     from fcreview.store.rows import View
     from fcreview.tui.app import FcreviewApp
-    from fcreview.tui.queue.state import AnnotatorSwitch
+    from fcreview.tui.queue_state import AnnotatorSwitch
     from fcreview.tui.session import Session
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from fcreview.stats.label_errors import LabelAgreement
     from fcreview.stats.posterior import ItemStatus
-    from fcreview.store.queries.estimation import RunSampleStatus
+    from fcreview.store.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
 
 

@@ -26,7 +26,7 @@ from fcreview.tables.estimates import (
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.estimation import MetricEstimate
-    from fcreview.store.queries.estimation import RunSampleStatus
+    from fcreview.store.estimation import RunSampleStatus
     from fcreview.store.queue_file import QueueFile
     from fcreview.store.rows import RunRow
     from fcreview.store.workspace import Workspace

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fcreview.errata import Errata
     from fcreview.run_plan import RunPlan
     from fcreview.store.queue_file import QueueFile
+    from fcreview.store.reviewer import Reviewer
     from fcreview.store.reviews.journal import Journal
-    from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.rows import RunRow, View
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
@@ -441,7 +441,7 @@ class WorkspaceSession:
         return [row for row in self.runs if number in (None, row.run)]
 
     def create_reviewer(self) -> Reviewer:
-        from fcreview.store.reviews.reviewer import Reviewer
+        from fcreview.store.reviewer import Reviewer
 
         return Reviewer(self.store, self.open_journal())
 

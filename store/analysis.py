@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration import VerdictPair
     from fcreview.stats.estimated_difference import RunSample
     from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
-    from fcreview.store.queries.estimation import CalibrationCell, FrameCache, RunSampleStatus
+    from fcreview.store.estimation import CalibrationCell, FrameCache, RunSampleStatus
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
 
@@ -137,7 +137,7 @@ class UnblindedAnalysis:
         criterion.
         """
         # imports NumPy, which is slow to load
-        from fcreview.store.queries.estimation import (
+        from fcreview.store.estimation import (
             fetch_verdict_pairs,
         )
 
@@ -151,13 +151,13 @@ class UnblindedAnalysis:
         """Return `base_filter`, the filter of the calibration, with terms that select the items of
         a calibration cell; None if the terms would list too many ids.
         """
-        from fcreview.store.queries.estimation import build_cell_filter
+        from fcreview.store.estimation import build_cell_filter
 
         return self._run_query(lambda: build_cell_filter(self._connection, base_filter, cell))
 
     def fetch_sample_status(self, run: int) -> RunSampleStatus:
         """Return the samples that contain items of a run, and the review status of each item."""
-        from fcreview.store.queries.estimation import fetch_sample_status
+        from fcreview.store.estimation import fetch_sample_status
 
         return self._run_query(
             lambda: fetch_sample_status(
@@ -172,7 +172,7 @@ class UnblindedAnalysis:
         # The modules of estimates take time to load, which a workspace without samples saves.
         if not has_joint_queue(self._workspace):
             return {}, {}
-        from fcreview.store.queries.estimation import fetch_joint_samples
+        from fcreview.store.estimation import fetch_joint_samples
 
         return self._run_query(
             lambda: fetch_joint_samples(
@@ -186,7 +186,7 @@ class UnblindedAnalysis:
         """Return the status of a run without reviews and samples, with combined items; None for
         other runs. `keep_part_verdicts` is that of `fetch_combined_scored_items`.
         """
-        from fcreview.store.queries.estimation import fetch_combined_sample_status
+        from fcreview.store.estimation import fetch_combined_sample_status
 
         return self._run_query(
             lambda: fetch_combined_sample_status(

@@ -21,7 +21,7 @@ from fcreview.store.queries.item_detail import (
     read_raw_record,
 )
 from fcreview.store.queries.view_items import FROM_ITEMS
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     AUTOMATIC_VERDICT,
     EFFECTIVE_VERDICT,
     is_resolved_sql,

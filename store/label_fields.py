@@ -33,7 +33,7 @@ from fcreview.store.database import (
     retry_with_more_memory,
 )
 from fcreview.store.queries.item_detail import fetch_function_docs
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     DECISION_COLUMNS,
     decision_origin_sql,
     effective_verdict_sql,

@@ -39,7 +39,7 @@ from fcreview.store.queue_file import (
     read_queues,
     write_queue,
 )
-from fcreview.store.reviews.review_sql import HAS_INCIDENT
+from fcreview.store.review_sql import HAS_INCIDENT
 from fcreview.store.workspace import check_annotator, fold_filename
 
 if TYPE_CHECKING:

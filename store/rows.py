@@ -15,7 +15,7 @@ from fcreview.model.wording import (
     format_judge_rate,
     format_official_rate,
 )
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     DECIDED_MARK,
     EFFECTIVE_VERDICT,
     OWN_MARK,

@@ -79,3 +79,41 @@ def test_imports_are_resolved_to_modules() -> None:
     )
     assert module_of("json.loads") is None
     assert "fcreview.model.item" in imported_modules(MODULES["fcreview.run_plan"])
+
+
+PACKAGES = ["tui", "store", "exporters", "cli"]
+PACKAGES += sorted(
+    {
+        module.removeprefix("fcreview.").rpartition(".")[0]
+        for module in MODULES
+        if module.startswith("fcreview.importers.") and module.count(".") == 3
+    }
+)
+
+
+def part_of(module: str, package: str) -> str:
+    """Return the part of a package to which a module belongs: a folder, or a module beside the
+    folders. The code of a folder's `__init__` is a part of its own.
+    """
+    part, _, rest = module.removeprefix(package + ".").partition(".")
+    is_folder = any(other.startswith(f"{package}.{part}.") for other in MODULES)
+    return f"{part}/__init__" if is_folder and not rest else part
+
+
+def part_graph(package: str) -> dict[str, set[str]]:
+    graph: dict[str, set[str]] = {}
+    for module, source in MODULES.items():
+        if not module.startswith(package + "."):
+            continue
+        part = part_of(module, package)
+        for imported in imported_modules(source):
+            if imported.startswith(package + ".") and part_of(imported, package) != part:
+                graph.setdefault(part, set()).add(part_of(imported, package))
+    return graph
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_part_of_a_package_imports_upwards(package: str) -> None:
+    """The folders and modules of a package have an order in which each imports only lower ones."""
+    found = circles(part_graph(f"fcreview.{package}"))
+    assert not found, join_lines(" ".join(sorted(circle)) for circle in found)

@@ -28,7 +28,7 @@ WAY_OF_A_KEY = (
     "fcreview.tui.screens.item_pane.ItemPane",
     "fcreview.tui.review.item_reviewer.ItemReviewer",
     "fcreview.tui.session.Session",
-    "fcreview.store.reviews.reviewer.Reviewer",
+    "fcreview.store.reviewer.Reviewer",
     "fcreview.store.reviews.journal.Journal",
 )
 """Classes between a verdict key and the disk, in the order in which a reader meets them."""

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 
-from fcreview.tui.review.verdict_keys import VERDICT_KEYS
+from fcreview.tui.verdict_keys import VERDICT_KEYS
 
 
 @dataclass(frozen=True, slots=True)

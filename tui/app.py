@@ -25,7 +25,7 @@ from textual.widget import Widget
 from fcreview.model.sanitize import sanitize, use_hidden_names
 from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
-from fcreview.tui.figures.scope import make_scope_of_list
+from fcreview.tui.figure_scope import make_scope_of_list
 from fcreview.tui.keymap import (
     KeymapError,
     find_changed_keys,
@@ -35,7 +35,7 @@ from fcreview.tui.keymap import (
     make_bindings,
     validate_keymap,
 )
-from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
+from fcreview.tui.queue_state import CursorPosition, QueuePosition, QueueState
 from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane
 from fcreview.tui.session import Session
 from fcreview.tui.shutdown import SignalShutdown, SignalWakeup
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from fcreview.tui.live_reload import LiveReload, RunWatcher
-    from fcreview.tui.queue.state import AnnotatorSwitch
+    from fcreview.tui.queue_state import AnnotatorSwitch
 
 
 N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}
@@ -369,7 +369,7 @@ class FcreviewApp(App[int]):
         if self.session.in_browser:
             self.notify("Not available in the browser", markup=False)
             return
-        from fcreview.tui.queue.state import AnnotatorSwitch
+        from fcreview.tui.queue_state import AnnotatorSwitch
 
         is_hidden = self.session.hidden_names is not None
         self.session.request_switch(

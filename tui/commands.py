@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
     from fcreview.store.store import Store
     from fcreview.tables.runs import OwnScores
-    from fcreview.tui.figures.scope import FigureScope
+    from fcreview.tui.figure_scope import FigureScope
 
 FIELD_TITLES = {
     "output": "write to",

@@ -31,7 +31,7 @@ from fcreview.store.rows import (
     to_item_number,
 )
 from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, read_page
-from fcreview.tui.queue.state import CursorPosition, QueueSettings
+from fcreview.tui.queue_state import CursorPosition, QueueSettings
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, describe_item_changes
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen

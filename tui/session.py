@@ -25,19 +25,19 @@ from fcreview.store.drafts import DraftFile
 from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.action_queue import ActionQueue
-from fcreview.tui.queue.state import QueuePosition, load_position, save_position
+from fcreview.tui.queue_state import QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.review import Annotation, Event, ItemKey
     from fcreview.store.golden_fix_effect import Rescorer
-    from fcreview.store.reviews.reviewer import Reviewer
+    from fcreview.store.reviewer import Reviewer
     from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
     from fcreview.store.team_exchange import TeamSync
     from fcreview.store.workspace import Workspace
     from fcreview.tui.commands import ReportServices
-    from fcreview.tui.queue.state import AnnotatorSwitch, QueueState, ReviewProgress
+    from fcreview.tui.queue_state import AnnotatorSwitch, QueueState, ReviewProgress
 
 
 DEFAULT_REASONS = ("too strict", "misread", "other")
@@ -280,7 +280,7 @@ class Session(SessionSettings):
 
     def adapt_position_to_annotator(self, annotator: str, position: QueuePosition) -> QueuePosition:
         """Return the position in the queue at which another annotator continues."""
-        from fcreview.tui.queue.state import adapt_position_to_annotator
+        from fcreview.tui.queue_state import adapt_position_to_annotator
 
         return adapt_position_to_annotator(self._workspace, annotator, position, blind=self.blind)
 
@@ -570,8 +570,8 @@ class Session(SessionSettings):
         The first call opens the journal, because an annotator who only reads needs none.
         """
         if self._reviewer is None:
+            from fcreview.store.reviewer import Reviewer
             from fcreview.store.reviews.journal import Journal
-            from fcreview.store.reviews.reviewer import Reviewer
 
             store = self._get_store()
             try:

@@ -32,7 +32,7 @@ from fcreview.stats.calibration import (
     describe_selection,
     find_error_groups,
 )
-from fcreview.store.queries.estimation import CalibrationCell
+from fcreview.store.estimation import CalibrationCell
 from fcreview.tables.calibration import (
     build_calibration_table,
     build_error_table,

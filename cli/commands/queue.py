@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.model.metric import Metric
     from fcreview.stats.estimation import EstimationInput, ExtensionStratum, MetricDraws
-    from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
+    from fcreview.store.estimation import QueueSample, RunSampleStatus
     from fcreview.store.queue_file import QueueFile
     from fcreview.store.rows import RunRow, View
     from fcreview.store.workspace import Workspace

@@ -39,9 +39,9 @@ from fcreview.tui.review.recorder import (
     ReviewRecorder,
     ReviewSubject,
 )
-from fcreview.tui.review.verdict_keys import VERDICT_KEYS
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
+from fcreview.tui.verdict_keys import VERDICT_KEYS
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -108,7 +108,7 @@ def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) 
 
     Raises CommandError if a review could not be saved.
     """
-    from fcreview.store.reviews.reviewer import Reviewer
+    from fcreview.store.reviewer import Reviewer
     from fcreview.store.store import Store
 
     # The loop opens the store itself, because blind review needs another view of it.

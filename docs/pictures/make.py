@@ -28,8 +28,8 @@ from fcreview.stats.sampling import ShareOptions
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

@@ -4,7 +4,7 @@ else the automatic verdict.
 A `Policy` states how many annotators must agree. The verdict of an annotator can also follow from
 the annotator's verdicts on parts of the item (`roll_up_parts`) or on other criteria
 (`fcreview.model.verdict`). The store computes effective verdicts in SQL, which
-`fcreview.store.reviews.review_sql` generates from `SCORING_ORDER`.
+`fcreview.store.review_sql` generates from `SCORING_ORDER`.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def is_counted_incident(kind: IncidentKind | None, certainty: IncidentCertainty 
 def decide_incident(automatic: Incident | None, human_mark: bool | None) -> Incident | None:
     """Return the incident that counts: the decision of the reviewers, else the automatic one.
 
-    A review that confirms a counted incident changes nothing. `fcreview.store.reviews.review_sql`
+    A review that confirms a counted incident changes nothing. `fcreview.store.review_sql`
     has the same rule as SQL.
     """
     if human_mark is None:

@@ -22,7 +22,7 @@ from fcreview.importers.bfcl.dataset import (
     make_dataset_item,
     merge_datasets,
 )
-from fcreview.importers.bfcl.decoders.detect import (
+from fcreview.importers.bfcl.decoder_detection import (
     DecoderChoice,
     expect_run_decoder,
     select_category_decoder,

@@ -28,8 +28,12 @@ from fcreview.importers.bfcl.dataset import (
     parse_golden_calls,
     strip_repeat_suffix,
 )
+from fcreview.importers.bfcl.decoder_detection import (
+    DECODER_FACT,
+    DecoderChoice,
+    select_run_decoder,
+)
 from fcreview.importers.bfcl.decoders.base import Decoder
-from fcreview.importers.bfcl.decoders.detect import DECODER_FACT, DecoderChoice, select_run_decoder
 from fcreview.importers.bfcl.decoders.models import find_model_decoder
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.decoders.registry import find_decoder

@@ -21,7 +21,7 @@ from fcreview.model.item import ITEM_FLAGS
 from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL
 from fcreview.store.filters import search_sql as sql
 from fcreview.store.filters.tokens import FilterError, FilterOperator, FilterTerm, quote, tokenize
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     EFFECTIVE_VERDICT,
     HAS_INCIDENT,
     OWN_MARK,

@@ -20,7 +20,7 @@ from fcreview.model.verdict import (
     ZERO_TO_TWO_CRITERIA,
 )
 from fcreview.store.filters.tokens import FilterTerm, FilterValue
-from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
+from fcreview.store.review_sql import AUTOMATIC_VERDICT
 
 # an SQL condition and the values of its question marks, in order
 SqlCondition = tuple[str, list[object]]

@@ -22,7 +22,7 @@ from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FAILING_FILTER, ExactTermBuilder, add_terms, quote_or_hash
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     AUTOMATIC_VERDICT,
     EFFECTIVE_VERDICT,
     HAS_INCIDENT,

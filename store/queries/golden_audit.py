@@ -25,7 +25,7 @@ from fcreview.store.database import EmptyValueError, pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.scored_items import fetch_datasets
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, HAS_INCIDENT
+from fcreview.store.review_sql import AUTOMATIC_VERDICT, HAS_INCIDENT
 from fcreview.store.rows import (
     ALL_CALLS,
     ALL_MESSAGES,

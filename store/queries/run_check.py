@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.run_check import CheckedRun, DifferenceGroup, RunCounts
 from fcreview.store.filters.parser import HAS_CONTRADICTION
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     HAS_INCIDENT,
     incident_certainty_sql,
     incident_kind_sql,

@@ -14,7 +14,7 @@ from fcreview.model.item import MissingItem, Run, RunFact
 from fcreview.model.run_name import build_run_names
 from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     EFFECTIVE_VERDICT,
     HAS_INCIDENT,
     OWN_MARK,

@@ -31,7 +31,7 @@ from fcreview.model.verdict import TargetCriterion
 from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
 from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     AUTOMATIC_INCIDENT,
     AUTOMATIC_VERDICT,
     EFFECTIVE_VERDICT,

@@ -25,7 +25,7 @@ from fcreview.store.filters.search_sql import (
     JUDGE_CONDITIONS,
     NEAR_MISS,
 )
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     AUTOMATIC_INCIDENT,
     AUTOMATIC_VERDICT,
     EFFECTIVE_VERDICT,

@@ -29,12 +29,12 @@ from duckdb import DuckDBPyConnection as Connection
 from fcreview import __version__
 from fcreview.safe_files import WorkspaceFiles
 from fcreview.store.database import disable_external_access, quote_path
-from fcreview.store.reviews.journal_reader import JournalPrefix, read_unchanged_prefix
-from fcreview.store.reviews.review_sql import (
+from fcreview.store.review_sql import (
     DECISION_COLUMNS,
     format_json_structure,
     insert_decisions_from_json,
 )
+from fcreview.store.reviews.journal_reader import JournalPrefix, read_unchanged_prefix
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace

@@ -33,7 +33,7 @@ from fcreview.model.review import (
 )
 from fcreview.model.verdict import TargetCriterion
 from fcreview.store.database import and_runs_of_items_sql
-from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
+from fcreview.store.review_sql import AUTOMATIC_VERDICT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection

@@ -46,8 +46,9 @@ from fcreview.model.review import (
     find_retracted_events,
     is_stale,
 )
+from fcreview.store import review_sql
 from fcreview.store.database import pause_garbage_collection
-from fcreview.store.reviews import decision_cache, review_sql
+from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
 from fcreview.store.reviews.review_index import EventIndex, ItemIndex
 from fcreview.store.rows import is_hidden_duplicate, strip_duplicate_mark

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fcreview.model.review import Annotation
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store, View
 from tests.bombs.bounded import run_bounded
 from tests.commands import environment

@@ -15,7 +15,7 @@ from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from fcreview.tui.commands import ExportRequest, export_and_summarize
-from fcreview.tui.figures.scope import make_scope
+from fcreview.tui.figure_scope import make_scope
 
 Cli = Callable[..., Any]
 

@@ -16,9 +16,9 @@ from fcreview.importers.registry import compute_metrics, rescore
 from fcreview.matching.clusters import BY_ERROR_TYPE, group_clusters
 from fcreview.model.review import Annotation, ItemKey
 from fcreview.store.golden_fix_effect import collect_changed_verdicts, measure_run_effects
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews import journal
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

@@ -7,8 +7,8 @@ import pytest
 
 from fcreview.exporters.base import EXPORTERS
 from fcreview.model.review import Annotation
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from tests.exporters.export_fixtures import DIALOGUES, NOTE, QUESTIONS, ROWS
 from tests.scores.conftest import open_runs

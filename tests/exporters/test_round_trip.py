@@ -18,8 +18,8 @@ from fcreview.model.effective_verdict import Policy
 from fcreview.model.review import FAULTS, Annotation
 from fcreview.store.label_fields import JSON, LABEL_FIELDS, DuckDBType
 from fcreview.store.label_import import LabelImportResult, ReviewFile, import_reviews
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.exporters.export_fixtures import ROWS

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import pyte
 
-from fcreview.tui.review.verdict_keys import VERDICT_KEYS
+from fcreview.tui.verdict_keys import VERDICT_KEYS
 from tests.commands import PROGRAM
 
 TIME_TO_READ = 0.3

@@ -22,8 +22,8 @@ from fcreview.cli.wiring import (
 )
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.model.review import Annotation
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

@@ -14,8 +14,8 @@ from fcreview.importers.registry import compute_metrics
 from fcreview.model.effective_verdict import select_automatic_verdict
 from fcreview.model.metric import MetricSource
 from fcreview.model.review import Annotation, Event
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal, hash_and_serialize_event
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.sharing import Imports

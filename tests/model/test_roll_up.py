@@ -18,8 +18,8 @@ from fcreview.model.effective_verdict import (
     select_effective_verdict,
 )
 from fcreview.model.item import SourceName
-from fcreview.store.reviews.review_sql import decision_origin_sql
-from fcreview.store.reviews.review_sql import effective_verdict_sql as effective_verdict_sql
+from fcreview.store.review_sql import decision_origin_sql
+from fcreview.store.review_sql import effective_verdict_sql as effective_verdict_sql
 
 SOURCES: tuple[SourceName, ...] = SCORING_ORDER
 DECISIONS: tuple[DecidedBy | None, ...] = (None, "disputed", *RESOLUTIONS)

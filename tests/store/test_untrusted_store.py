@@ -15,10 +15,10 @@ from fcreview.model.review import Annotation
 from fcreview.run_plan import RunPlan
 from fcreview.store.database import StoreError, open_store
 from fcreview.store.importing.run_importer import ItemSnapshot, import_runs
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.decision_cache import load_authentication_key
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import Imported, read, write_run

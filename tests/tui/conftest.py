@@ -10,8 +10,8 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session

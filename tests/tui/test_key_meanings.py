@@ -21,8 +21,8 @@ from fcreview.tui.actions import (
     Action,
 )
 from fcreview.tui.keymap import format_key, split_keys
-from fcreview.tui.review.verdict_keys import VERDICT_KEYS
 from fcreview.tui.screens.item_pane import ItemPane
+from fcreview.tui.verdict_keys import VERDICT_KEYS
 from tests.action_methods import MissingMethodError, find_method, list_subclasses
 from tests.sources import ROOT, SOURCES, join_lines
 

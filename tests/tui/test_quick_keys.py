@@ -18,8 +18,8 @@ from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
 from fcreview.model.review import Annotation, Event
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

@@ -13,8 +13,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp

@@ -171,7 +171,7 @@ def test_screens_use_the_store_in_queries_only() -> None:
         "from fcreview.store.store import Store",
         "def action_tag(self): self.session.store.fetch_facets(view)",
         "def __init__(self, reviewer): self._reviewer = reviewer",
-        "if TYPE_CHECKING:\n    from fcreview.store.reviews.reviewer import Reviewer",
+        "if TYPE_CHECKING:\n    from fcreview.store.reviewer import Reviewer",
     ],
 )
 def test_direct_uses_of_the_store_are_found(text: str) -> None:

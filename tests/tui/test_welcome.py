@@ -14,8 +14,8 @@ from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 
 WELCOME = "Welcome. Press enter to open, ? for all keys, : for commands"

@@ -46,7 +46,7 @@ from fcreview.tui.queue.header import (
     find_official_rate,
     queue_progress_line,
 )
-from fcreview.tui.queue.state import QueueProgress
+from fcreview.tui.queue_state import QueueProgress
 from fcreview.tui.text.graphics import share_bar
 from fcreview.tui.text.lines import (
     BLANK_LINE,

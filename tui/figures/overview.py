@@ -38,7 +38,7 @@ from fcreview.tui.queue.header import (
     queue_progress_line,
     sum_run_counts,
 )
-from fcreview.tui.queue.state import QueueProgress
+from fcreview.tui.queue_state import QueueProgress
 from fcreview.tui.text.graphics import heat_cell, progress_bar_line, share_bar
 from fcreview.tui.text.lines import (
     BLANK_LINE,

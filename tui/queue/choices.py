@@ -27,7 +27,7 @@ from fcreview.tables.clusters import (
 )
 from fcreview.tables.table import Table
 from fcreview.tui.queue.columns import parse_difference_line, shorten_difference_line
-from fcreview.tui.queue.state import QueueState, list_available_orders
+from fcreview.tui.queue_state import QueueState, list_available_orders
 from fcreview.tui.text.graphics import share_bar
 from fcreview.tui.text.lines import (
     BLANK_LINE,

@@ -22,7 +22,7 @@ from fcreview.model.wording import (
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tables.estimates import format_pass_rate_estimate, format_pass_rate_range
-from fcreview.tui.queue.state import SHUFFLED, QueueProgress, QueueState, ReviewProgress
+from fcreview.tui.queue_state import SHUFFLED, QueueProgress, QueueState, ReviewProgress
 from fcreview.tui.text.graphics import interval_bar, progress_bar_line, share_bar
 from fcreview.tui.text.lines import (
     BLANK_LINE,

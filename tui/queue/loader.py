@@ -18,7 +18,7 @@ from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.queue.columns import SuspectRow
-from fcreview.tui.queue.state import ClusterCounts, CursorPosition, ReviewProgress
+from fcreview.tui.queue_state import ClusterCounts, CursorPosition, ReviewProgress
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
@@ -324,7 +324,7 @@ def read_own_assignments(store: Store) -> Mapping[str, bool]:
     name.
     """
     from fcreview.store.queue_file import list_queue_names
-    from fcreview.tui.queue.state import has_assigned_items
+    from fcreview.tui.queue_state import has_assigned_items
 
     return {
         name: has_assigned_items(store.workspace, name, store.annotator)

@@ -34,14 +34,14 @@ from fcreview.tui.review.recorder import (
     describe_bulk,
     describe_event,
 )
-from fcreview.tui.review.verdict_keys import (
+from fcreview.tui.text.lines import truncate_middle
+from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
+from fcreview.tui.text.styles import symbols
+from fcreview.tui.verdict_keys import (
     GOLDEN_WRONG_KEY,
     VERDICT_KEY_BY_NAME,
     VerdictKey,
 )
-from fcreview.tui.text.lines import truncate_middle
-from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
-from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
     from fcreview.tui.session import Session

@@ -34,7 +34,6 @@ from fcreview.stats.agreement_ratings import (
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.verdicts import SOURCE_LABELS
 from fcreview.tui.review.adjudication import AdjudicationCase, AdjudicatorRole, CaseList, case_name
-from fcreview.tui.review.verdict_keys import FAIL_KEY, GOLDEN_WRONG_KEY, PASS_KEY, UNSURE_KEY
 from fcreview.tui.text.graphics import (
     FRAME_CELLS,
     box_lines,
@@ -58,6 +57,7 @@ from fcreview.tui.text.lines import (
     wrap_first_rows,
 )
 from fcreview.tui.text.styles import symbols
+from fcreview.tui.verdict_keys import FAIL_KEY, GOLDEN_WRONG_KEY, PASS_KEY, UNSURE_KEY
 
 MIN_CARD_CELLS = 19
 MIN_CARD_ROWS = 3

@@ -19,7 +19,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import TargetCriterion
 from fcreview.store.rows import View
 from fcreview.tui.action_queue import ActionScreen, QueuedAction
-from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.item_view.cursor import Cursor
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
     KeyLookup,

@@ -29,7 +29,7 @@ from fcreview.tui.item_view.call_diff import (
     undecoded_call_lines,
 )
 from fcreview.tui.item_view.function_docs import find_function, function_docs_lines
-from fcreview.tui.review.other_runs import get_automatic_verdict
+from fcreview.tui.item_view.other_runs import get_automatic_verdict
 from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import (
     BLANK_LINE,

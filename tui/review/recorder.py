@@ -33,7 +33,7 @@ from fcreview.model.verdict import (
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.review.verdict_keys import (
+from fcreview.tui.verdict_keys import (
     FAIL_KEY,
     GOLDEN_WRONG_KEY,
     PASS_KEY,

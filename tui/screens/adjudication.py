@@ -17,8 +17,9 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import PASS_FAIL_CRITERIA
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.actions import ADJUDICATION_ACTIONS
-from fcreview.tui.figures.scope import FigureScope, scope_chip
+from fcreview.tui.figure_scope import FigureScope, scope_chip
 from fcreview.tui.item_view.blocks import Block, DisplayOptions
+from fcreview.tui.item_view.cursor import Cursor
 from fcreview.tui.keymap import (
     find_action_key_names,
     format_key,
@@ -42,7 +43,6 @@ from fcreview.tui.review.answer_cards import (
     question_line,
 )
 from fcreview.tui.review.clipboard import copy_text
-from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.guidelines import NO_GUIDELINES, read_guidelines
 from fcreview.tui.review.key_guard import KeyGuard, make_ignored_key_message
 from fcreview.tui.review.recorder import ReviewSubject

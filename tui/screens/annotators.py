@@ -15,12 +15,12 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators
-from fcreview.tui.queue.state import AnnotatorSwitch, first_unreviewed_position
+from fcreview.tui.queue_state import AnnotatorSwitch, first_unreviewed_position
 from fcreview.tui.screens.prompts import AskScreen, ConfirmScreen, PickerScreen
 from fcreview.tui.text.lines import ChoiceTable, TextColumn
 
 if TYPE_CHECKING:
-    from fcreview.tui.queue.state import QueueProgress
+    from fcreview.tui.queue_state import QueueProgress
     from fcreview.tui.session import Session
 
 

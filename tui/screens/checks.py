@@ -20,7 +20,7 @@ from fcreview.tables.checks import (
 )
 from fcreview.tui.actions import MODAL_HELP_ACTIONS, PICKER_ACTIONS
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.state import CheckedItems
+from fcreview.tui.queue_state import CheckedItems
 from fcreview.tui.screens.prompts import PanelPickerScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import ChoiceTable, Line, make_line, sanitize_and_wrap

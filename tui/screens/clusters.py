@@ -33,21 +33,16 @@ from fcreview.tables.clusters import (
     list_cluster_rows,
 )
 from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
-from fcreview.tui.figures.scope import FigureScope
+from fcreview.tui.figure_scope import FigureScope
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.choices import build_cluster_choices, shorten_cluster_explanation
 from fcreview.tui.queue.columns import difference_line, shorten_difference_line
 from fcreview.tui.queue.loader import count_clusters
-from fcreview.tui.queue.state import ClusterListState
+from fcreview.tui.queue_state import ClusterListState
 from fcreview.tui.review.recorder import (
     ReviewNotSavedError,
     ReviewRecorder,
     describe_bulk,
-)
-from fcreview.tui.review.verdict_keys import (
-    GOLDEN_WRONG_KEY,
-    VERDICT_KEY_BY_NAME,
-    VERDICT_KEYS,
 )
 from fcreview.tui.screens.item_pane import make_question_opener
 from fcreview.tui.screens.prompts import BORDER_CELLS, ConfirmScreen, PanelPickerScreen
@@ -66,6 +61,11 @@ from fcreview.tui.text.lines import (
 )
 from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
+from fcreview.tui.verdict_keys import (
+    GOLDEN_WRONG_KEY,
+    VERDICT_KEY_BY_NAME,
+    VERDICT_KEYS,
+)
 from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList

@@ -36,7 +36,7 @@ from fcreview.tui.commands import (
 )
 from fcreview.tui.keymap import find_action_key_names, make_bindings
 from fcreview.tui.queue.loader import read_other_annotators
-from fcreview.tui.queue.state import QueueState
+from fcreview.tui.queue_state import QueueState
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.screens.annotators import format_sample_annotators
 from fcreview.tui.screens.pager import PagerScreen

@@ -41,7 +41,7 @@ from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.header import format_run_title
-from fcreview.tui.queue.state import ALL_RUNS, list_available_orders
+from fcreview.tui.queue_state import ALL_RUNS, list_available_orders
 from fcreview.tui.screens.annotators import switch_annotator
 from fcreview.tui.screens.palette_context import PaletteContext, open_estimates
 from fcreview.tui.text.lines import truncate

@@ -37,8 +37,8 @@ from fcreview.tables.comparison import (
 )
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
+from fcreview.tui.item_view.other_runs import flip_detail_lines, read_outcomes
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.review.other_runs import flip_detail_lines, read_outcomes
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.screens.item_pane import make_question_opener
 from fcreview.tui.screens.prompts import PickerScreen

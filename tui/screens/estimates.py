@@ -23,6 +23,7 @@ from fcreview.tables.runs import OwnScores
 from fcreview.tables.table import Table
 from fcreview.tui.actions import ESTIMATE_ACTIONS
 from fcreview.tui.commands import FORMS, CommandService, FormField, add_run_name_choices
+from fcreview.tui.figure_scope import make_scope_of_all_items, whole_runs_chip
 from fcreview.tui.figures.estimates import (
     RunSample,
     accuracy_range_line,
@@ -38,7 +39,6 @@ from fcreview.tui.figures.estimates import (
     sample_lines,
 )
 from fcreview.tui.figures.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
-from fcreview.tui.figures.scope import make_scope_of_all_items, whole_runs_chip
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.loader import (
     load_own_scores,

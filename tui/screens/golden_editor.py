@@ -39,6 +39,7 @@ from fcreview.tui.actions import (
 from fcreview.tui.item_view.blocks import Block, BlockSource
 from fcreview.tui.item_view.call_diff import format_call
 from fcreview.tui.item_view.golden_reference import build_golden_reference
+from fcreview.tui.item_view.other_runs import find_most_given_answer
 from fcreview.tui.keymap import find_action_key_names, list_key_hints, make_bindings
 from fcreview.tui.review.golden_effect import (
     GoldenCorrection,
@@ -47,7 +48,6 @@ from fcreview.tui.review.golden_effect import (
     measure_effects,
 )
 from fcreview.tui.review.item_reviewer import ItemView
-from fcreview.tui.review.other_runs import find_most_given_answer
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.screens.review_dialogs import (
     NoteScreen,

@@ -24,11 +24,11 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
 from fcreview.tui.actions import ITEM_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.cursor import Cursor
 from fcreview.tui.item_view.document import header_line, mark_focused_header
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.header import top_progress_line
-from fcreview.tui.queue.state import ReviewProgress
-from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.queue_state import ReviewProgress
 from fcreview.tui.review.guidelines import NO_GUIDELINES, read_guidelines
 from fcreview.tui.review.item_reviewer import ItemReviewer
 from fcreview.tui.review.key_guard import JUST_APPEARED, KeyGuard, make_ignored_key_message

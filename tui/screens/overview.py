@@ -25,6 +25,7 @@ from fcreview.model.wording import format_count
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import OVERVIEW_ACTIONS
 from fcreview.tui.commands import FORMS
+from fcreview.tui.figure_scope import make_scope_of_all_items
 from fcreview.tui.figures.overview import (
     Overview,
     OverviewReader,
@@ -43,7 +44,6 @@ from fcreview.tui.figures.overview import (
     review_progress_lines,
     score_lines,
 )
-from fcreview.tui.figures.scope import make_scope_of_all_items
 from fcreview.tui.keymap import (
     find_action_key_names,
     format_unavailable_key_message,
@@ -52,7 +52,7 @@ from fcreview.tui.keymap import (
 )
 from fcreview.tui.queue.choices import REASON_LINES, failure_reason_lines
 from fcreview.tui.queue.loader import QueueLoader, load_own_scores
-from fcreview.tui.queue.state import AnnotatorSwitch, CheckedItems
+from fcreview.tui.queue_state import AnnotatorSwitch, CheckedItems
 from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left
 from fcreview.tui.screens.prompts import ConfirmScreen
 from fcreview.tui.session import Session

@@ -18,6 +18,7 @@ from fcreview.model.item import Item
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import COPY_ACTIONS, PAGER_ACTIONS, PROMPT_HELP_ACTIONS
+from fcreview.tui.item_view.cursor import Cursor
 from fcreview.tui.item_view.document import (
     RawRecord,
     format_location,
@@ -33,7 +34,6 @@ from fcreview.tui.review.clipboard import (
     format_open_command,
     format_target_calls,
 )
-from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.screens.prompts import make_search_prompt
 from fcreview.tui.session import Session

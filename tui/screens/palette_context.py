@@ -28,7 +28,7 @@ from fcreview.tui.commands import (
     make_download_name,
     path_exists,
 )
-from fcreview.tui.figures.scope import make_scope_of_all_items
+from fcreview.tui.figure_scope import make_scope_of_all_items
 from fcreview.tui.keymap import find_action_key_names, list_available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators, read_own_assignments
 from fcreview.tui.screens.pager import PagerScreen, PagerText
@@ -39,7 +39,7 @@ from fcreview.tui.text.run_names import format_run_name
 
 if TYPE_CHECKING:
     from fcreview.tui.commands import CommandForm, ReportServices
-    from fcreview.tui.queue.state import QueueState
+    from fcreview.tui.queue_state import QueueState
     from fcreview.tui.screens.overview import OverviewChoice
     from fcreview.tui.session import Session
 

@@ -24,7 +24,7 @@ from fcreview.tui.actions import (
     PROMPT_ACTIONS,
     PROMPT_HELP_ACTIONS,
 )
-from fcreview.tui.figures.scope import FigureScope, scope_chip
+from fcreview.tui.figure_scope import FigureScope, scope_chip
 from fcreview.tui.keymap import (
     find_action_key_names,
     format_unavailable_key_message,

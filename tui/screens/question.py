@@ -41,7 +41,6 @@ from fcreview.tui.review.recorder import (
     ReviewRecorder,
     ReviewSubject,
 )
-from fcreview.tui.review.verdict_keys import VERDICT_KEY_BY_NAME
 from fcreview.tui.screens.pager import show_guidelines
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import watch_flush
@@ -49,6 +48,7 @@ from fcreview.tui.text.layout import DOCUMENT_START
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.styles import symbols
+from fcreview.tui.verdict_keys import VERDICT_KEY_BY_NAME
 from fcreview.tui.widgets.base import (
     GuardedScreen,
     Panel,

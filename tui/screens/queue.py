@@ -24,7 +24,7 @@ from fcreview.model.wording import format_count
 from fcreview.store.drafts import describe_drafts
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import LIST_ACTIONS, QUEUE_ACTIONS
-from fcreview.tui.figures.scope import make_scope_of_all_items
+from fcreview.tui.figure_scope import make_scope_of_all_items
 from fcreview.tui.keymap import (
     find_action_key_names,
     format_unavailable_key_message,
@@ -32,7 +32,7 @@ from fcreview.tui.keymap import (
     make_bindings,
 )
 from fcreview.tui.queue.loader import find_unfinished_share
-from fcreview.tui.queue.state import (
+from fcreview.tui.queue_state import (
     OVERVIEW,
     AnnotatorSwitch,
     CursorPosition,

@@ -19,7 +19,7 @@ from textual.screen import ModalScreen, Screen
 from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
-from fcreview.tui.figures.scope import make_scope_of_all_items, make_scope_of_list
+from fcreview.tui.figure_scope import make_scope_of_all_items, make_scope_of_list
 from fcreview.tui.keymap import find_action_key_names
 from fcreview.tui.queue import header
 from fcreview.tui.queue.choices import (
@@ -33,7 +33,7 @@ from fcreview.tui.queue.loader import (
     QueueRequest,
     load_own_scores,
 )
-from fcreview.tui.queue.state import (
+from fcreview.tui.queue_state import (
     OVERVIEW,
     CursorPosition,
     QueueLevels,

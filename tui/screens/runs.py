@@ -40,7 +40,7 @@ from fcreview.tables.table import (
 from fcreview.tui.actions import MODAL_HELP_ACTIONS, RUN_LIST_ACTIONS
 from fcreview.tui.keymap import find_action_key_names, make_bindings
 from fcreview.tui.queue.header import format_run_title
-from fcreview.tui.queue.state import ALL_RUNS
+from fcreview.tui.queue_state import ALL_RUNS
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.text.tables import FigureTable, make_figure_table

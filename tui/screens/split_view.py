@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from fcreview.store.rows import QueueRow
-from fcreview.tui.queue.state import CursorPosition, QueueState
+from fcreview.tui.queue_state import CursorPosition, QueueState
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, list_pane_width

@@ -44,7 +44,7 @@ from fcreview.tui.actions import (
     MODAL_HELP_ACTIONS,
     RANKING_ACTIONS,
 )
-from fcreview.tui.figures.scope import FigureScope
+from fcreview.tui.figure_scope import FigureScope
 from fcreview.tui.figures.statistics import confusion_matrix_lines, pairwise_heat_maps
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.screens.prompts import PanelPickerScreen

@@ -18,6 +18,12 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.actions import ITEM_TEXT_ACTIONS
 from fcreview.tui.item_view.blocks import BlockSource, IndexedItem
+from fcreview.tui.item_view.cursor import (
+    Cursor,
+    find_header_index,
+    first_difference_index_inside,
+    last_index_of_target,
+)
 from fcreview.tui.item_view.function_docs import (
     NO_FUNCTIONS,
     FunctionDocsSource,
@@ -27,14 +33,8 @@ from fcreview.tui.item_view.function_docs import (
     first_available_functions,
     functions_at_block,
 )
+from fcreview.tui.item_view.other_runs import other_runs_panel_lines
 from fcreview.tui.keymap import find_action_key_names, make_bindings
-from fcreview.tui.review.cursor import (
-    Cursor,
-    find_header_index,
-    first_difference_index_inside,
-    last_index_of_target,
-)
-from fcreview.tui.review.other_runs import other_runs_panel_lines
 from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
 from fcreview.tui.text.lines import BLANK_LINE, Line, docs_column_width
 from fcreview.tui.text.messages import NO_MESSAGE, StatusMessage

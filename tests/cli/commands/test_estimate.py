@@ -19,8 +19,8 @@ from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.review import UNSURE, Annotation
 from fcreview.stats import estimation
 from fcreview.stats.estimation import MetricEstimate
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 from tests.cli.conftest import RIGHT, weather_call, write_dataset, write_model

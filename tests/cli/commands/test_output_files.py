@@ -18,7 +18,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.commands import ExportRequest, export_and_summarize
-from fcreview.tui.figures.scope import make_scope
+from fcreview.tui.figure_scope import make_scope
 from tests.commands import environment, run_in_this_process
 from tests.examples import only_long
 

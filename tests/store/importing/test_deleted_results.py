@@ -11,8 +11,8 @@ import pytest
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import ImportSummary
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace

@@ -30,7 +30,7 @@ from fcreview.store.queries import clusters as module
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.queue.state import QueueState
+from fcreview.tui.queue_state import QueueState
 from tests.sharing import Imports
 from tests.store.factory import Imported, make_item, write_run
 

@@ -10,8 +10,8 @@ import pytest
 
 from fcreview.model.review import Annotation, Fault
 from fcreview.store.queries.golden_audit import AuditInput
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from tests.store.factory import Imported

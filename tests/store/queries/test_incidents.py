@@ -16,8 +16,8 @@ from fcreview.model.incident import (
 )
 from fcreview.model.review import Annotation
 from fcreview.store.filters.parser import FilterError, parse_filter
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace
 from tests.store.factory import Imported

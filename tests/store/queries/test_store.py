@@ -11,8 +11,8 @@ import pytest
 from fcreview.model.review import Act, Annotation
 from fcreview.store.database import StoreError
 from fcreview.store.filters.tokens import FilterError
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace

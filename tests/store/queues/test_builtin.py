@@ -14,8 +14,8 @@ import pytest
 from fcreview.model.item import ArgumentDiff, CallPair, Verdict
 from fcreview.model.review import Annotation
 from fcreview.store.filters.parser import FilterError
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View, to_item_number
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

@@ -21,8 +21,8 @@ from fcreview.store.queue_file import (
     write_queue,
 )
 from fcreview.store.queue_sampling import QueueRequest, merge_queues
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from fcreview.model.review import Annotation, Event
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews import journal
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View, to_item_number
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

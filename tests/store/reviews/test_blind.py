@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from fcreview.model.review import Annotation, Event, find_retracted_events, fold_events
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal, JournalError, LineError, hash_event, parse_line
 from fcreview.store.reviews.journal_reader import read_events_and_warnings
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import Imported

@@ -16,14 +16,14 @@ from fcreview.exporters.base import EXPORTERS
 from fcreview.exporters.export import export
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
+from fcreview.store.estimation import CalibrationCell
 from fcreview.store.label_import import ReviewFile, import_reviews
-from fcreview.store.queries.estimation import CalibrationCell
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_reader import check_journals
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View, to_item_number
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace

@@ -9,10 +9,10 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews import decision_cache, journal_reader
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_merge import plan_journal_merge
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import Imported, read, write_run

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fcreview.model.review import Annotation, Event
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal import Journal, hash_and_serialize_event
 from fcreview.store.reviews.journal_reader import check_journals, read_events_and_warnings
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import import_items

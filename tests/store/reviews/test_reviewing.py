@@ -15,8 +15,8 @@ from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.label_fields import LABEL_FIELDS
 from fcreview.store.queries import view_items
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
@@ -235,7 +235,7 @@ import sys
 from pathlib import Path
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 workspace = Workspace(Path(sys.argv[1]))

@@ -25,7 +25,7 @@ from fcreview.tui.figures.estimates import (
     sample_lines,
 )
 from fcreview.tui.queue.loader import KnownAnnotator
-from fcreview.tui.queue.state import QueueProgress
+from fcreview.tui.queue_state import QueueProgress
 from fcreview.tui.screens.annotators import format_sample_annotators
 from fcreview.tui.text.lines import line_width, plain_text
 from fcreview.tui.text.tables import lay_out_figure

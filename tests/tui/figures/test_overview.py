@@ -29,7 +29,7 @@ from fcreview.tui.figures.overview import (
 from fcreview.tui.queue.choices import failure_reason_lines
 from fcreview.tui.queue.columns import parse_difference_line, shorten_difference_line
 from fcreview.tui.queue.header import rates_line
-from fcreview.tui.queue.state import QueueProgress
+from fcreview.tui.queue_state import QueueProgress
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row
 

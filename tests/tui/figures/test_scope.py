@@ -10,9 +10,9 @@ import pytest
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.figures.scope import make_scope, make_scope_of_all_items, scope_chip
+from fcreview.tui.figure_scope import make_scope, make_scope_of_all_items, scope_chip
 from fcreview.tui.queue.choices import build_suspect_reason_choices
-from fcreview.tui.queue.state import QueueState, describe_resumed_queue
+from fcreview.tui.queue_state import QueueState, describe_resumed_queue
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
 from tests.store.factory import Imported

@@ -7,8 +7,8 @@ from typing import Any
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import Item, Message
 from fcreview.tui.item_view.blocks import IndexedItem
+from fcreview.tui.item_view.cursor import Cursor
 from fcreview.tui.item_view.function_docs import docs_footer_lines, function_docs_lines
-from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.text.styles import symbols
 from tests.tui.item_view.document_text import (

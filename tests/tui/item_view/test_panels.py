@@ -10,7 +10,7 @@ import pytest
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import QueueRow
 from fcreview.tui.item_view.function_docs import RelevantFunctions, docs_panel_lines
-from fcreview.tui.review.other_runs import other_runs_panel_lines
+from fcreview.tui.item_view.other_runs import other_runs_panel_lines
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.item_view.document_text import HOSTILE, WEATHER, make_detail
 

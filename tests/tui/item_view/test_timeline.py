@@ -11,8 +11,8 @@ import pytest
 from fcreview.matching.align import align_calls
 from fcreview.model.item import ABSENT, GOLDEN_CALL, Item, Message, StateDifference, Verdict
 from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.cursor import find_start_index
 from fcreview.tui.item_view.document import build_document
-from fcreview.tui.review.cursor import find_start_index
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.text.styles import symbols
 from tests.tui.item_view.document_text import (

@@ -7,14 +7,14 @@ import pytest
 from fcreview.model.item import Extra, Item, Message, StateDifference
 from fcreview.model.sanitize import display_width
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.item_view.document import build_document
-from fcreview.tui.review.cursor import (
+from fcreview.tui.item_view.cursor import (
     cursor_stop_indices,
     find_hits,
     find_start_index,
     first_difference_index,
     verdict_target_at,
 )
+from fcreview.tui.item_view.document import build_document
 from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import (
     document_lines,

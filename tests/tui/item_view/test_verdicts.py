@@ -12,9 +12,9 @@ from fcreview.model.item import AcceptedValues, Call, CallPair, Erratum, Item, M
 from fcreview.model.review import Opinion
 from fcreview.store.rows import Suspicion
 from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.cursor import Cursor
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.item_view.verdicts import find_judge_label_verdict
-from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.text.styles import symbols
 from tests.tui.item_view.document_text import (

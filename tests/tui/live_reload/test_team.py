@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import Annotation
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.team_exchange import SyncStatus
 from fcreview.store.workspace import find_workspace

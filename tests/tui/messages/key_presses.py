@@ -10,8 +10,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

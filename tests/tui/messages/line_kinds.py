@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.cursor import verdict_target_at
 from fcreview.tui.item_view.document import build_document
-from fcreview.tui.review.cursor import verdict_target_at
 from fcreview.tui.review.recorder import find_pending_question, find_score_criteria
 
 

@@ -8,13 +8,13 @@ from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.address import argument_address, call_address
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.blocks import Block, BlockSource, DisplayOptions, IndexedItem
+from fcreview.tui.item_view.cursor import Cursor, first_difference_index_inside
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.item_view.function_docs import (
     FunctionDocsSource,
     first_available_functions,
     functions_at_block,
 )
-from fcreview.tui.review.cursor import Cursor, first_difference_index_inside
 from fcreview.tui.text.layout import DocumentLayout
 from fcreview.tui.text.lines import MIN_DOCS_WIDTH, line_width, plain_text
 

@@ -11,8 +11,8 @@ import pytest
 from fcreview.store.rows import ItemDetail
 from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.cursor import Cursor
 from fcreview.tui.item_view.document import build_document
-from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from tests.sharing import Imports
 from tests.tui.published.item_checks import BARS, GUTTER, first_screen

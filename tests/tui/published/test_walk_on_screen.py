@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.cursor import first_difference_index_inside
 from fcreview.tui.item_view.document import build_document
-from fcreview.tui.review.cursor import first_difference_index_inside
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text

@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.store.workspace import AnnotatorState, Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.state import (
+from fcreview.tui.queue_state import (
     ITEMS_OF_OLDER_IMPORT,
     CursorPosition,
     QueueLevel,

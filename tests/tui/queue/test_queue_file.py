@@ -15,7 +15,7 @@ from fcreview.store.queue_file import QueueFile, read_queue, write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.state import QueueState
+from fcreview.tui.queue_state import QueueState
 from fcreview.tui.session import Session
 
 SHARE = View(queue="pilot", share=True)

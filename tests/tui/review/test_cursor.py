@@ -9,7 +9,7 @@ from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import AcceptedValues, Call, Extra, Item, Message, Run
 from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
-from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.item_view.cursor import Cursor
 
 LONG = "\n".join(f"row {number}" for number in range(40))
 

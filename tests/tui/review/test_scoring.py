@@ -10,8 +10,8 @@ import pytest
 
 from fcreview.model.item import Verdict
 from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

@@ -12,8 +12,8 @@ import pytest
 from fcreview.matching.align import align_calls
 from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
 from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

@@ -17,8 +17,8 @@ from textual import events
 from textual.pilot import Pilot
 
 from fcreview.model.review import Annotation
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp

@@ -22,14 +22,14 @@ from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.loader import read_other_annotators
-from fcreview.tui.queue.state import adapt_position_to_annotator, first_unreviewed_position
+from fcreview.tui.queue_state import adapt_position_to_annotator, first_unreviewed_position
 from tests.tui.key_input import wait_until
 
 VIEW = View()

@@ -20,8 +20,8 @@ from fcreview.stats.calibration import (
     find_error_groups,
     format_measure,
 )
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

@@ -13,8 +13,8 @@ import pytest
 from fcreview.importers.registry import rescore
 from fcreview.model.review import Annotation
 from fcreview.store.golden_fix_effect import collect_changed_verdicts, measure_run_effects
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

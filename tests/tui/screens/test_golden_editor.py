@@ -12,12 +12,12 @@ import pytest
 
 from fcreview.cli.wiring import build_golden_services
 from fcreview.model.review import Annotation
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
+from fcreview.tui.item_view.other_runs import find_most_given_answer
 from fcreview.tui.review.golden_effect import _heading_line
-from fcreview.tui.review.other_runs import find_most_given_answer
 from fcreview.tui.screens.golden_editor import GoldenEffectScreen, GoldenScreen, GoldenTextArea
 from fcreview.tui.screens.review_dialogs import NoteBox
 from fcreview.tui.text.lines import plain_text

@@ -9,8 +9,8 @@ from textual.command import CommandList
 
 from fcreview.cli.wiring import build_form_fields, build_golden_services
 from fcreview.model.review import Annotation
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.tui.actions import KEY_SCOPES, NO_KEY
 from fcreview.tui.commands import CommandService, ReportServices

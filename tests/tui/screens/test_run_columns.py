@@ -9,7 +9,7 @@ import pytest
 from fcreview.model.metric import OwnScore
 from fcreview.model.run_name import build_run_names
 from fcreview.store.rows import RunRow
-from fcreview.tui.queue.state import ALL_RUNS
+from fcreview.tui.queue_state import ALL_RUNS
 from fcreview.tui.screens.runs import (
     GROUPINGS,
     RUN_ORDERS,

@@ -13,8 +13,8 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import read, write_run

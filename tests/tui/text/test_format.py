@@ -26,7 +26,7 @@ from fcreview.tui.queue.columns import (
     shorten_difference_line,
 )
 from fcreview.tui.queue.header import QueueCursor
-from fcreview.tui.queue.state import ReviewProgress
+from fcreview.tui.queue_state import ReviewProgress
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.lines import (
     TextColumn,

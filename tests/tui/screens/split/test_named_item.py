@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import Annotation, Event
+from fcreview.store.reviewer import Reviewer
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.loader import QueuePage, QueueRequest
-from fcreview.tui.queue.state import CursorPosition
+from fcreview.tui.queue_state import CursorPosition
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, View
-from fcreview.tui.queue.state import QueueState
+from fcreview.tui.queue_state import QueueState
 from fcreview.tui.text.lines import BLANK_LINE, Line, make_line, truncate
 from fcreview.tui.text.styles import symbols
 

@@ -55,7 +55,7 @@ from fcreview.store.queue_sampling import (
     list_content_keys,
     make_content_key,
 )
-from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, HAS_INCIDENT, is_resolved_sql
+from fcreview.store.review_sql import AUTOMATIC_VERDICT, HAS_INCIDENT, is_resolved_sql
 from fcreview.store.rows import View
 
 if TYPE_CHECKING:

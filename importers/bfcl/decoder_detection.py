@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import filenames, scores
-from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext
-from fcreview.importers.bfcl.decoders.evidence import (
+from fcreview.importers.bfcl.decoder_evidence import (
     MAX_RECORDS,
     QUICK_RECORDS,
     Evidence,
@@ -27,6 +26,7 @@ from fcreview.importers.bfcl.decoders.evidence import (
     collect_evidence,
     read_reply,
 )
+from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext
 from fcreview.importers.bfcl.decoders.models import (
     ModelDecoder,
     find_model_decoder,

@@ -85,8 +85,8 @@ def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
 
     item = _get_dataclass_fields(detail.item)
     item["extra"] = benchmark_fields | extra
-    # The key is older than the name of the field.
-    item["common"] = item.pop("shared_content")
+    # Earlier versions printed this key, always with null.
+    item["common"] = None
     return _get_dataclass_fields(detail) | {"item": item}
 
 

@@ -271,15 +271,6 @@ class SharedList(list[T]):
         self.json_text: bytes | None = None
 
 
-@dataclass(slots=True)
-class SharedContent:
-    """Cached JSON, without `issues` and `RUN_SPECIFIC_FIELDS`, that equal items of different
-    runs share.
-    """
-
-    json_text: bytes | None = None
-
-
 ItemFlag = Literal["undecoded", "other_reply", "scored_twice", "judge_failed"]
 """Something that `fcreview check` counts and the filter key `flag` finds:
 
@@ -541,7 +532,6 @@ class Item:
     length: int = 0
     issues: list[ImportIssue] = field(default_factory=list)
     shared_opening: SharedList[Message] | None = field(default=None, compare=False, repr=False)
-    shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
     """Cached JSON that this item shares with equal items of other runs; None if no other item
     shares it.
     """

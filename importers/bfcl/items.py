@@ -45,7 +45,6 @@ from fcreview.model.item import (
     RecomputedVerdict,
     RecordLocation,
     Run,
-    SharedContent,
     SharedList,
     Verdict,
 )
@@ -263,9 +262,6 @@ def _copy_item(
     first: Item, inputs: ItemInputs, record: dict[str, Any], incident: Incident | None
 ) -> Item:
     """Copy the item of another run for a record with the same reply."""
-    # Most replies do not repeat, so only the second item with a reply creates the shared content.
-    if first.shared_content is None:
-        first.shared_content = SharedContent()
     item = Item(*_item_values(first))
     item.issues = []
     item.flags = list(first.flags)

@@ -2,7 +2,7 @@
 lines of JSON.
 
 Staging redacts API keys in every item, after the importers have computed verdicts and differences
-from the original values. Content that many items share (`SharedContent`, `SharedList`) is
+from the original values. Content that many items share (`SharedList`) is
 serialised and redacted only once.
 """
 
@@ -134,7 +134,7 @@ def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedR
 
     Write its function docs and shared question with `shared_writer`.
     """
-    shared_members = _serialize_shared_fields_once(item)
+    shared_members = _serialize_shared_fields(item)
     own_members = _serialize_run_specific_fields(item, shared_writer)
     function_hashes = b"[]"
     if item.functions:
@@ -163,16 +163,6 @@ def _serialize_run_specific_fields(item: Item, shared_writer: SharedRowWriter) -
     if item.incident_text is not None:
         return redact_api_keys(members)
     return members
-
-
-def _serialize_shared_fields_once(item: Item) -> bytes:
-    """Like `_serialize_shared_fields`, but only once for all items with the same content."""
-    content = item.shared_content
-    if content is None:
-        return _serialize_shared_fields(item)
-    if not content.json_text:
-        content.json_text = _serialize_shared_fields(item)
-    return content.json_text
 
 
 def _serialize_shared_fields(item: Item) -> bytes:

@@ -148,7 +148,7 @@ def test_every_published_record_is_item_without_issues(runs: Any) -> None:
         assert len(found) == records
         assert [*issues, *plan.issues, *(issue for item in found for issue in item.issues)] == []
         assert all(item.question and item.prediction_hash for item in found)
-        assert orjson.dumps(replace(found[0], shared_opening=None, shared_content=None))
+        assert orjson.dumps(replace(found[0], shared_opening=None))
 
 
 def test_official_verdicts_equal_score_files(runs: Any) -> None:

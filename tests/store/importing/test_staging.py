@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
-from fcreview.model.item import Call, Item, Message, SharedContent, SharedList, Verdict
+from fcreview.model.item import Call, Item, Message, SharedList, Verdict
 from fcreview.store.importing.staging import SharedRowCache, SharedRowWriter, serialize_item
 
 KEY = "sk-" + "a1b2c3d4e5" * 3
@@ -73,26 +72,6 @@ def test_question_is_written_once() -> None:
     assert [orjson.loads(row)["question_hash"] for row in rows.getvalue().splitlines()] == hashes[
         :2
     ]
-
-
-def test_only_shared_values_are_cached() -> None:
-    first = make_item(KEY, shared_content=SharedContent())
-    again = replace(first, tokens_in=2**70, latency=None, file="b.json", line=9, offset=5, length=6)
-    before, after = write_line(first, 1, 4), write_line(again, 2, 5)
-    own = {
-        "tokens_in": str(2**70),
-        "latency": None,
-        "file": "b.json",
-        "line": 9,
-        "offset": 5,
-        "length": 6,
-    }
-    assert after == before | own | {"run": 2, "seq": 5}
-    assert (
-        first.shared_content is not None
-        and first.shared_content.json_text is not None
-        and KEY.encode() not in first.shared_content.json_text
-    )
 
 
 def test_schemas_are_distinguished_by_content_after_a_list_is_freed() -> None:

@@ -146,6 +146,10 @@ class ExportSource:
         """Function that takes the name of the export file and returns the text of its dataset card.
         None without a card.
         """
+        self.make_manifest: Callable[[], dict[str, Any]] | None = None
+        """Function that returns the JSON object of the manifest of the exported file. None without
+        a manifest.
+        """
         self._benchmarks = benchmarks
         self._on_progress = on_progress
 
@@ -300,6 +304,12 @@ FORMATS = (
         help="training data: a right and a wrong reply to the same messages, for TRL or OpenAI",
         content="json",
         load=_make_lazy_import("training.write_preference_pairs"),
+    ),
+    ExportFormat(
+        "kto",
+        help="training data: single replies that are labelled right or wrong, for TRL's KTO",
+        content="json",
+        load=_make_lazy_import("training.write_kto_rows"),
     ),
     ExportFormat(
         "inspect",

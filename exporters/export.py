@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+import orjson
+
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters.base import (
     EXPORTERS,
@@ -28,6 +30,7 @@ from fcreview.exporters.base import (
     ProgressCallback,
     Sink,
 )
+from fcreview.model.json_value import to_plain_json
 from fcreview.store.workspace import WORKSPACE_FOLDER
 
 if TYPE_CHECKING:
@@ -330,6 +333,7 @@ def _export_to_path(
         with open_output_file(path, rules) as file:
             write(source, file)
             _write_dataset_card(source, path, rules)
+            _write_manifest(source, path, rules)
 
 
 def _export_to_standard_output(
@@ -353,3 +357,15 @@ def _write_dataset_card(source: ExportSource, path: Path, rules: OverwriteRules)
         return
     card = source.make_card(path.name).encode("utf-8", "replace")
     write_output_file(path.with_name(f"{path.stem}.card.md"), card, rules)
+
+
+def _write_manifest(source: ExportSource, path: Path, rules: OverwriteRules) -> None:
+    """Write the manifest beside the file, if the format has one. A pipe has none."""
+    is_file = path.is_file() or not path.exists()
+    if source.make_manifest is None or not is_file:
+        return
+    manifest = orjson.dumps(
+        to_plain_json(source.make_manifest()),
+        option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+    )
+    write_output_file(path.with_name(f"{path.name}.manifest.json"), manifest, rules)

@@ -1,5 +1,5 @@
-"""Export training data from reviewed items, one JSON object per line: conversations (`sft`) or
-pairs of replies (`preference`).
+"""Export training data from reviewed items, one JSON object per line: conversations (`sft`),
+pairs of replies (`preference`), or single replies with a label (`kto`).
 
 The rows have TRL's conversational format. Tools are JSON text, because lists of different schemas
 cannot have the same Arrow type. With the flavour `openai`, the arguments of calls are JSON text
@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -24,14 +24,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import orjson
 
 from fcreview.exporters.base import ExportSource, Label, Sink
+from fcreview.exporters.decontamination import read_benchmark_questions
 from fcreview.exporters.golden_patch import list_fix_authors
+from fcreview.exporters.training_manifest import RowFacts, build_manifest
+from fcreview.exporters.training_splits import make_split_chooser
 from fcreview.matching.align import align_calls
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, make_tool_definitions
 from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import DISPUTED, is_same_verdict
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item
 from fcreview.model.json_value import canonical_json, to_plain_json
-from fcreview.model.review import ITEM_CORRECT, Opinion
+from fcreview.model.review import ITEM_CORRECT, Opinion, QuestionKey
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
@@ -201,20 +204,35 @@ class _ReviewedItem:
     title: str = ""
 
 
-@dataclass(slots=True)
-class _RowCounts:
-    rows: int = 0
-    benchmark: int = 0
-    corrected: int = 0
-    titles: Counter[str] = field(default_factory=Counter)
+class _RowWriter:
+    """Writes rows, and counts them for the dataset card and the manifest."""
 
-    def count_row(self, item: _ReviewedItem, *, is_corrected: bool) -> None:
-        """Count a written row, for the card that describes the exported dataset."""
-        self.rows += 1
-        if item.is_benchmark:
-            self.benchmark += 1
-        if is_corrected:
-            self.corrected += 1
+    def __init__(self, source: ExportSource, format_name: str, out: Sink) -> None:
+        self._source = source
+        self._options = source.selection.training
+        self._out = out
+        self._splits = make_split_chooser(source)
+        self.facts = RowFacts(format_name)
+        self.titles: Counter[str] = Counter()
+
+    def write(self, item: _ReviewedItem, row: JsonObject, *, is_corrected: bool) -> None:
+        """Write a row of an item, with its split if the export has splits."""
+        if self._splits is not None:
+            split = self._splits.choose(QuestionKey(*item.key), item.group)
+            row = {**row, "split": split}
+            self.facts.splits[split] += 1
+        self._out.write(orjson.dumps(to_plain_json(row)) + b"\n")
+        self._count_row(item, row, is_corrected=is_corrected)
+
+    def _count_row(self, item: _ReviewedItem, row: JsonObject, *, is_corrected: bool) -> None:
+        facts = self.facts
+        facts.rows += 1
+        facts.benchmark_rows += item.is_benchmark
+        facts.corrected_rows += is_corrected
+        facts.rows_by_run[item.run] += 1
+        facts.annotators.update(item.source["annotators"])
+        if "label" in row:
+            facts.labels["right" if row["label"] else "wrong"] += 1
         self.titles[item.title] += 1
 
 
@@ -225,9 +243,9 @@ def write_sft_rows(source: ExportSource, out: Sink) -> None:
     corrected golden calls replace the model's reply.
     """
     options = source.selection.training
-    counts = _RowCounts()
+    writer = _RowWriter(source, "sft", out)
     digests_of_corrected_rows: set[bytes] = set()
-    for item in _iter_reviewed_items(source):
+    for item in _iter_reviewed_items(source, writer.facts):
         messages = _select_corrected_messages(item, options)
         is_corrected = messages is not None
         if messages is None:
@@ -243,9 +261,79 @@ def write_sft_rows(source: ExportSource, out: Sink) -> None:
             if digest in digests_of_corrected_rows:
                 continue
             digests_of_corrected_rows.add(digest)
-        out.write(_encode_row(item, content, options, is_corrected=is_corrected))
-        counts.count_row(item, is_corrected=is_corrected)
-    _set_counts_and_dataset_card(source, "sft", counts)
+        row = _build_row(item, content, options, is_corrected=is_corrected)
+        writer.write(item, row, is_corrected=is_corrected)
+    _set_counts_and_descriptions(source, writer)
+
+
+def write_kto_rows(source: ExportSource, out: Sink) -> None:
+    """Write rows for Kahneman-Tversky optimisation (arXiv 2402.01306): a reply, and whether it is
+    right.
+
+    A passing item gives its last reply. A failing item gives its reply if it is the only one,
+    because nobody knows which of several replies is wrong. As in `sft`, corrected golden calls
+    replace the reply of a conversation, and the label is then right.
+    """
+    options = source.selection.training
+    writer = _RowWriter(source, "kto", out)
+    written_rows: set[bytes] = set()
+    for item in _iter_reviewed_items(source, writer.facts):
+        for example in _list_kto_examples(item, options, writer.facts):
+            *prompt, reply = example.messages
+            content = {
+                "prompt": _encode_messages(prompt, options),
+                "completion": _encode_messages([reply], options),
+                "label": example.is_right,
+                "reply": "golden" if example.is_corrected else "model",
+            }
+            digest = _hash_row(content, item)
+            if digest in written_rows:
+                continue
+            written_rows.add(digest)
+            row = _build_row(item, content, options, is_corrected=example.is_corrected)
+            writer.write(item, row, is_corrected=example.is_corrected)
+    _set_counts_and_descriptions(source, writer)
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelledReply:
+    messages: list[ChatMessage]
+    """The conversation up to the reply, which is the last message."""
+    is_right: bool
+    is_corrected: bool = False
+    """Whether the reply has corrected golden calls and is not of a model."""
+
+
+def _list_kto_examples(
+    item: _ReviewedItem, options: TrainingOptions, facts: RowFacts
+) -> list[_LabelledReply]:
+    """Return the replies of an item that are known to be right or wrong: none, one, or a wrong one
+    and the corrected golden reply.
+    """
+    examples = []
+    corrected_messages = _select_corrected_messages(item, options)
+    if corrected_messages is not None:
+        examples.append(_LabelledReply(corrected_messages, is_right=True, is_corrected=True))
+
+    right_messages = _select_training_messages(item, options)
+    if right_messages is not None and not right_messages[-1].is_given:
+        examples.append(_LabelledReply(right_messages, is_right=True))
+
+    is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
+    if item.passes is False and is_wrong:
+        wrong_messages = _drop_messages_hidden_from_model(item.messages)
+        if not _ends_with_only_reply(wrong_messages):
+            facts.unclear_replies += 1
+        elif _is_complete_reply(wrong_messages[-1]) and not _is_corrected_reply(
+            item, wrong_messages[-1]
+        ):
+            examples.append(_LabelledReply(wrong_messages, is_right=False))
+    return examples
+
+
+def _is_corrected_reply(item: _ReviewedItem, reply: ChatMessage) -> bool:
+    """Whether a reply has the calls of the corrected golden answer, and so is right after all."""
+    return item.correction is not None and _has_accepted_calls(item.golden, reply)
 
 
 def _select_corrected_messages(
@@ -271,29 +359,29 @@ def write_preference_pairs(source: ExportSource, out: Sink) -> None:
     A question has at most `max_pairs` pairs, and equal pairs are written once.
     """
     options = source.selection.training
-    questions = _group_items_by_question(source)
+    writer = _RowWriter(source, "preference", out)
+    questions = _group_items_by_question(source, writer.facts)
     tasks = _group_trials_by_task(questions)
 
-    counts = _RowCounts()
     n_pairs: Counter[tuple[str, ...]] = Counter()
     written_rows: set[bytes] = set()
     for pair in _iter_preference_pairs(questions, tasks, options):
         is_corrected = pair.kind == "golden" and pair.wrong.correction is not None
-        row = _encode_row(pair.wrong, pair.to_row(options), options, is_corrected=is_corrected)
+        row = _build_row(pair.wrong, pair.to_row(options), options, is_corrected=is_corrected)
+        encoded_row = orjson.dumps(to_plain_json(row))
         question = pair.right.key
-        if n_pairs[question] >= options.max_pairs or row in written_rows:
+        if n_pairs[question] >= options.max_pairs or encoded_row in written_rows:
             continue
-        out.write(row)
-        written_rows.add(row)
+        writer.write(pair.wrong, row, is_corrected=is_corrected)
+        written_rows.add(encoded_row)
         n_pairs[question] += 1
-        counts.count_row(pair.wrong, is_corrected=is_corrected)
-    _set_counts_and_dataset_card(source, "preference", counts)
+    _set_counts_and_descriptions(source, writer)
 
 
-def _group_items_by_question(source: ExportSource) -> list[list[_ReviewedItem]]:
+def _group_items_by_question(source: ExportSource, facts: RowFacts) -> list[list[_ReviewedItem]]:
     """Group the items with a verdict. Several runs can have items of the same question."""
     items_by_question: dict[tuple[str, ...], list[_ReviewedItem]] = {}
-    for item in _iter_reviewed_items(source):
+    for item in _iter_reviewed_items(source, facts):
         if item.passes is not None:
             items_by_question.setdefault(item.key, []).append(item)
     return list(items_by_question.values())
@@ -316,34 +404,55 @@ def _group_trials_by_task(questions: Sequence[list[_ReviewedItem]]) -> list[list
     return list(tasks.values())
 
 
-def _set_counts_and_dataset_card(
-    source: ExportSource, format_name: str, counts: _RowCounts
-) -> None:
-    """Set the number of exported rows and the text of the dataset card.
+def _set_counts_and_descriptions(source: ExportSource, writer: _RowWriter) -> None:
+    """Set the number of exported rows, the dataset card and the manifest.
 
     Print a warning if rows contain data from a benchmark, because a model must not be tested on
-    them.
+    them, and a note on what was left out.
     """
+    facts = writer.facts
     source.counts.clear()
-    source.counts["row"] = counts.rows
-    if not counts.rows:
+    source.counts["row"] = facts.rows
+    _print_omissions(source, facts)
+    if not facts.rows:
         return
 
-    options = source.selection.training
-    source.make_card = lambda file_name: _make_dataset_card(file_name, format_name, options, counts)
-    if counts.benchmark:
-        n_rows = format_count(counts.rows, "row")
+    source.make_card = lambda file_name: _make_dataset_card(file_name, source, writer)
+    source.make_manifest = lambda: build_manifest(source, facts)
+    if facts.benchmark_rows:
+        n_rows = format_count(facts.rows, "row")
         source.print_note(
-            f"warning: {counts.benchmark:,} of {n_rows} contain data from a benchmark. A model"
+            f"warning: {facts.benchmark_rows:,} of {n_rows} contain data from a benchmark. A model"
             " trained on them has seen the test set."
         )
 
 
-def _make_dataset_card(
-    file_name: str, format_name: str, options: TrainingOptions, counts: _RowCounts
-) -> str:
+def _print_omissions(source: ExportSource, facts: RowFacts) -> None:
+    """Say how many items were left out, and why."""
+    if facts.incidents:
+        incidents = format_count(facts.incidents, "incident")
+        source.print_note(f"{incidents} left out. Use --include-incidents to keep them")
+    if facts.unclear_replies:
+        conversations = format_count(facts.unclear_replies, "failing conversation")
+        source.print_note(
+            f"{conversations} with several replies left out, because it is unknown which reply is"
+            " wrong"
+        )
+    if facts.n_benchmark_questions:
+        n_exact = sum(match.kind == "exact" for _, match in facts.matches)
+        n_near = len(facts.matches) - n_exact
+        source.print_note(
+            f"{format_count(len(facts.matches), 'item')} left out, because the given benchmarks"
+            f" ({format_count(facts.n_benchmark_questions, 'question')}) have their questions:"
+            f" {n_exact:,} exactly, {n_near:,} nearly"
+        )
+
+
+def _make_dataset_card(file_name: str, source: ExportSource, writer: _RowWriter) -> str:
     """Return the text of the dataset card: its metadata, a warning, and facts about the rows."""
-    n_rows = format_count(counts.rows, "row")
+    options = source.selection.training
+    facts = writer.facts
+    n_rows = format_count(facts.rows, "row")
     lines = [
         "---",
         "configs:",
@@ -353,46 +462,57 @@ def _make_dataset_card(
         f"    path: {json.dumps(file_name, ensure_ascii=False)}",
         "---",
         "",
-        f"# Training rows: {format_name}",
+        f"# Training rows: {facts.format}",
         "",
     ]
-    if counts.benchmark:
+    if facts.benchmark_rows:
         lines += [
-            f"> **Warning.** {counts.benchmark:,} of {n_rows} contain benchmark data (field",
+            f"> **Warning.** {facts.benchmark_rows:,} of {n_rows} contain benchmark data (field",
             "> `contains_benchmark`). A model trained on these rows has seen the test set, so do"
             " not report its",
             "> results on these benchmarks.",
             "",
         ]
-    lines += _list_card_facts(options, counts)
+    lines += _list_card_facts(options, facts)
+    for title, n_title_rows in writer.titles.items():
+        name = json.dumps(title, ensure_ascii=False)
+        lines.append(f"* {name}: {format_count(n_title_rows, 'row')}")
     lines.append("")
     return "\n".join(lines)
 
 
-def _list_card_facts(options: TrainingOptions, counts: _RowCounts) -> Iterator[str]:
+def _list_card_facts(options: TrainingOptions, facts: RowFacts) -> Iterator[str]:
     """Yield the format, the condition and the numbers of the rows as items of a Markdown list."""
-    yield f"* The file has {format_count(counts.rows, 'row')} in the format of {options.flavour}."
+    yield f"* The file has {format_count(facts.rows, 'row')} in the format of {options.flavour}."
     n_annotators = format_count(options.agreed, "annotator")
     verdicts = f"a verdict by at least {n_annotators} or by an adjudicator"
     if options.trust_rule:
         verdicts += ", and unreviewed items with an automatic verdict"
     yield f"* The rows come from items with {verdicts}."
-    n_corrected = format_count(counts.corrected, "row")
+    n_corrected = format_count(facts.corrected_rows, "row")
     yield f"* Annotators corrected the golden calls of {n_corrected}."
-    for title, n_rows in counts.titles.items():
-        name = json.dumps(title, ensure_ascii=False)
-        yield f"* {name}: {format_count(n_rows, 'row')}"
+    for split in options.splits:
+        yield f"* Split {split.name}: {format_count(facts.splits[split.name], 'row')}"
+    if facts.n_benchmark_questions:
+        items = format_count(len(facts.matches), "item")
+        questions = format_count(facts.n_benchmark_questions, "question")
+        yield f"* {items} left out, because given benchmarks ({questions}) have their questions."
 
 
-def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
+def _iter_reviewed_items(source: ExportSource, facts: RowFacts) -> Iterator[_ReviewedItem]:
     """Yield the items that can give training rows: those with a usable verdict or a corrected
     golden answer.
 
-    Incidents, which have no answer, are left out and counted in a note.
+    Incidents, which have no answer, and items with a question of a given benchmark are left out,
+    and counted in `facts`.
     """
     options = source.selection.training
     goldens = CorrectedGoldens(source, options.agreed)
-    n_incidents = 0
+    benchmark = None
+    if options.decontaminate:
+        benchmark = read_benchmark_questions(options.decontaminate)
+        facts.n_benchmark_questions = benchmark.n_questions
+
     for chunk in source.iter_item_chunks():
         for detail in chunk:
             passes = _get_usable_verdict(detail, options)
@@ -403,13 +523,19 @@ def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
                 continue
             # The text of a failure is no reply of the model, whatever verdict it has.
             if detail.row.is_incident and not options.include_incidents:
-                n_incidents += 1
+                facts.incidents += 1
+                continue
+            match = None if benchmark is None else benchmark.find_match(_join_user_texts(detail))
+            if match is not None:
+                facts.matches.append((detail.item.id, match))
                 continue
             yield _build_reviewed_item(detail, passes, correction)
 
-    if n_incidents:
-        incidents = format_count(n_incidents, "incident")
-        source.print_note(f"{incidents} left out. Use --include-incidents to keep them")
+
+def _join_user_texts(detail: ItemDetail) -> str:
+    """Return the messages of the user as one text, as questions of benchmarks are compared."""
+    messages = build_chat_messages(detail.item)
+    return "\n".join(message.content or "" for message in messages if message.role == "user")
 
 
 def _has_own_correction(detail: ItemDetail) -> bool:
@@ -816,14 +942,14 @@ def _encode_tool_call(call: Call, call_id: str, options: TrainingOptions) -> Jso
     }
 
 
-def _encode_row(
+def _build_row(
     item: _ReviewedItem,
     row_content: Mapping[str, Any],
     options: TrainingOptions,
     *,
     is_corrected: bool,
-) -> bytes:
-    """Encode a training row as a line of JSON, with the tools and the origin of its item."""
+) -> JsonObject:
+    """Return a training row with the tools and the origin of its item."""
     tools: Any = to_plain_json(item.tools)
     golden_authors: list[str] = []
     if item.correction is not None and is_corrected:
@@ -835,4 +961,4 @@ def _encode_row(
     row["id"] = item.key[-1]
     row["source"] = item.source | {"golden_by": golden_authors}
     row["contains_benchmark"] = item.is_benchmark
-    return orjson.dumps(to_plain_json(row)) + b"\n"
+    return row

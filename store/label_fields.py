@@ -297,6 +297,15 @@ FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
 
 
 @dataclass(frozen=True, slots=True)
+class Split:
+    """A part of training rows, such as train or test."""
+
+    name: str
+    share: float
+    """Approximate share of the questions, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingOptions:
     agreed: int = 1  # Number of annotators who must agree. An adjudication always counts.
     trust_rule: bool = False  # whether the automatic verdict counts for items without a review
@@ -307,6 +316,8 @@ class TrainingOptions:
     include_incidents: bool = (
         False  # whether items without an answer, for a reason outside the question, count too
     )
+    splits: tuple[Split, ...] = ()  # parts of the rows; empty for rows without a split
+    decontaminate: tuple[Path, ...] = ()  # files or folders of benchmarks whose questions to omit
     flavour: Flavour = "trl"
     """Format of training rows. In `trl`, arguments are objects and tools are JSON text. In
     `openai`, arguments are JSON text and tools are a list.

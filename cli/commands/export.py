@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
-TRAINING_FORMATS = ("sft", "preference")  # formats that export training rows instead of labels
+TRAINING_FORMATS = (
+    "sft",
+    "preference",
+    "kto",
+)  # formats that export training rows instead of labels
 FORMAT_HELP = "\n".join(
     [KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""]
 )
@@ -59,12 +63,15 @@ def export(
     ] = None,
     agreed: Annotated[
         int,
-        option("--agreed N", "For sft and preference: number of annotators who must agree.", min=1),
+        option(
+            "--agreed N", "For sft, preference and kto: number of annotators who must agree.", min=1
+        ),
     ] = 1,
     trust_rule: Annotated[
         bool,
         option(
-            "--trust-rule", "For sft and preference: use automatic verdicts of unreviewed items."
+            "--trust-rule",
+            "For sft, preference and kto: use automatic verdicts of unreviewed items.",
         ),
     ] = False,
     max_pairs: Annotated[
@@ -75,17 +82,36 @@ def export(
     ] = 4,
     exclude_benchmark_goldens: Annotated[
         bool,
-        option("--exclude-benchmark-goldens", "For sft and preference: do not use golden calls."),
+        option(
+            "--exclude-benchmark-goldens",
+            "For sft, preference and kto: do not use golden calls.",
+        ),
     ] = False,
     include_incidents: Annotated[
         bool,
         option(
             "--include-incidents",
-            "For sft and preference: also use items without an answer of the model.",
+            "For sft, preference and kto: also use items without an answer of the model.",
         ),
     ] = False,
+    split: Annotated[
+        str,
+        option(
+            "--split NAME=SHARE,...",
+            "For sft, preference and kto: give each row a split, such as train=0.9,test=0.1."
+            " Questions that belong together are in one split.",
+        ),
+    ] = "",
+    decontaminate: Annotated[
+        list[Path] | None,
+        option(
+            "--decontaminate PATH",
+            "For sft, preference and kto: leave out items whose questions are in these JSON files"
+            " of a benchmark. You can repeat the option.",
+        ),
+    ] = None,
     flavour: Annotated[
-        str, option("--flavour NAME", "For sft and preference: row format, trl or openai.")
+        str, option("--flavour NAME", "For sft, preference and kto: row format, trl or openai.")
     ] = "trl",
     check: Annotated[
         bool, option("--check", "For inspect: verify the exported logs with inspect_ai.")
@@ -96,7 +122,7 @@ def export(
     A label is a row for one target (an item, a turn or a call), with the verdict of each source,
     the reviews of each annotator and the effective verdict. Other formats write corrected runs
     (native), corrected golden answers (golden-patch), conversations (generic, atif) or training
-    data (sft, preference). docs/export.md describes them.
+    data (sft, preference, kto). docs/export.md describes them.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
@@ -105,6 +131,7 @@ def export(
 
     selection = _parse_label_selection(only, with_)
     if format in TRAINING_FORMATS:
+        from fcreview.exporters.training_splits import parse_splits
         from fcreview.store.label_fields import FLAVOURS, TrainingOptions
 
         training = TrainingOptions(
@@ -113,6 +140,8 @@ def export(
             max_pairs=max_pairs,
             exclude_benchmark_goldens=exclude_benchmark_goldens,
             include_incidents=include_incidents,
+            splits=parse_splits(split),
+            decontaminate=tuple(decontaminate or ()),
             flavour=check_choice(FLAVOURS, flavour, "--flavour"),
         )
         selection = replace(selection, training=training)

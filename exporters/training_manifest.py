@@ -1,0 +1,185 @@
+"""Build the manifest of exported training rows: from which files, rules and people they come, how
+far the labels agree, and how often the automatic verdicts are wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from fcreview.model.review import CORRECT
+from fcreview.stats.agreement import build_rating_groups, compute_coefficients
+from fcreview.stats.calibration import CalibrationMeasure, compute_calibrations
+
+if TYPE_CHECKING:
+    from fcreview.exporters.base import ExportSource
+    from fcreview.exporters.decontamination import BenchmarkMatch
+    from fcreview.store.rows import RunRow
+
+FORMAT = 1
+"""Format version, the value of `fcreview_manifest`."""
+MAX_LISTED_MATCHES = 1000
+
+
+@dataclass(slots=True)
+class RowFacts:
+    """What the writer of the rows counts for the manifest."""
+
+    format: str
+    rows: int = 0
+    benchmark_rows: int = 0
+    """Rows that contain data of a benchmark."""
+    corrected_rows: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    """Rows by label, for formats whose rows are right or wrong."""
+    splits: Counter[str] = field(default_factory=Counter)
+    rows_by_run: Counter[int] = field(default_factory=Counter)
+    annotators: Counter[str] = field(default_factory=Counter)
+    """Rows whose item an annotator reviewed."""
+    incidents: int = 0
+    """Items that were left out because they have no answer of the model."""
+    unclear_replies: int = 0
+    """Failing conversations that were left out because it is unknown which reply is wrong."""
+    matches: list[tuple[str, BenchmarkMatch]] = field(default_factory=list)
+    """Items, by id, that were left out because a given benchmark has their question."""
+    n_benchmark_questions: int = 0
+    """Questions of the given benchmarks. 0 if none was given."""
+
+
+def build_manifest(source: ExportSource, facts: RowFacts) -> dict[str, Any]:
+    """Build the JSON object of the manifest of rows that were just written."""
+    options = source.selection.training
+    runs = [row for row in source.store.fetch_runs() if row.run in facts.rows_by_run]
+    return {
+        "fcreview_manifest": FORMAT,
+        "fcreview": version("fcreview"),
+        "format": facts.format,
+        "filter": source.view.where,
+        "queue": source.view.queue,
+        "options": _describe_options(source),
+        "counts": {
+            "rows": facts.rows,
+            "contain_benchmark": facts.benchmark_rows,
+            "corrected_golden": facts.corrected_rows,
+            "labels": dict(facts.labels),
+            "incidents_left_out": facts.incidents,
+            "unclear_replies_left_out": facts.unclear_replies,
+        },
+        "splits": {
+            "rows": dict(facts.splits),
+            "shares": {split.name: split.share for split in options.splits},
+            "groups": "question, conversation, siblings and equal texts" if options.splits else "",
+        },
+        "decontamination": _describe_decontamination(source, facts),
+        "runs": [_describe_run(source, row, facts) for row in runs],
+        "annotators": dict(sorted(facts.annotators.items())),
+        "agreement": _measure_agreement(source),
+        "automatic_verdicts": _measure_automatic_verdicts(source),
+    }
+
+
+def _describe_options(source: ExportSource) -> dict[str, Any]:
+    options = source.selection.training
+    fields = asdict(options)
+    fields["decontaminate"] = [str(path) for path in options.decontaminate]
+    del fields["splits"]  # a part of its own
+    return fields
+
+
+def _describe_decontamination(source: ExportSource, facts: RowFacts) -> dict[str, Any]:
+    """Return how many items were left out because of given benchmarks, and which ones."""
+    kinds = Counter(match.kind for _, match in facts.matches)
+    listed = []
+    for item_id, match in facts.matches[:MAX_LISTED_MATCHES]:
+        listed.append({"id": item_id, **asdict(match)})
+    return {
+        "benchmarks": [str(path) for path in source.selection.training.decontaminate],
+        "questions": facts.n_benchmark_questions,
+        "exact": kinds["exact"],
+        "near": kinds["near"],
+        "items": listed,
+        "items_not_listed": max(len(facts.matches) - MAX_LISTED_MATCHES, 0),
+    }
+
+
+def _describe_run(source: ExportSource, row: RunRow, facts: RowFacts) -> dict[str, Any]:
+    """Describe a run: its files by their hashes, and how fcreview read them."""
+    info = row.info
+    files: dict[str, list[str]] = {}
+    for kind, digest in source.store.fetch_source_hashes(row.run):
+        files.setdefault(kind, []).append(digest)
+    read_as = {}
+    for fact in info.facts.values():
+        read_as[fact.name] = {"value": fact.value, "reason": fact.reason}
+    return {
+        "run": row.run,
+        "run_name": row.run_name,
+        "benchmark": info.benchmark,
+        "generation": info.generation,
+        "language": info.language,
+        "model": info.model,
+        "items": row.n_items,
+        "rows": facts.rows_by_run[row.run],
+        "source_hashes": files,
+        "read_as": read_as,
+    }
+
+
+def _measure_agreement(source: ExportSource) -> list[dict[str, Any]]:
+    """Return the agreement of the annotators on whole items of the runs, for each coefficient of
+    all annotators. Empty without two annotators.
+    """
+    coefficients = []
+    ratings = source.store.analysis.fetch_ratings(source.view)
+    for group in build_rating_groups(ratings, ["overall"], "all"):
+        if group.criterion != CORRECT:
+            continue
+        names = {rating.annotator for rating in group.ratings}
+        for coefficient in compute_coefficients(group):
+            if set(coefficient.annotators) != names:
+                continue  # of one pair of more annotators
+            coefficients.append(
+                {
+                    "measure": coefficient.metric,
+                    "annotators": list(coefficient.annotators),
+                    "value": coefficient.value,
+                    "low": coefficient.low,
+                    "high": coefficient.high,
+                    "n": coefficient.n_units,
+                }
+            )
+    return coefficients
+
+
+def _measure_automatic_verdicts(source: ExportSource) -> list[dict[str, Any]]:
+    """Return how often each source of automatic verdicts passes what annotators fail (false
+    positives) and fails what they pass (false negatives), with 95 % intervals.
+    """
+    measured = []
+    pairs = source.store.analysis.fetch_verdict_pairs(source.view)
+    for calibration in compute_calibrations(pairs, ["overall"]):
+        if not calibration.binary or calibration.criterion != CORRECT:
+            continue
+        measures = {measure.metric: measure for measure in calibration.rates}
+        measured.append(
+            {
+                "source": calibration.source,
+                "judge": calibration.judge,
+                "chosen": calibration.chosen,
+                "n": calibration.n,
+                "false_positive_rate": _complement(measures.get("tnr")),
+                "false_negative_rate": _complement(measures.get("tpr")),
+            }
+        )
+    return measured
+
+
+def _complement(measure: CalibrationMeasure | None) -> dict[str, Any]:
+    """Return 1 minus a rate, with its interval. All values are None if the rate is unknown."""
+    if measure is None or measure.value is None:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    low = None if measure.high is None else 1 - measure.high
+    high = None if measure.low is None else 1 - measure.low
+    return {"value": 1 - measure.value, "low": low, "high": high, "n": measure.n}

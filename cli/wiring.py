@@ -279,8 +279,8 @@ def build_form_fields(command: str) -> list[FormField]:
         is_export_format = (command, parameter.name) == ("export", "format")
         if parameter.name in WORKSPACE_PARAMETERS and not is_export_format:
             continue  # the app knows the values
-        if parameter.nargs > 1:
-            continue  # a field of the form has one value
+        if _needs_several_values(parameter):
+            continue
         field = _build_form_field(parameter)
         field = replace(field, descriptions=list_choices(command, field.name))
         if field.flag:
@@ -288,6 +288,16 @@ def build_form_fields(command: str) -> list[FormField]:
         else:
             arguments.append(field)
     return arguments + options
+
+
+def _needs_several_values(parameter: Any) -> bool:
+    """Whether a field of a form, which has one value, cannot stand for an option: one that takes
+    two values, or any number of files.
+    """
+    if parameter.param_type_name != "option":
+        return False
+    takes_files = parameter.multiple and parameter.metavar in FILE_METAVARS
+    return parameter.nargs > 1 or takes_files
 
 
 def list_choices(command: str, name: str) -> dict[str, str]:

@@ -55,6 +55,7 @@ NO_PATHS = {
         "run",
         "seed",
         "siblings",
+        "split",
         "trust-rule",
     ),
     *("where", "with"),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration import VerdictPair
     from fcreview.stats.estimated_difference import RunSample
     from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
+    from fcreview.stats.source_strata import SourceVerdicts
     from fcreview.store.estimation import CalibrationCell, FrameCache, RunSampleStatus
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
@@ -179,6 +180,12 @@ class UnblindedAnalysis:
                 self._connection, self._workspace, self._reviews, (run_a, run_b), self._frames
             )
         )
+
+    def fetch_source_verdicts(self, run: int) -> list[SourceVerdicts]:
+        """Return the verdicts of each automatic source on the items of a run, in dataset order."""
+        from fcreview.store.queries.source_verdicts import fetch_source_verdicts
+
+        return self._run_query(lambda: fetch_source_verdicts(self._connection, run))
 
     def fetch_combined_sample_status(
         self, run: int, *, keep_part_verdicts: bool

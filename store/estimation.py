@@ -38,9 +38,11 @@ from fcreview.stats.calibration import VerdictPair
 from fcreview.stats.estimated_difference import JointSampleItem, RunSample
 from fcreview.stats.posterior import ItemStatus, SampleOutcome
 from fcreview.stats.sampling import ShareOptions, format_stratum_name
+from fcreview.stats.source_strata import NO_SOURCE_STRATA, SourceStrata, choose_source_strata
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.scored_items import fetch_combined_scored_items, get_only_judge
+from fcreview.store.queries.source_verdicts import fetch_source_verdicts
 from fcreview.store.queries.view_items import (
     FROM_ITEMS,
     build_view_condition,
@@ -287,6 +289,7 @@ def _make_frame_request(queue: QueueFile, runs: tuple[int, ...]) -> QueueRequest
         size=None,
         stratify=design.stratify,
         sharing=ShareOptions(()),
+        sources=tuple(design.sources),
         cluster=design.cluster,
         same_questions=design.same_questions,
         decides=design.decides,
@@ -474,6 +477,7 @@ def _pair_verdicts(
             error=item.error,
             function=item.function,
             weight=weight,
+            is_on_item=key.target == ITEM_CORRECT[0],
         )
 
 
@@ -689,6 +693,8 @@ class RunSampleStatus:
     criterion_answers: list[CriterionAnswers]
     item_numbers: Sequence[int] = ()
     """Number of every item, in the same order; empty if items are combined."""
+    sources: SourceStrata = NO_SOURCE_STRATA
+    """Which automatic sources divide the items, and why."""
     combined_items: list[ScoredItem] | None = None
     """The items to which `items` refers, if items with equal verdicts are combined. See
     `fetch_combined_sample_status`.
@@ -768,14 +774,33 @@ def fetch_sample_status(
     samples = _select_samples_of_items(all_samples, items)
     answers = _fetch_criterion_answers(connection, run, items)
     progress = _find_sample_progress(items, samples, answers, reviews)
+    statuses = [_build_item_status(item, samples, progress) for item in items]
+    sources = NO_SOURCE_STRATA
+    if samples:
+        sources = _choose_sources(connection, run, statuses, samples)
     return RunSampleStatus(
-        [_build_item_status(item, samples, progress) for item in items],
+        sources.add_to_statuses(statuses),
+        sources=sources,
         content_keys=[item.content_key for item in items],
         item_numbers=[item.item for item in items],
         samples=samples,
         problems=problems,
         criterion_answers=_build_criterion_answers(items, answers, progress),
     )
+
+
+def _choose_sources(
+    connection: Connection,
+    run: int,
+    statuses: Sequence[ItemStatus],
+    samples: Sequence[QueueSample],
+) -> SourceStrata:
+    """Choose the automatic sources by which estimates of a run divide its items."""
+    design_sources: dict[str, None] = {}
+    for sample in samples:
+        design_sources.update(dict.fromkeys(sample.queue.design.sources))
+    sources = fetch_source_verdicts(connection, run)
+    return choose_source_strata(statuses, sources, design_sources)
 
 
 def fetch_joint_samples(

@@ -102,6 +102,12 @@ class SampleDesign:
         0  # Number of items that the filter selects, but that are incidents and were left out
     )
     blind: bool = False  # whether annotators review the items blind
+    sources: list[str] = field(default_factory=list)
+    """Automatic sources whose passing verdicts were counted, if the strata are by this count."""
+    allocation: str = ""
+    """`neyman` if strata in which people differ more got a larger share of the sample; empty for
+    shares in proportion to their sizes.
+    """
     incident_hashes: list[str] = field(default_factory=list)
     """Hashes of the content keys of these items (`hash_content_key`). The frame stays the same if
     reviewers later set or clear marks.
@@ -287,7 +293,7 @@ def serialize_queue(queue: QueueFile) -> bytes:
     )
 
 
-NEW_DESIGN_FIELDS = ("same_questions", "decides", "blind")
+NEW_DESIGN_FIELDS = ("same_questions", "decides", "blind", "sources", "allocation")
 """Fields of `SampleDesign` that older versions do not know, so that they refuse files with them."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
+from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import orjson
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.stats.estimation import ExtensionStratum
+    from fcreview.stats.source_strata import SourceVerdicts
     from fcreview.store.rows import RunRow, View
     from fcreview.store.workspace import Workspace
 
@@ -68,6 +70,13 @@ _CONTENT_KEY_COLUMNS = (
 )
 
 
+SOURCES_KEY = "sources"
+"""Value of `stratify` for strata by how many automatic sources pass an item."""
+Allocation = Literal["proportional", "neyman"]
+ALLOCATIONS: tuple[Allocation, ...] = ("proportional", "neyman")
+"""How a sample is divided among strata: in proportion to their sizes, or more from strata in which
+the verdicts of people differ more.
+"""
 CLUSTER_KINDS = ("task", "conversation")
 """Kinds of groups of items that a queue can draw as a whole: the trials of a task, the steps of
 a conversation.
@@ -91,8 +100,14 @@ class QueueRequest:
     name: str
     view: View  # items to draw from
     size: int | None  # number of items to draw; None for all items of the view
-    stratify: str  # keys of `STRATUM_COLUMNS`, joined by commas; empty for a sample without strata
+    stratify: str
+    """Keys of `STRATUM_COLUMNS`, joined by commas, or `SOURCES_KEY`; empty for a sample without
+    strata.
+    """
     sharing: ShareOptions
+    sources: tuple[str, ...] = ()
+    """Automatic sources that `SOURCES_KEY` counts; empty to choose them from their verdicts."""
+    allocation: Allocation = "proportional"
     avoids_earlier_queues: bool = False  # whether to leave out the items of the workspace's queues
     cluster: str = (
         ""  # one of `CLUSTER_KINDS` to draw whole groups of items; empty to draw single items
@@ -127,6 +142,8 @@ def draw_queue(
     """
     check_queue_name(request.name)
     _check_request(request)
+    if request.stratify == SOURCES_KEY and not request.sources:
+        request = replace(request, sources=_choose_sources(connection, request.view))
     population = _fetch_population(connection, request)
     remaining = population.frame.remove_queues(earlier)
     _check_remaining_items(population.frame, remaining, earlier, request.size)
@@ -148,6 +165,8 @@ def draw_queue(
         same_questions=request.same_questions,
         decides=request.decides,
         blind=request.blind,
+        sources=list(request.sources),
+        allocation="" if request.allocation == "proportional" else request.allocation,
         n_incidents=len(population.incidents),
         incident_hashes=sorted(map(hash_content_key, population.incidents)),
     )
@@ -179,7 +198,12 @@ def _draw_sample(frame: SamplingFrame, request: QueueRequest) -> _DrawnSample:
     """
     unit_strata = frame.get_unit_strata()
     sharing = request.sharing
-    sample = draw_stratified_sample(unit_strata, request.size or len(unit_strata), sharing.seed)
+    sample = draw_stratified_sample(
+        unit_strata,
+        request.size or len(unit_strata),
+        sharing.seed,
+        deviations=_predict_deviations(request),
+    )
     overlap = draw_overlap_indexes(sample.items, sharing)
 
     items_by_unit = frame.group_items_by_unit()
@@ -196,8 +220,39 @@ def _draw_sample(frame: SamplingFrame, request: QueueRequest) -> _DrawnSample:
     )
 
 
+def _predict_deviations(request: QueueRequest) -> dict[str, float] | None:
+    """Predict, before the first label, how much the verdicts of people differ in each stratum: the
+    standard deviation for Neyman allocation. None for strata in proportion to their sizes.
+    """
+    from fcreview.stats.source_strata import predict_pass_rate
+
+    if request.allocation != "neyman":
+        return None
+    n_sources = len(request.sources)
+    deviations = {}
+    for n_passing in range(n_sources + 1):
+        rate = predict_pass_rate(n_passing, n_sources)
+        deviations[_name_source_stratum(n_passing, n_sources)] = sqrt(rate * (1 - rate))
+    return deviations
+
+
+def _name_source_stratum(n_passing: int, n_sources: int) -> str:
+    return f"{n_passing} of {n_sources} sources pass"
+
+
 def _check_request(request: QueueRequest) -> None:
     """Raise QueueError for options that exclude each other, and for invalid annotators."""
+    if request.allocation == "neyman" and request.stratify != SOURCES_KEY:
+        raise QueueError(
+            "Neyman allocation divides the items by how many sources pass them. Use --allocation"
+            " neyman without --stratify"
+        )
+    if request.stratify == SOURCES_KEY and request.unit != "item":
+        option = "--cluster" if request.cluster else "--compare"
+        raise QueueError(
+            "strata by the number of sources need a sample of single items. Remove"
+            f" {option}, --allocation and --stratify {SOURCES_KEY}"
+        )
     if request.unit != "item" and request.sharing.repeats:
         option = "--cluster" if request.cluster else "--compare"
         raise QueueError(
@@ -413,6 +468,54 @@ def hash_content_key(content_key: ContentKey) -> str:
     return blake2b(content_key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
+def _choose_sources(connection: Connection, view: View) -> tuple[str, ...]:
+    """Choose the automatic sources for strata, from their verdicts on the items of a view. Raises
+    QueueError if no source tells the items apart.
+    """
+    from fcreview.stats.source_strata import choose_planned_sources
+
+    chosen = choose_planned_sources(_fetch_source_verdicts(connection, view))
+    if not chosen:
+        raise QueueError(
+            "no automatic source tells the items apart, because the items have no official,"
+            " recomputed or judge verdicts, or equal ones. Draw a sample without --allocation"
+        )
+    return tuple(source.name for source in chosen)
+
+
+def _fetch_source_verdicts(connection: Connection, view: View) -> list[SourceVerdicts]:
+    """Return the verdicts of each automatic source on the items of a view, in dataset order."""
+    from fcreview.store.queries.source_verdicts import (
+        SOURCE_COLUMNS,
+        SourceRow,
+        collect_source_verdicts,
+    )
+
+    where, params, _ = build_view_condition(view, blind=False)
+    rows = connection.execute(
+        f"SELECT {SOURCE_COLUMNS} {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where}"
+        " ORDER BY i.item",
+        params,
+    ).fetchall()
+    return collect_source_verdicts(SourceRow(*row) for row in rows)
+
+
+def _count_source_strata(connection: Connection, request: QueueRequest) -> list[str]:
+    """Return the stratum of each item of the view by how many sources pass it. Raises QueueError if
+    a source is not in the data any more.
+    """
+    from fcreview.stats.source_strata import count_passing_sources
+
+    sources = _fetch_source_verdicts(connection, request.view)
+    source_by_name = {source.name: source for source in sources}
+    missing = [name for name in request.sources if name not in source_by_name]
+    if missing:
+        raise QueueError(f"no item has a verdict of the source {missing[0]} any more")
+
+    counts = count_passing_sources([source_by_name[name] for name in request.sources])
+    return [_name_source_stratum(count, len(request.sources)) for count in counts.tolist()]
+
+
 def fetch_incident_keys(connection: Connection, view: View) -> set[ContentKey]:
     """Return the content keys of the view's items without an answer, for a reason outside the
     question.
@@ -440,7 +543,9 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
     An item is identified by its content. The same item with the same answer in several runs of a
     model counts once. Raises QueueError for an unknown stratum, or if there are no clusters.
     """
-    stratum_sql = _build_stratum_sql(request.stratify)
+    # Strata by sources are counted here and not in SQL, because names of judges are data.
+    is_by_sources = request.stratify == SOURCES_KEY
+    stratum_sql = _build_stratum_sql("" if is_by_sources else request.stratify)
     question_sql = _COMMON_CLUSTER_SQL if request.cluster else _QUESTION_SQL
     where, params, _ = build_view_condition(request.view, blind=False)
     rows = connection.execute(
@@ -449,14 +554,17 @@ def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> Sampl
         params,
     ).fetchall()
 
+    source_strata = _count_source_strata(connection, request) if is_by_sources else []
+
     strata: dict[ContentKey, str] = {}
     clusters: dict[ContentKey, str] = {}
     questions: dict[ContentKey, str] = {}
     runs_by_question: dict[str, set[int]] = {}
     verdicts: list[_QuestionVerdicts] = []
-    for *content, stratum, cluster, question, run, official, recomputed in rows:
+    for index, row in enumerate(rows):
+        *content, stratum, cluster, question, run, official, recomputed = row
         content_key = orjson.dumps(content).decode()
-        strata[content_key] = stratum
+        strata[content_key] = source_strata[index] if is_by_sources else stratum
         clusters[content_key] = cluster
         questions[content_key] = question
         runs_by_question.setdefault(question, set()).add(run)
@@ -513,7 +621,8 @@ def _build_stratum_sql(stratify: str) -> str:
     for name in keys:
         if name not in STRATUM_COLUMNS:
             raise QueueError(
-                f"unknown --stratify key {name}. Available keys: {', '.join(STRATUM_COLUMNS)}"
+                f"unknown --stratify key {name}. Available keys: {', '.join(STRATUM_COLUMNS)},"
+                f" or {SOURCES_KEY} alone"
             )
     if not keys:
         return f"'{UNSTRATIFIED}'"

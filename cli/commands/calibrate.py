@@ -37,12 +37,14 @@ from fcreview.tables.calibration import (
     build_calibration_table,
     build_error_table,
     build_scope_table,
+    build_trust_table,
     compute_calibration_groups,
     list_useful_scopes,
 )
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.tables.table import Table
 
 MAX_COLUMN_CELLS = 48
 """Largest width of a column, in terminal columns."""
@@ -157,9 +159,26 @@ def _print_json(
             cells.append(fields | {"where": build_filter.of_cell(group, cell)})
         emit_json({"kind": "calibration"} | asdict(group) | {"cells": cells})
 
+    if "overall" in scopes:
+        _print_trust_json(verdict_pairs)
+
     for errors in find_error_groups(verdict_pairs):
         fields = {"kind": "wrong"} | _build_group_json(errors)
         emit_json(fields | {"where": build_filter.of_errors(errors)})
+
+
+def _print_trust_json(verdict_pairs: Sequence[VerdictPair]) -> None:
+    """Print an object for each source that judges whole items, and one for all judges together."""
+    from fcreview.stats.judge_trust import compute_judge_figures
+
+    figures = compute_judge_figures(verdict_pairs)
+    for trust in figures.sources:
+        fields = asdict(trust)
+        # There may be many of them.
+        del fields["items"]
+        emit_json({"kind": "trust"} | fields)
+    if figures.effective_number is not None:
+        emit_json({"kind": "judges"} | asdict(figures.effective_number))
 
 
 def _build_group_json(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
@@ -189,6 +208,7 @@ def _print_tables(
     emit_lines(NOTES)
 
     if "overall" in scopes:
+        print_figure(_build_trust_table(verdict_pairs), max_width=MAX_COLUMN_CELLS)
         overall = compute_calibration_groups(verdict_pairs, "overall")
         table = build_calibration_table(overall, build_filter=build_filter.of_cell)
         print_figure(table, max_width=MAX_COLUMN_CELLS)
@@ -206,3 +226,9 @@ def _print_tables(
         max_groups=MAX_ERROR_GROUPS,
     )
     print_figure(errors, max_width=MAX_COLUMN_CELLS)
+
+
+def _build_trust_table(verdict_pairs: Sequence[VerdictPair]) -> Table:
+    from fcreview.stats.judge_trust import compute_judge_figures
+
+    return build_trust_table(compute_judge_figures(verdict_pairs))

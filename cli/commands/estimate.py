@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.estimate_data import (
@@ -46,7 +46,11 @@ from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.metric import Metric, OwnScore, ScoredItem, group_by_table
 from fcreview.model.wording import NO_VALUE, format_count
 from fcreview.stats.incidents import WITHOUT_INCIDENTS
-from fcreview.tables.estimates import build_metric_estimate_table, describe_own_metric
+from fcreview.tables.estimates import (
+    build_metric_estimate_table,
+    describe_own_metric,
+    describe_source_strata,
+)
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -56,7 +60,9 @@ if TYPE_CHECKING:
         PlannedLabels,
     )
     from fcreview.stats.label_errors import LabelAgreement
+    from fcreview.stats.label_plan import FirstPlan
     from fcreview.stats.posterior import ItemStatus
+    from fcreview.stats.source_strata import SourceStrata
     from fcreview.store.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
 
@@ -120,12 +126,18 @@ def estimate(
             run_settings = settings
             if correct_annotators:
                 run_settings = correct_label_errors(settings, agreement)
+            estimates = _estimate_run(session, row, sample_status, run_settings, own_only=own)
+            first_plan = None
+            if settings.plan and not _has_sample_verdicts(sample_status):
+                first_plan = _plan_first_labels(session, row, settings)
+                estimates = _add_first_plan(estimates, first_plan)
             _print_estimates(
                 [row],
-                _estimate_run(session, row, sample_status, run_settings, own_only=own),
-                sample_status.items,
+                estimates,
+                _SampleFacts(
+                    sample_status.items, agreement, sample_status.sources, first_plan=first_plan
+                ),
                 half_width,
-                agreement,
                 as_json=as_json,
             )
 
@@ -137,9 +149,8 @@ def estimate(
             _print_estimates(
                 model_runs,
                 _estimate_combined_runs(session, model_runs, settings),
-                statuses,
+                _SampleFacts(statuses),
                 half_width,
-                agreement=None,
                 as_json=as_json,
             )
         for problem in problems:
@@ -164,6 +175,44 @@ def _estimate_run(
         return estimates
     others = estimate_without_incidents(session, row, sample_status, settings)
     return list(add_estimates_without_incidents(estimates, others))
+
+
+@dataclass(frozen=True, slots=True)
+class _SampleFacts:
+    """What is printed of a run's sample beside its estimates."""
+
+    statuses: Sequence[ItemStatus]
+    agreement: LabelAgreement | None = None
+    """How often annotators agree; None for combined runs."""
+    sources: SourceStrata | None = None
+    """Which automatic sources the estimates use; None for combined runs."""
+    first_plan: FirstPlan | None = None
+    """Plan before the first label; None after it, and without --plan."""
+
+
+def _has_sample_verdicts(sample_status: RunSampleStatus) -> bool:
+    return any(status.has_sample_verdict for status in sample_status.items)
+
+
+def _plan_first_labels(
+    session: WorkspaceSession, row: RunRow, settings: EstimationSettings
+) -> FirstPlan:
+    """Plan the labels of a run of which no item of a sample is reviewed."""
+    from fcreview.stats.label_plan import plan_first_labels
+
+    analysis = session.store.analysis
+    # Items with equal verdicts must not be combined, because their sources can differ.
+    run = build_estimation_input(session, row, analysis.fetch_sample_status(row.run))
+    return plan_first_labels(run, analysis.fetch_source_verdicts(row.run), settings.plan)
+
+
+def _add_first_plan(estimates: Sequence[MetricEstimate], plan: FirstPlan) -> list[MetricEstimate]:
+    """Add the plan to each metric that it covers."""
+    planned = []
+    for estimate in estimates:
+        plan_of_metric = plan.plan_by_metric.get(estimate.key, estimate.plan)
+        planned.append(replace(estimate, plan=plan_of_metric))
+    return planned
 
 
 def _estimate_own_metric(
@@ -242,9 +291,8 @@ def _parse_settings(
 def _print_estimates(
     rows: Sequence[RunRow],
     estimates: Sequence[MetricEstimate],
-    statuses: Sequence[ItemStatus],
+    facts: _SampleFacts,
     half_width: float,
-    agreement: LabelAgreement | None,
     *,
     as_json: bool,
 ) -> None:
@@ -252,14 +300,31 @@ def _print_estimates(
 
     Combined runs without estimates print nothing, because their benchmark defines no metrics.
     """
-    sample_counts = count_sample_outcomes(statuses)
     if as_json:
-        agreement_json = asdict(agreement) if agreement is not None else None
+        sample_counts = count_sample_outcomes(facts.statuses)
+        agreement_json = asdict(facts.agreement) if facts.agreement is not None else None
+        sources_json = _build_sources_json(facts.sources)
         for estimate in estimates:
             fields = _build_estimate_json(rows, estimate, sample_counts)
-            emit_json(fields | {"label_agreement": agreement_json})
+            emit_json(fields | {"label_agreement": agreement_json, "sources": sources_json})
     elif len(rows) == 1 or estimates:
-        _print_estimate_tables(rows, estimates, sample_counts, half_width, agreement)
+        _print_estimate_tables(rows, estimates, facts, half_width)
+
+
+def _build_sources_json(sources: SourceStrata | None) -> dict[str, Any] | None:
+    """Build the JSON object of the automatic sources that estimates use; None without a choice,
+    because the run has fewer than two.
+    """
+    if sources is None or not sources.uses:
+        return None
+    not_used = [{"name": use.name, "why": use.why} for use in sources.uses if not use.is_used]
+    return {
+        "used": sources.used_names,
+        "why": sources.why,
+        "variance_ratio": sources.variance_ratio,
+        "strata": [asdict(stratum) for stratum in sources.strata],
+        "not_used": not_used,
+    }
 
 
 def _build_estimate_json(
@@ -308,46 +373,85 @@ def _build_estimate_json(
 def _build_plan_json(goal: PlannedLabels) -> dict[str, Any]:
     """Build the JSON object of a goal.
 
-    `with_judges` is reserved for labels of judges that replace human labels.
+    `with_judges` is the number of labels if the items are divided by how many automatic sources
+    pass them.
     """
-    found = {"half_width": goal.half_width, "labels": goal.labels, "with_judges": None}
+    found = {
+        "half_width": goal.half_width,
+        "labels": goal.labels,
+        "with_judges": goal.with_judges,
+        "assumed": goal.is_assumed,
+    }
     return found if goal.difference is None else {"difference": goal.difference, **found}
 
 
-def _print_plan(estimates: Sequence[MetricEstimate]) -> None:
+def _print_plan(estimates: Sequence[MetricEstimate], first_plan: FirstPlan | None) -> None:
     """Print the plan of the first metric that has one."""
     for estimate in estimates:
         if any(goal.labels is not None for goal in estimate.plan):
             _print_plan_of_metric(estimate)
+            emit_lines(_explain_plan(first_plan))
+            emit()
             return
-    emit("There is no plan, because no item of a random sample is reviewed.", "")
+    emit("There is no plan, because no metric is a mean of item verdicts with a sample.", "")
+
+
+def _explain_plan(first_plan: FirstPlan | None) -> Iterator[str]:
+    """Say on what the numbers of a plan rest."""
+    from fcreview.stats.source_strata import MIN_REVIEWS
+
+    if first_plan is None:
+        yield "Each goal is reached with a probability of 80 %."
+        return
+    yield (
+        "Nothing of a sample is labelled, so the plan rests on assumptions. Labels: half of the"
+        " items pass, which is the worst case."
+    )
+    if first_plan.source_names:
+        names = ", ".join(format_cell(name) for name in first_plan.source_names)
+        yield (
+            "With judges: people pass (j + 1/2) / (k + 1) of the items that j of k sources pass"
+            f" ({names})."
+        )
+    else:
+        yield "With judges: not planned, because the run has fewer than two automatic sources."
+    yield f"After {MIN_REVIEWS} labels of a sample, the plan uses the labels instead."
 
 
 def _print_plan_of_metric(estimate: MetricEstimate) -> None:
     """Print how many more labels a metric needs for each width of its interval."""
+    has_judges = any(goal.with_judges is not None for goal in estimate.plan)
     rows = []
     for goal in estimate.plan:
         name = f"interval of ±{goal.half_width:g} points"
         if goal.difference is not None:
             name = f"difference of {goal.difference:g} points between two runs, labels of each run"
-        rows.append([name, NO_VALUE if goal.labels is None else f"{goal.labels:,}"])
+        cells = [name, _format_planned_labels(goal.labels)]
+        if has_judges:
+            cells.append(_format_planned_labels(goal.with_judges))
+        rows.append(cells)
 
     emit()
     heads = [f"plan for {format_cell(estimate.name)}", "further labels"]
-    print_table(heads, rows, right_aligned=(1,))
-    emit("Each goal is reached with a probability of 80 %.", "")
+    if has_judges:
+        heads.append("with judges")
+    print_table(heads, rows, right_aligned=(1, 2) if has_judges else (1,))
+
+
+def _format_planned_labels(labels: int | None) -> str:
+    return NO_VALUE if labels is None else f"{labels:,}"
 
 
 def _print_estimate_tables(
     rows: Sequence[RunRow],
     estimates: Sequence[MetricEstimate],
-    sample_counts: dict[str, int],
+    facts: _SampleFacts,
     half_width: float,
-    agreement: LabelAgreement | None,
 ) -> None:
     """Print the estimates of a run or of combined runs: a heading, facts about the sample, and a
     table of estimates for each table of metrics.
     """
+    sample_counts = count_sample_outcomes(facts.statuses)
     emit(_format_estimate_heading(rows))
     own = _find_own_score(rows, estimates)
     if own is not None:
@@ -358,7 +462,10 @@ def _print_estimate_tables(
         emit(f"{incidents}: they keep the benchmark's verdict, and are in no sample")
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
-        emit_lines(f"labels: {line}" for line in describe_label_agreement(estimates, agreement))
+        agreement_lines = describe_label_agreement(estimates, facts.agreement)
+        emit_lines(f"labels: {line}" for line in agreement_lines)
+    if facts.sources is not None:
+        emit_lines(f"sources: {line}" for line in describe_source_strata(facts.sources))
 
     # Why figures are missing or are ranges.
     emit_lines(_explain_undecided_items(estimates, sample_counts))
@@ -371,7 +478,7 @@ def _print_estimate_tables(
         )
         print_figure(table, max_width=MAX_COLUMN_CELLS)
     if any(estimate.plan for estimate in estimates):
-        _print_plan(estimates)
+        _print_plan(estimates, facts.first_plan)
     emit()
 
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from fcreview.model.metric import Metric
     from fcreview.stats.estimation import EstimationInput, ExtensionStratum, MetricDraws
     from fcreview.store.estimation import QueueSample, RunSampleStatus
-    from fcreview.store.queue_file import QueueFile
+    from fcreview.store.queue_file import QueueFile, SampleDesign
     from fcreview.store.rows import RunRow, View
     from fcreview.store.workspace import Workspace
 
@@ -72,6 +72,8 @@ DESIGN_FIELDS = (
     "decides",
     "blind",
     "n_incidents",
+    "sources",
+    "allocation",
 )
 """Fields of `SampleDesign` that the JSON object of a queue has, in this order."""
 
@@ -201,6 +203,8 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
     if design.stratify:
         size += f", stratified by {sanitize(design.stratify)}"
     yield f"{sanitize(queue.name)}: {size}, seed {design.seed}"
+    if design.sources:
+        yield _describe_source_strata(design)
     if design.same_questions:
         models = ", ".join(sanitize(run["model"]) for run in design.runs)
         yield f"joint sample: the items of {models} on the same questions"
@@ -221,6 +225,15 @@ def _format_queue_design(queue: QueueFile) -> Iterator[str]:
     n_shared = format_count(design.overlap, unit)
     n_duplicates = format_count(design.repeats, "hidden duplicate")
     yield f"All annotators review {n_shared}. Each annotator has {n_duplicates}."
+
+
+def _describe_source_strata(design: SampleDesign) -> str:
+    """Say which sources define the strata of a sample, and how the sample is divided among them."""
+    names = ", ".join(sanitize(name) for name in design.sources)
+    allocation = "in proportion to the sizes of the strata"
+    if design.allocation == "neyman":
+        allocation = "Neyman, with more items where the sources disagree"
+    return f"strata: number of passing verdicts of {names}. allocation: {allocation}"
 
 
 def _print_strata(queue: QueueFile) -> None:
@@ -276,9 +289,18 @@ def create_queue(
         option(
             "--stratify BY",
             "Fields to stratify by, separated by commas, such as category, language, model, error"
-            " or official.",
+            " or official; or sources, the number of automatic sources that pass an item.",
         ),
     ] = "",
+    allocation: Annotated[
+        str,
+        option(
+            "--allocation NAME",
+            "How to divide the sample among strata: proportional (to their sizes) or neyman (strata"
+            " by the number of automatic sources that pass an item; more items where they"
+            " disagree).",
+        ),
+    ] = "proportional",
     overlap: Annotated[
         int, option("--overlap N", "Number of items that every annotator reviews.", min=0)
     ] = 0,
@@ -332,8 +354,16 @@ def create_queue(
     """
     from fcreview.stats.sampling import ShareOptions, draw_seed
     from fcreview.store.queue_file import check_new_queue_name, write_queue
-    from fcreview.store.queue_sampling import CLUSTER_KINDS, QueueRequest
+    from fcreview.store.queue_sampling import (
+        ALLOCATIONS,
+        CLUSTER_KINDS,
+        SOURCES_KEY,
+        QueueRequest,
+    )
 
+    check_choice(ALLOCATIONS, allocation, "--allocation")
+    if allocation == "neyman" and not stratify:
+        stratify = SOURCES_KEY
     if cluster:
         check_choice(CLUSTER_KINDS, cluster, "--cluster")
     sharing = ShareOptions(
@@ -355,6 +385,8 @@ def create_queue(
             size=size,
             stratify=stratify,
             sharing=sharing,
+            # The same text, with the type that the request expects.
+            allocation=next(name for name in ALLOCATIONS if name == allocation),
             avoids_earlier_queues=not allow_overlap,
             cluster=cluster,
             include_incidents=include_incidents,

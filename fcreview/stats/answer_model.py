@@ -85,7 +85,8 @@ class AnswerModel:
         self.statuses: list[ItemStatus] = []
         for position, (status, context) in enumerate(zip(statuses, contexts, strict=True)):
             answer_status = self._build_status(position, status)
-            self.statuses.append(replace(answer_status, context=context))
+            # Sources judge whether an item passes, which says little about other answers.
+            self.statuses.append(replace(answer_status, context=context, source_stratum=""))
         self.n_unanswered = self._count_unanswered(statuses)
         self.population: Population = build_population(self.statuses)
 

@@ -64,6 +64,8 @@ class VerdictPair:
     """Number of items for which an item of a random sample stands: 1 / its inclusion
     probability.
     """
+    is_on_item: bool = True
+    """Whether the verdicts are on the whole item, and not on a part of it."""
 
     @property
     def is_correct(self) -> bool:

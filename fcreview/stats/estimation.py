@@ -64,6 +64,7 @@ from fcreview.stats.posterior import (
 )
 from fcreview.stats.sampling import format_stratum_name
 from fcreview.stats.score_interval import ScoreStratum, compute_score_interval
+from fcreview.stats.source_strata import remove_source_strata
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,6 +393,14 @@ class PlannedLabels:
     """Difference between two runs, in percentage points, that `labels` labels of each run show;
     None for a goal for one run. The test has a power of 80 % at a level of 5 %.
     """
+    with_judges: int | None = None
+    """The same number if the estimate divides the items by how many automatic sources pass them;
+    None without such strata. `labels` is then the number without them.
+    """
+    is_assumed: bool = False
+    """Whether the numbers rest on assumptions, because nothing is labelled (see
+    `fcreview.stats.label_plan`).
+    """
 
 
 POWER_QUANTILE = NormalDist().inv_cdf(0.8)
@@ -529,7 +538,7 @@ class MetricDraws:
             if not items:
                 continue
             key = self.population.cell_keys[cell]
-            group = key.run_index, key.automatic, key.stratum
+            group = (*key.pool, key.stratum)
             weight = round(float(cell_weights[cell]), WEIGHT_DIGITS)
             weights_by_group.setdefault(group, set()).add(weight)
         return all(len(weights) == 1 for weights in weights_by_group.values())
@@ -643,7 +652,38 @@ def estimate_metrics(
 ) -> Iterator[MetricEstimate]:
     """Estimate each metric that is a share, a percentage or a score. Undecided items are estimated
     like unreviewed items. The bounds show how much they can change the metric.
+
+    If the statuses have strata by several sources, the plans compare the labels that are needed
+    with and without them.
     """
+    estimates = _estimate_metrics_with_bounds(run, settings)
+    has_source_strata = any(status.source_stratum for status in run.statuses)
+    if not settings.plan or not has_source_strata:
+        yield from estimates
+        return
+
+    run_without = replace(run, statuses=remove_source_strata(run.statuses))
+    plan_without = {}
+    for estimate in _estimate_metrics_with_bounds(run_without, settings):
+        plan_without[estimate.key] = estimate.plan
+    for estimate in estimates:
+        plan = _join_plans(plan_without[estimate.key], plan_with_judges=estimate.plan)
+        yield replace(estimate, plan=plan)
+
+
+def _join_plans(
+    plan: Sequence[PlannedLabels], plan_with_judges: Sequence[PlannedLabels]
+) -> list[PlannedLabels]:
+    joined = []
+    for goal, goal_with_judges in zip(plan, plan_with_judges, strict=True):
+        joined.append(replace(goal, with_judges=goal_with_judges.labels))
+    return joined
+
+
+def _estimate_metrics_with_bounds(
+    run: EstimationInput, settings: EstimationSettings
+) -> Iterator[MetricEstimate]:
+    """Estimate the metrics, and add the bounds that undecided items leave."""
     n_undecided = sum(each.is_undecided for each in run.statuses)
     if not n_undecided:
         yield from _estimate_metrics_without_bounds(run, settings)
@@ -1103,7 +1143,7 @@ def _build_score_strata(population: Population, weights: FloatArray) -> list[Sco
     cells = population.cells
     cells_by_stratum: dict[tuple[str, float], list[int]] = {}
     for index, cell in enumerate(population.cell_keys):
-        name = f"{cell.run_index} {cell.automatic} {cell.stratum}"
+        name = f"{cell.pool} {cell.stratum}"
         rounded_weight = round(float(weights[index]), WEIGHT_DIGITS)
         cells_by_stratum.setdefault((name, rounded_weight), []).append(index)
 
@@ -1163,33 +1203,71 @@ class ExtensionStratum:
 
 
 def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStratum]:
-    """Plan how many items to draw from each stratum. If the pending reviews are sufficient, no item
-    is drawn. If the goal cannot be reached, all remaining items are drawn.
+    """Plan how many more items to draw from each stratum, so that the interval of a metric becomes
+    narrow enough.
+
+    Reviews help most in strata that are large and uncertain (Neyman allocation). The plan therefore
+    predicts how the variance of the metric falls with further reviews of each stratum:
+
+    1. Divide the cells of the posterior into the strata from which items can be drawn.
+    2. Assume that the items drawn earlier are reviewed, because they narrow the interval for free.
+    3. Count the reviews that are then still needed, and give each to the stratum where it reduces
+       the variance most.
+
+    If the pending reviews are sufficient, no item is drawn. If the goal cannot be reached, all
+    remaining items are drawn.
     """
     model = draws.build_variance_models([goal.key])[goal.key]
-    cells_by_stratum = _group_cells_by_stratum(draws, model, goal.sample_index)
-    unreviewed = [
-        _list_unreviewed_positions(draws.population, cells) for cells in cells_by_stratum.values()
-    ]
-    candidates = _remove_pending_positions(unreviewed, goal.pending)
-    n_pending = [
-        len(positions) - len(remaining)
-        for positions, remaining in zip(unreviewed, candidates, strict=True)
-    ]
+    strata = _list_open_strata(draws, model, goal)
 
-    merged_model = _merge_cells(model, list(cells_by_stratum.values()))
-    after_pending = _assume_pending_reviews(merged_model, np.array(n_pending, dtype=np.int64))
-    n_candidates = sum(len(positions) for positions in candidates)
-    size = _choose_extension_size(after_pending, goal, n_candidates)
+    model_of_strata = _merge_cells(model, [stratum.cells for stratum in strata])
+    n_pending = np.array([stratum.n_pending for stratum in strata], dtype=np.int64)
+    model_after_pending = _assume_pending_reviews(model_of_strata, n_pending)
+
+    n_candidates = sum(len(stratum.candidates) for stratum in strata)
+    size = _choose_extension_size(model_after_pending, goal, n_candidates)
     if not size:
         return []
+    counts = allocate_reviews(model_after_pending, size)
 
-    counts = allocate_reviews(after_pending, size)
-    return [
-        ExtensionStratum(name, candidates=positions, n_to_draw=int(count))
-        for name, positions, count in zip(cells_by_stratum, candidates, counts, strict=True)
-        if count
-    ]
+    planned = []
+    for stratum, count in zip(strata, counts, strict=True):
+        if count:
+            planned.append(ExtensionStratum(stratum.name, stratum.candidates, n_to_draw=int(count)))
+    return planned
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenStratum:
+    """A stratum of an extension, before it is decided how many items to draw from it."""
+
+    name: str
+    cells: list[int]
+    """Indexes of the cells of the posterior that it consists of."""
+    candidates: list[int]
+    """Positions of the items that can be drawn: without a verdict, and in no queue yet."""
+    n_pending: int
+    """Number of the items that are in a queue, but have no verdict yet."""
+
+
+def _list_open_strata(
+    draws: MetricDraws, model: VarianceModel, goal: ExtensionGoal
+) -> list[_OpenStratum]:
+    """Return the strata of an extension with their unreviewed items."""
+    pending = set(goal.pending)
+    strata = []
+    for name, cells in _group_cells_by_stratum(draws, model, goal.sample_index).items():
+        unreviewed = _list_unreviewed_positions(draws.population, cells)
+        candidates = [position for position in unreviewed if position not in pending]
+        strata.append(
+            _OpenStratum(
+                name,
+                cells=cells,
+                candidates=candidates,
+                n_pending=len(unreviewed) - len(candidates),
+            )
+        )
+    return strata
 
 
 def _choose_extension_size(model: VarianceModel, goal: ExtensionGoal, n_candidates: int) -> int:
@@ -1205,17 +1283,6 @@ def _list_unreviewed_positions(population: Population, cells: Iterable[int]) -> 
     for cell in cells:
         positions += population.unreviewed[cell]
     return positions
-
-
-def _remove_pending_positions(
-    positions_by_stratum: Sequence[Sequence[int]], pending: Collection[int]
-) -> list[list[int]]:
-    """Remove the items that are in a queue already."""
-    pending_positions = set(pending)
-    remaining = []
-    for positions in positions_by_stratum:
-        remaining.append([each for each in positions if each not in pending_positions])
-    return remaining
 
 
 def _group_cells_by_stratum(

@@ -4,7 +4,8 @@ many further reviews an interval needs.
 The items are divided into cells by automatic verdict, stratum and category. All items of a cell
 have the same inclusion probability, so the reviewed items of a cell represent all its items (Gelman
 et al., Bayesian Data Analysis, 3rd ed., chapter 8). The number of passing unreviewed items is
-binomial. Cells with the same automatic verdict form a pool:
+binomial. Cells with the same automatic verdict form a pool or, if a run has verdicts of
+several sources, cells of which equally many sources pass (see `fcreview.stats.source_strata`):
 
 * The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), where k of n
   reviewed items pass. The prior is the Jeffreys prior.
@@ -38,6 +39,7 @@ from fcreview.stats.intervals import NORMAL_QUANTILE
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 DEFAULT_DRAWS = 1000
 SEED = 0
 JEFFREYS = 0.5
@@ -150,75 +152,145 @@ class PosteriorDraws:
 
 
 def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
-    """Draw the number of passing unreviewed items in each cell.
+    """Draw how many of the items without a sample verdict pass in each cell.
+
+    The sample shows only how its own items pass. Each draw is one way in which all other items may
+    pass, so the spread of the draws is the uncertainty of the estimate. A draw takes a pass rate of
+    each cell from its posterior, and then a binomial number of passes at this rate.
 
     The same arguments give the same draws.
     """
     generator = np.random.default_rng(seed)
-    n_estimated = n_draws + round(UNPOOLED_DRAW_SHARE * n_draws)
-    n_skeptical = round(SKEPTICAL_DRAW_SHARE * n_draws)
-    numbers = _DrawNumbers(
-        n_pooled=n_draws, n_estimated=n_estimated, n_all=n_estimated + n_skeptical
-    )
+    numbers = _choose_draw_numbers(n_draws)
 
     rates = np.empty((numbers.n_all, len(cells)))
     for pool in np.unique(cells.pool):
-        cell_indexes = np.flatnonzero(cells.pool == pool)
-        rates[:, cell_indexes] = _draw_pool_rates(cells, cell_indexes, numbers, generator)
+        cells_of_pool = np.flatnonzero(cells.pool == pool)
+        rates[:, cells_of_pool] = _draw_pool_rates(cells, cells_of_pool, numbers, generator)
 
+    # The verdicts outside the sample are known, but are drawn with the others at first.
     passes = generator.binomial(cells.without_sample_verdict, rates)
-    mean_excess = np.zeros(len(cells))
-    if cells.passed_outside_sample is not None:
-        # Verdicts outside the sample limit how many unreviewed items can pass.
-        passes_among_unreviewed = passes - cells.passed_outside_sample
-        passes = np.clip(passes_among_unreviewed, 0, cells.unreviewed)
-        mean_excess = (passes - passes_among_unreviewed)[:n_estimated].mean(axis=0)
+    limited = _limit_passes(passes, cells)
+    excess = limited.excess[: numbers.n_estimated]
     return PosteriorDraws(
-        passes,
-        rates=rates[:n_draws],
-        n_pooled=n_draws,
-        n_estimated=n_estimated,
-        mean_excess=mean_excess,
+        limited.passes,
+        rates=rates[: numbers.n_pooled],
+        n_pooled=numbers.n_pooled,
+        n_estimated=numbers.n_estimated,
+        mean_excess=excess.mean(axis=0),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _DrawNumbers:
-    """Numbers of draws, see `PosteriorDraws`."""
+    """Numbers of draws, see `PosteriorDraws`. Each number includes the one before."""
 
     n_pooled: int
     n_estimated: int
     n_all: int
 
 
-def _draw_pool_rates(
-    cells: Cells, cell_indexes: IntArray, numbers: _DrawNumbers, generator: np.random.Generator
-) -> FloatArray:
-    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells)."""
-    reviewed = cells.reviewed[cell_indexes]
-    passed = cells.passed[cell_indexes]
-    if len(cell_indexes) == 1:
-        only_cell: FloatArray = generator.beta(
-            passed + JEFFREYS, reviewed - passed + JEFFREYS, (numbers.n_all, 1)
-        )
-        return only_cell
+def _choose_draw_numbers(n_pooled: int) -> _DrawNumbers:
+    n_estimated = n_pooled + round(UNPOOLED_DRAW_SHARE * n_pooled)
+    n_skeptical = round(SKEPTICAL_DRAW_SHARE * n_pooled)
+    return _DrawNumbers(n_pooled, n_estimated=n_estimated, n_all=n_estimated + n_skeptical)
 
-    rates = _draw_rates_by_cell_model(reviewed, passed, numbers, generator)
-    # The items of cells with similar inclusion probabilities are one simple random sample, which
-    # shows their common pass rate better than the model does.
-    n_pooled = numbers.n_pooled
-    cell_sizes = reviewed + cells.without_sample_verdict[cell_indexes]
-    for group in _group_similar_probabilities(cells.inclusion_probability[cell_indexes]):
-        n_reviewed = int(reviewed[group].sum())
-        n_passed = int(passed[group].sum())
+
+@dataclass(frozen=True, slots=True)
+class _LimitedPasses:
+    """Passes among the unreviewed items. Both arrays have the shape (draws, cells)."""
+
+    passes: IntArray
+    excess: IntArray
+    """By how much the known verdicts outside the sample raised the passes of each draw."""
+
+
+def _limit_passes(passes: IntArray, cells: Cells) -> _LimitedPasses:
+    """Return the passes among the unreviewed items, given the drawn passes among all items without
+    a sample verdict.
+
+    Some of these items have a known verdict from outside the sample. If 40 of them pass, then at
+    least 40 pass, also in a draw with fewer passes. And no more unreviewed items can pass than
+    there are.
+    """
+    if cells.passed_outside_sample is None:
+        return _LimitedPasses(passes, excess=np.zeros_like(passes))
+    among_unreviewed = passes - cells.passed_outside_sample
+    possible = np.clip(among_unreviewed, 0, cells.unreviewed)
+    return _LimitedPasses(possible, excess=possible - among_unreviewed)
+
+
+def _draw_pool_rates(
+    cells: Cells, cells_of_pool: IntArray, numbers: _DrawNumbers, generator: np.random.Generator
+) -> FloatArray:
+    """Draw the pass rates of the cells of one pool, of shape (`n_all`, cells).
+
+    A single cell has the posterior Beta(k + 1/2, n - k + 1/2), if k of its n reviewed items pass
+    (Jeffreys prior). Several cells are drawn in two steps: a hierarchical model draws how their
+    rates differ, and the sample as a whole says how high they are on average.
+
+    Args:
+        cells: All cells.
+        cells_of_pool: Indexes of the cells of the pool.
+        numbers: How many draws to make. Only the first `n_pooled` have the second step.
+        generator: Source of random numbers.
+    """
+    pool = _Pool.select(cells, cells_of_pool)
+    if pool.n_cells == 1:
+        return _draw_jeffreys_rates(pool.reviewed, pool.passed, (numbers.n_all, 1), generator)
+
+    rates = _draw_rates_by_cell_model(pool.reviewed, pool.passed, numbers, generator)
+    is_pooled = slice(numbers.n_pooled)
+    for group in _group_similar_probabilities(pool.inclusion_probability):
+        n_reviewed = pool.reviewed[group].sum()
         if not n_reviewed:
+            # Nothing is known of these cells but what the model takes from the others.
             continue
-        common_rates = generator.beta(
-            n_passed + JEFFREYS, n_reviewed - n_passed + JEFFREYS, n_pooled
+        # Items of similar inclusion probability are one simple random sample, which shows their
+        # common pass rate better than the model does.
+        common_rates = _draw_jeffreys_rates(
+            n_reviewed, pool.passed[group].sum(), (numbers.n_pooled,), generator
         )
-        rates[:n_pooled, group] = _shift_to_common_rate(
-            rates[:n_pooled, group], cell_sizes=cell_sizes[group], common_rates=common_rates
+        rates[is_pooled, group] = _shift_to_common_rate(
+            rates[is_pooled, group], cell_sizes=pool.sizes[group], common_rates=common_rates
         )
+    return rates
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """Cells of one pool. Each array has one entry per cell."""
+
+    reviewed: IntArray
+    passed: IntArray
+    sizes: IntArray
+    """Number of all items that the cell stands for."""
+    inclusion_probability: FloatArray
+
+    @classmethod
+    def select(cls, cells: Cells, indexes: IntArray) -> _Pool:
+        reviewed = cells.reviewed[indexes]
+        return cls(
+            reviewed,
+            passed=cells.passed[indexes],
+            sizes=reviewed + cells.without_sample_verdict[indexes],
+            inclusion_probability=cells.inclusion_probability[indexes],
+        )
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.reviewed)
+
+
+def _draw_jeffreys_rates(
+    reviewed: IntArray | np.int64,
+    passed: IntArray | np.int64,
+    shape: tuple[int, ...],
+    generator: np.random.Generator,
+) -> FloatArray:
+    """Draw pass rates from the posterior of a sample under the Jeffreys prior."""
+    failed = reviewed - passed
+    rates: FloatArray = generator.beta(passed + JEFFREYS, failed + JEFFREYS, shape)
     return rates
 
 
@@ -315,32 +387,78 @@ def _draw_hierarchical_rates(
     prior: IndependentCellPrior,
     generator: np.random.Generator,
 ) -> FloatArray:
-    """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its
-    strength s, the probability that a cell is independent of the pool, and which cells are
-    independent.
+    """Draw the pass rates of several cells, of shape (draws, cells), when the cells may be similar.
 
-    A cell that is like its pool has the prior Beta(m s, (1 - m) s). An independent cell has the
-    prior Beta(a, a), where a is the parameter of `prior`.
+    A cell with few reviews says little about its own rate. If the cells are similar, it can borrow
+    from the others; if it is independent of them, it must not. The reviews decide how likely each
+    of the two is (robust mixture, Schmidli et al. 2014). A draw has four steps:
+
+    1. The parameters that all cells share: how likely a cell is independent, the mean rate m of the
+       similar cells, and their strength s, the number of reviews that the mean is worth.
+    2. Which cells are independent.
+    3. The prior of each cell: Beta(m s, (1 - m) s) if it is similar, Beta(a, a) if it is
+       independent, where a is the parameter of `prior`.
+    4. The rate of each cell, from its posterior: the prior plus the passes and failures among its
+       reviews.
     """
     grid = _make_pool_grid()
     evidence = _compute_evidence(grid, reviewed, passed, prior)
 
-    # Draw the probability of an independent cell and a grid point by their evidence.
-    log_weight = evidence.total.sum(axis=2).ravel()
-    weight = np.exp(log_weight - log_weight.max())
-    chosen = generator.choice(weight.size, n_draws, p=weight / weight.sum())
+    shared = _draw_shared_parameters(evidence, n_draws, generator)
+    is_independent = _draw_independent_cells(evidence, shared, generator)
 
-    # Draw which cells are independent.
-    log_chance = (evidence.independent - evidence.total).reshape(weight.size, -1)[chosen]
-    is_independent = np.log(generator.random((n_draws, len(reviewed)))) < log_chance
-
-    point = chosen % len(grid.mean)
-    mean = _draw_means(grid, point, generator)[:, np.newaxis]
-    strength = grid.strength[point][:, np.newaxis]
+    # The parameters are the same for all cells of a draw.
+    mean = _draw_means(grid, shared.grid_point, generator)[:, np.newaxis]
+    strength = grid.strength[shared.grid_point][:, np.newaxis]
     prior_passes = np.where(is_independent, prior.parameter, mean * strength)
     prior_failures = np.where(is_independent, prior.parameter, (1 - mean) * strength)
-    rates: FloatArray = generator.beta(prior_passes + passed, prior_failures + (reviewed - passed))
+
+    failed = reviewed - passed
+    rates: FloatArray = generator.beta(prior_passes + passed, prior_failures + failed)
     return rates
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedParameters:
+    """Drawn parameters that all cells of a pool share, as indexes. Each array has one entry per
+    draw.
+    """
+
+    probability: IntArray
+    """Index of the probability that a cell is independent, in the axis of `_Evidence`."""
+    grid_point: IntArray
+    """Index of the mean and strength in `_PoolGrid`."""
+
+
+def _draw_shared_parameters(
+    evidence: _Evidence, n_draws: int, generator: np.random.Generator
+) -> _SharedParameters:
+    """Draw each combination of parameters with a chance in proportion to its evidence: the
+    probability of the reviews of all cells, if these are the parameters. All combinations have the
+    same prior probability.
+    """
+    log_evidence = evidence.total.sum(axis=2)
+    # Only ratios count, so the largest becomes 1, which avoids an underflow.
+    relative_evidence = np.exp(log_evidence - log_evidence.max())
+    chances = relative_evidence / relative_evidence.sum()
+    chosen = generator.choice(chances.size, n_draws, p=chances.ravel())
+
+    n_grid_points = chances.shape[1]
+    return _SharedParameters(probability=chosen // n_grid_points, grid_point=chosen % n_grid_points)
+
+
+def _draw_independent_cells(
+    evidence: _Evidence, shared: _SharedParameters, generator: np.random.Generator
+) -> BoolArray:
+    """Draw which cells are independent of their pool, of shape (draws, cells).
+
+    By Bayes' rule, the chance of a cell is the share of its evidence that comes from independence.
+    """
+    log_chances = evidence.independent - evidence.total
+    log_chances_by_draw = log_chances[shared.probability, shared.grid_point]
+    random_numbers = generator.random(log_chances_by_draw.shape)
+    is_independent: BoolArray = np.log(random_numbers) < log_chances_by_draw
+    return is_independent
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,6 +571,10 @@ class ItemStatus:
     that is known: they keep the benchmark's verdict, unless an annotator gave another one, and
     represent no other items.
     """
+    source_stratum: str = ""
+    """How many of several automatic sources pass the item, such as `2 of 3 pass`; empty if the
+    estimate divides the items only by the automatic verdict (see `fcreview.stats.source_strata`).
+    """
 
     @property
     def is_undecided(self) -> bool:
@@ -486,6 +608,14 @@ class CellKey:
     category: str
     run_index: int = 0
     context: str = ""
+    source_stratum: str = ""
+
+    @property
+    def pool(self) -> tuple[int, AutomaticOutcome]:
+        """What the cells of one pool have in common: the run and how many sources pass the items
+        or, without several sources, the automatic outcome.
+        """
+        return self.run_index, self.source_stratum or self.automatic
 
 
 @dataclass(frozen=True, slots=True)
@@ -600,6 +730,7 @@ def _group_positions_by_cell(
                 category=status.category,
                 run_index=status.run_index,
                 context=status.context,
+                source_stratum=status.source_stratum,
             )
             positions_by_key.setdefault(key, []).append(position)
         elif status.human is None:
@@ -607,19 +738,23 @@ def _group_positions_by_cell(
     return positions_by_key, unsampled
 
 
-def _get_cell_order(key: CellKey) -> tuple[int, str, str, str, str]:
-    return key.run_index, str(key.automatic), str(key.stratum), key.category, key.context
+def _get_cell_order(key: CellKey) -> tuple[int, str, str, str, str, str]:
+    return (
+        key.run_index,
+        key.source_stratum,
+        str(key.automatic),
+        str(key.stratum),
+        key.category,
+        key.context,
+    )
 
 
 def _number_pools(keys: Sequence[CellKey]) -> IntArray:
-    """Return the number of the pool of each cell: cells of one run with the same automatic outcome
-    are one pool.
-    """
+    """Return the number of the pool of each cell (see `CellKey.pool`)."""
     number_by_pool: dict[tuple[int, AutomaticOutcome], int] = {}
     numbers = []
     for key in keys:
-        pool = key.run_index, key.automatic
-        numbers.append(number_by_pool.setdefault(pool, len(number_by_pool)))
+        numbers.append(number_by_pool.setdefault(key.pool, len(number_by_pool)))
     return np.array(numbers, dtype=np.int64)
 
 

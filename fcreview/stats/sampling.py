@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from heapq import heappop, heappush
+from math import sqrt
 from typing import TypeVar
 
 from fcreview.errors import FcreviewError
@@ -94,6 +96,69 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
     return [Stratum(name, size=size, drawn=drawn[name]) for name, size in size_by_name.items()]
 
 
+MIN_OPTIMAL_DRAW = 2
+"""Minimum number of items of each stratum under Neyman allocation, where the sample is large
+enough. With one item, nobody knows how much a stratum varies.
+"""
+
+
+def allocate_optimally(
+    sizes: Mapping[str, int], deviations: Mapping[str, float], total: int
+) -> list[Stratum]:
+    """Allocate a sample to strata so that the variance of an estimated mean is as small as possible
+    (Neyman 1934), in whole numbers (Wright 2012).
+
+    A stratum gets items in proportion to N_h S_h, where N_h is its size and S_h the standard
+    deviation of its items, but at least `MIN_OPTIMAL_DRAW` and at most all of them. One item after
+    the other goes to the stratum in which it reduces the variance most: that with the largest
+    N_h S_h / sqrt(n (n + 1)), where n is the number of items that the stratum has.
+
+    Args:
+        sizes: Number of items of each stratum.
+        deviations: Expected standard deviation of each stratum. It must be positive.
+        total: Number of items to allocate.
+
+    Raises SamplingError if `total` is too small or too large.
+    """
+    size_by_name = {name: size for name, size in sorted(sizes.items()) if size}
+    _check_sample_size(size_by_name, total)
+
+    drawn = _find_minimum_draws(size_by_name, total)
+    open_strata: list[_OpenStratum] = []
+    for name, size in size_by_name.items():
+        heappush(open_strata, _OpenStratum.make(name, size * deviations[name], drawn[name]))
+
+    n_left = total - sum(drawn.values())
+    while n_left:
+        stratum = heappop(open_strata)
+        if drawn[stratum.name] == size_by_name[stratum.name]:
+            continue
+        drawn[stratum.name] += 1
+        n_left -= 1
+        heappush(open_strata, _OpenStratum.make(stratum.name, stratum.spread, drawn[stratum.name]))
+    return [Stratum(name, size=size, drawn=drawn[name]) for name, size in size_by_name.items()]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _OpenStratum:
+    """A stratum that can get more items. The one that needs the next item most sorts first."""
+
+    rank: float
+    name: str
+    spread: float
+    """N_h S_h."""
+
+    @classmethod
+    def make(cls, name: str, spread: float, n_drawn: int) -> _OpenStratum:
+        reduction = spread / sqrt(n_drawn * (n_drawn + 1))
+        return cls(-reduction, name=name, spread=spread)
+
+
+def _find_minimum_draws(sizes: Mapping[str, int], total: int) -> dict[str, int]:
+    minimum = MIN_OPTIMAL_DRAW if total >= MIN_OPTIMAL_DRAW * len(sizes) else 1
+    return {name: min(minimum, size) for name, size in sizes.items()}
+
+
 def _divide_by_largest_remainder(sizes: Mapping[str, int], total: int) -> dict[str, int]:
     """Divide a total in proportion to sizes. The names with the largest remainders get the rest."""
     size_sum = sum(sizes.values())
@@ -161,12 +226,26 @@ class StratifiedSample:
 
 
 def draw_stratified_sample(
-    stratum_by_content: Mapping[str, str], size: int, seed: int
+    stratum_by_content: Mapping[str, str],
+    size: int,
+    seed: int,
+    deviations: Mapping[str, float] | None = None,
 ) -> StratifiedSample:
-    """Draw a simple random sample from each stratum. `stratum_by_content` maps the content of each
-    item to its stratum. Raises SamplingError if `size` is too small or too large.
+    """Draw a simple random sample from each stratum. Raises SamplingError if `size` is too small or
+    too large.
+
+    Args:
+        stratum_by_content: Content of each item -> its stratum.
+        size: Number of items to draw.
+        seed: Seed of the random ranks.
+        deviations: Expected standard deviation of each stratum, for Neyman allocation; None to
+            allocate the sample in proportion to the sizes of the strata.
     """
-    strata = allocate_proportionally(Counter(stratum_by_content.values()), size)
+    sizes = Counter(stratum_by_content.values())
+    if deviations is None:
+        strata = allocate_proportionally(sizes, size)
+    else:
+        strata = allocate_optimally(sizes, deviations, size)
     members: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
     for content, name in stratum_by_content.items():
         members[name].append(content)

@@ -181,6 +181,26 @@ def _compute_kappa(cells: _Confusion) -> FloatArray:
     return kappa
 
 
+def _compute_bias(cells: _Confusion) -> FloatArray:
+    """Return the pass rate of the source minus that of people."""
+    n = cells.tp + cells.fp + cells.fn + cells.tn
+    bias: FloatArray = (cells.fp - cells.fn) / n
+    return bias
+
+
+def _compute_squared_correlation(cells: _Confusion) -> FloatArray:
+    """Return the squared correlation (phi) between the verdicts of the source and of people."""
+    product = cells.tp * cells.tn - cells.fp * cells.fn
+    margins = (
+        (cells.tp + cells.fp)
+        * (cells.fn + cells.tn)
+        * (cells.tp + cells.fn)
+        * (cells.fp + cells.tn)
+    )
+    squared: FloatArray = product**2 / margins
+    return squared
+
+
 @dataclass(frozen=True, slots=True)
 class _Measure:
     compute: Callable[[_Confusion], FloatArray]
@@ -197,4 +217,6 @@ _MEASURES = {
     "wrong_fails": _Measure(lambda c: c.fn / (c.fn + c.tn), frozenset({False})),
     "f1": _Measure(lambda c: 2 * c.tp / (2 * c.tp + c.fp + c.fn), _BOTH),
     "kappa": _Measure(_compute_kappa, _BOTH),
+    "bias": _Measure(_compute_bias, _BOTH),
+    "labels_saved": _Measure(_compute_squared_correlation, _BOTH),
 }

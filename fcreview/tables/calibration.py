@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count, format_metric_value, format_verdict
+from fcreview.model.wording import (
+    NO_VALUE,
+    format_count,
+    format_metric_value,
+    format_verdict,
+    get_source_name,
+)
 from fcreview.stats.calibration import (
     CALIBRATION_SCOPES,
     MEASURE_LABELS,
@@ -42,6 +48,11 @@ from fcreview.tables.table import (
     make_row,
     make_whisker,
 )
+
+if TYPE_CHECKING:
+    # These modules import numpy, which is slow to load.
+    from fcreview.stats.judge_trust import EffectiveNumber, JudgeFigures, SourceTrust
+    from fcreview.stats.weighted_calibration import WeightedMeasure
 
 FILTER_TITLE = "filter"
 """Title of the column with filters, which select the items of a row. Screens open the items
@@ -455,4 +466,91 @@ def _build_error_row(kind: ErrorGroup) -> Row:
         graphic=Whisker(low, value=share, high=high),
         items=kind.items,
         explanation=f"{kind.wrong:,} of the {kind.of:,} verdicts {word} on these items are wrong",
+    )
+
+
+# -- trust
+
+
+def build_trust_table(figures: JudgeFigures) -> Table:
+    """Return a row for each automatic source that judges whole items: how often it agrees with
+    people, whether it passes too many items, and how many labels it saves.
+    """
+    columns = [
+        Column("which judge can I trust", cut="middle", min_cells=16),
+        Column("n", align_right=True, priority=2),
+        Column("agreement", priority=4),
+        Column("TPR", priority=3),
+        Column("TNR", priority=3),
+        Column("bias of pass rate", priority=5),
+        Column("labels saved"),
+    ]
+    rows = [_build_trust_row(trust) for trust in figures.sources]
+    notes = list(_explain_trust(figures)) if rows else []
+    return Table(columns, rows, title="trust in automatic sources", notes=notes)
+
+
+def _build_trust_row(trust: SourceTrust) -> Row:
+    name = get_source_name(trust.source)
+    if trust.judge:
+        name = f"{name} {sanitize(trust.judge)}"
+    row = make_row(
+        [
+            name,
+            f"{trust.n:,}",
+            " ".join(format_measure(trust.agreement)),
+            " ".join(format_measure(trust.tpr)),
+            " ".join(format_measure(trust.tnr)),
+            _format_points(trust.bias),
+            _format_share(trust.labels_saved),
+        ]
+    )
+    explanation = (
+        f"{name} is compared with human verdicts on {format_count(trust.n, 'item')}:"
+        f" {SELECTION_MEANINGS[trust.chosen]}"
+    )
+    return replace(row, items=trust.items, explanation=explanation)
+
+
+def _format_points(measure: WeightedMeasure) -> str:
+    """Return a difference of shares in percentage points, such as `+22.6 [+18.1, +27.0]`."""
+    if measure.value is None or measure.low is None or measure.high is None:
+        return NO_VALUE
+    # Adding 0 turns -0.0 into 0.0.
+    points = [round(100 * value, 1) + 0.0 for value in (measure.value, measure.low, measure.high)]
+    return "{:+.1f} [{:+.1f}, {:+.1f}]".format(*points)
+
+
+def _format_share(measure: WeightedMeasure) -> str:
+    """Return a share such as `41 % [28, 53]`."""
+    if measure.value is None or measure.low is None or measure.high is None:
+        return NO_VALUE
+    return f"{100 * measure.value:.0f} % [{100 * measure.low:.0f}, {100 * measure.high:.0f}]"
+
+
+def _explain_trust(figures: JudgeFigures) -> Iterator[str]:
+    """Yield what the columns mean, what the best source is worth, and how many judges are
+    independent.
+    """
+    yield "Bias: pass rate of the source minus that of people, in percentage points."
+    yield (
+        "Labels saved: squared correlation with the human verdicts, the share of a plain sample"
+        " that an estimate does not need if it divides the items by this source."
+    )
+    best = figures.sources[0]
+    share_saved = best.labels_saved.value
+    if share_saved is not None and share_saved < 1:
+        name = _build_trust_row(best).texts[0]
+        worth = 100 / (1 - share_saved)
+        yield f"With {name}, 100 labels are worth {worth:.0f} labels without a source."
+    if figures.effective_number is not None:
+        yield _describe_effective_number(figures.effective_number)
+
+
+def _describe_effective_number(number: EffectiveNumber) -> str:
+    return (
+        f"Effective number of independent judges: {number.value:.1f} [{number.low:.1f},"
+        f" {number.high:.1f}] of {number.n_judges:,}. Among items with the same human verdict, the"
+        f" errors of two judges have a mean correlation of {number.mean_correlation:.2f}"
+        f" ({number.n_items:,} items)."
     )

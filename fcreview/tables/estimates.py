@@ -23,6 +23,7 @@ from fcreview.tables.table import (
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
+    from fcreview.stats.source_strata import SourceStrata
 
 ESTIMATE_TITLE = "estimated, 95 % CI"
 ITEMS_PASSED_ESTIMATE_TITLE = "items passed, est. 95 % CI"
@@ -49,6 +50,55 @@ def format_labels_needed(needed: int | None) -> str:
     if needed == 0:
         return "enough"
     return format_count(needed, "label")
+
+
+# -- automatic sources
+
+
+MAX_LISTED_SOURCES = 4
+"""Maximum number of sources that a line lists."""
+
+
+def describe_source_strata(sources: SourceStrata) -> list[str]:
+    """Describe in lines which automatic sources an estimate uses, with the strata that they define,
+    and why it does not use the others. Return nothing for a run with fewer than two sources.
+    """
+    if not sources.uses:
+        return []
+    lines = [summarize_source_strata(sources)]
+    if sources.strata:
+        lines.append(f"strata: {_format_strata(sources)}")
+
+    # Sources with the same reason share a line.
+    names_by_reason: dict[str, list[str]] = {}
+    for use in sources.uses:
+        if not use.is_used and use.why != sources.why:
+            names_by_reason.setdefault(use.why, []).append(sanitize(use.name))
+    for reason, names in names_by_reason.items():
+        listed = ", ".join(names[:MAX_LISTED_SOURCES])
+        n_more = len(names) - MAX_LISTED_SOURCES
+        if n_more > 0:
+            listed += f" and {n_more:,} more"
+        lines.append(f"not used: {listed}. {sanitize(reason)}")
+    return lines
+
+
+def summarize_source_strata(sources: SourceStrata) -> str:
+    """Return one sentence on whether and why an estimate uses several automatic sources."""
+    if not sources.strata:
+        n_sources = format_count(len(sources.uses), "source")
+        return f"items are divided by the automatic verdict only, not by {n_sources}. {sources.why}"
+    names = ", ".join(sanitize(name) for name in sources.used_names)
+    return f"items are divided by how many sources pass them: {names}. {sources.why}"
+
+
+def _format_strata(sources: SourceStrata) -> str:
+    """Return `0 of 3 pass: 1 of 34 (170 items) · ...`: reviewed items that people pass."""
+    texts = []
+    for stratum in sources.strata:
+        reviewed = f"{stratum.n_passed:,} of {stratum.n_reviewed:,} reviewed items pass"
+        texts.append(f"{stratum.name}: {reviewed} ({stratum.n_items:,} items)")
+    return " · ".join(texts)
 
 
 # -- metrics of a run

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Sequence
 from math import isclose
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +16,7 @@ from fcreview.stats.sampling import (
     UNSTRATIFIED,
     SamplingError,
     ShareOptions,
+    allocate_optimally,
     allocate_proportionally,
     assign_shares,
     draw_overlap_indexes,
@@ -130,3 +134,42 @@ def test_too_many_repeats_or_overlap_items_are_errors() -> None:
         assign_shares(make_items(6), set(), ShareOptions(["a"], repeats=3))
     with pytest.raises(SamplingError, match=r"overlap \(7\) is larger"):
         draw_overlap_indexes(make_items(6), ShareOptions(["a"], overlap=7))
+
+
+def compute_variance(
+    drawn: Sequence[int], sizes: Sequence[int], deviations: Sequence[float]
+) -> float:
+    """Return the variance of an estimated total, with the finite population correction."""
+    return sum(
+        (size * deviation) ** 2 * (1 / n - 1 / size)
+        for n, size, deviation in zip(drawn, sizes, deviations, strict=True)
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_neyman_allocation_has_the_smallest_variance_of_all_allocations(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(3, 15, 3).tolist()
+    deviations = generator.uniform(0.05, 0.5, 3).tolist()
+    total = int(generator.integers(6, sum(sizes) + 1))
+    names = "abc"
+    strata = allocate_optimally(
+        dict(zip(names, sizes, strict=True)), dict(zip(names, deviations, strict=True)), total
+    )
+    drawn = [stratum.drawn for stratum in strata]
+    assert sum(drawn) == total
+
+    possible = [
+        each
+        for each in itertools.product(*(range(2, size + 1) for size in sizes))
+        if sum(each) == total
+    ]
+    best = min(compute_variance(each, sizes, deviations) for each in possible)
+    assert compute_variance(drawn, sizes, deviations) == pytest.approx(best)
+
+
+def test_neyman_allocation_draws_more_where_verdicts_differ_more() -> None:
+    strata = allocate_optimally({"sure": 500, "split": 500}, {"sure": 0.1, "split": 0.5}, 60)
+    assert {stratum.name: stratum.drawn for stratum in strata} == {"sure": 10, "split": 50}
+    with pytest.raises(SamplingError):
+        allocate_optimally({"a": 3}, {"a": 0.5}, 4)

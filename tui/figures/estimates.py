@@ -27,6 +27,7 @@ from fcreview.stats.estimation import (
     estimate_pass_rate,
 )
 from fcreview.stats.posterior import UNDECIDED, AutomaticOutcome, ItemStatus
+from fcreview.stats.source_strata import NO_SOURCE_STRATA, SourceStrata
 from fcreview.store.queries.runs import make_run_figures
 from fcreview.store.queue_file import list_queue_names, read_queue
 from fcreview.store.rows import RunRow
@@ -96,6 +97,8 @@ class RunSample:
     """Whether the benchmark's own metric is still to be estimated."""
     n_seen_reviews: int = 0
     """Number of reviews in the sample that were not blind."""
+    sources: SourceStrata = NO_SOURCE_STRATA
+    """Which automatic sources the estimate uses."""
     problems: Sequence[str] = ()
     """Messages about queue files that cannot be used as samples."""
 
@@ -157,6 +160,7 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
         outcomes=_count_sample_outcomes(status.items),
         queues=queues,
         n_seen_reviews=store.analysis.count_seen_reviews(run.run, queue_names),
+        sources=status.sources,
         problems=status.problems,
     )
 
@@ -430,6 +434,20 @@ def estimate_meaning_line(sample: RunSample | None, own: OwnScore | None, run: R
     if seen_reviews:
         parts.append(seen_reviews)
     return make_line(f" {symbols().separator} ".join(parts), "dim")
+
+
+def sources_line(sample: RunSample | None) -> Line:
+    """Say which automatic sources the estimate uses, and why. Empty without an estimate, and for a
+    run with fewer than two sources.
+    """
+    if sample is None or sample.estimate is None or not sample.sources.uses:
+        return BLANK_LINE
+    sources = sample.sources
+    counts = f"Sources used: {len(sources.used_names)} of {len(sources.uses)}."
+    if not sources.used_names:
+        return make_line(f"{counts} {sources.why}", "dim")
+    names = ", ".join(sanitize(name) for name in sources.used_names)
+    return make_line(f"{counts} {sources.why} {names}", "dim")
 
 
 # -- form

@@ -37,6 +37,7 @@ from fcreview.tui.figures.estimates import (
     next_step_line,
     read_run_sample,
     sample_lines,
+    sources_line,
 )
 from fcreview.tui.figures.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
@@ -402,6 +403,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             )
             lines.append(advice)
             lines.append(self._meaning_of_estimate())
+            lines.append(sources_line(self._selected_sample))
         fitted = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
         self.query_one("#advice", LineBlock).show(fitted)
 

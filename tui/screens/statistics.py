@@ -31,6 +31,7 @@ from fcreview.tables.calibration import (
     CalibrationGroup,
     build_calibration_table,
     build_error_table,
+    build_trust_table,
     compute_calibration_groups,
     list_useful_scopes,
 )
@@ -316,7 +317,9 @@ def _compute_agreement_statistics(group: RatingGroup) -> list[AgreementStatistic
 
 
 NOT_RANDOM = "not a random sample"
-CalibrationTable = CalibrationScope | Literal["wrong"]
+CalibrationTable = CalibrationScope | Literal["wrong", "trust"]
+MIN_COMPARED_SOURCES = 2
+"""Number of sources from which on the screen has a table that compares them."""
 
 
 class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
@@ -333,6 +336,8 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         self._table: CalibrationTable = "overall"
         self._groups: dict[CalibrationScope, list[CalibrationGroup]] = {}
         self._wrong: list[ErrorGroup] = []
+        self._trust_table = Table([], [])
+        """Comparison of all sources. Empty until it is computed."""
         self._random = False
         """Whether any of the items was drawn at random."""
 
@@ -360,10 +365,18 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
                 self._tables.append("wrong")
             self._tables += scopes[1:]
 
+        self._trust_table = await asyncio.to_thread(_compute_trust_table, cases)
+        if len(self._trust_table.rows) >= MIN_COMPARED_SOURCES:
+            self._tables.append("trust")
+
     def build_selected_table(self) -> FigureTable[tuple[int, ...]]:
         if self._table == "wrong":
             return self._make_calibration_table(
                 build_error_table(self._wrong), noun="kind", total=len(self._wrong)
+            )
+        if self._table == "trust":
+            return self._make_calibration_table(
+                self._trust_table, noun="source", total=len(self._trust_table.rows)
             )
         groups = self._groups.get(self._table, [])
         figure = build_calibration_table(groups, self._table)
@@ -389,10 +402,10 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         return ""
 
     def draw_picture(self, width: int, max_lines: int) -> Picture:
-        """Draw the confusion matrix of the row under the cursor. The table of wrong verdicts has
-        none.
+        """Draw the confusion matrix of the row under the cursor. The tables of wrong verdicts and
+        of all sources have none.
         """
-        if self._table == "wrong":
+        if self._table == "wrong" or self._table == "trust":
             return NO_PICTURE
         groups = self._groups[self._table]
         lines = confusion_matrix_lines(
@@ -416,6 +429,12 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
     def select_next_table(self) -> None:
         next_index = self._tables.index(self._table) + 1
         self._table = self._tables[next_index % len(self._tables)]
+
+
+def _compute_trust_table(cases: Sequence[VerdictPair]) -> Table:
+    from fcreview.stats.judge_trust import compute_judge_figures  # imports numpy
+
+    return build_trust_table(compute_judge_figures(cases))
 
 
 def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:

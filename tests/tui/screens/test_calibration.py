@@ -143,6 +143,9 @@ async def test_tab_moves_to_wrong_cases_and_groups(workspace: Workspace) -> None
             "live · recomputed · correct" in line for line in lines
         )
         lines = await person.press("tab")
+        assert "Trust in automatic sources" in lines[1]
+        assert any("recomputed" in line and "labels saved" not in line for line in lines)
+        lines = await person.press("tab")
         assert "Calibration overall" in lines[1], "tables of a single group are omitted"
         await person.press("tab")
         await choose_line(person, "category live ", "pass, human fail")

@@ -1,0 +1,266 @@
+"""Compare how far automatic sources can be trusted: how often they agree with people, whether they
+pass too many items, how many labels they save, and how many independent judges they are worth.
+
+* The *bias of the pass rate* is the pass rate of the source minus that of people, on the reviewed
+  items.
+* A source *saves labels* because people differ less on items on which it gives the same verdict. An
+  estimate that is poststratified by the source needs 1 - phi^2 of the labels of a plain sample,
+  where phi is the correlation between its verdicts and those of people. The share of labels saved
+  is therefore phi^2.
+* Judges that make the same errors add little to each other. k judges are worth
+
+      k / (1 + (k - 1) r)
+
+  independent ones, where r is the mean correlation of the errors of two judges among items with
+  the same human verdict: the design effect of equally correlated measurements (Kish 1965).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fcreview.model.review import CORRECT
+from fcreview.stats.calibration import (
+    Calibration,
+    CalibrationMeasure,
+    MeasureName,
+    SelectionMethod,
+    VerdictPair,
+    VerdictPairGroup,
+    calibrate_group,
+    group_verdict_pairs,
+    list_item_numbers,
+)
+from fcreview.stats.weighted_calibration import (
+    INTERVAL_PERCENTILES,
+    WeightedMeasure,
+    WeightedPair,
+    compute_weighted_measures,
+)
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+_MIN_VARIANCE = 1e-12
+N_DRAWS = 1000
+SEED = 0
+MIN_ITEMS = 10
+"""Minimum number of items for an effective number of judges."""
+MAX_JUDGES = 50
+"""Maximum number of judges of an effective number. Its time grows with their square."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTrust:
+    """Figures of one automatic source on the reviewed items."""
+
+    source: str
+    judge: str | None
+    chosen: SelectionMethod
+    n: int
+    agreement: CalibrationMeasure | None
+    tpr: CalibrationMeasure | None
+    tnr: CalibrationMeasure | None
+    bias: WeightedMeasure
+    """Pass rate of the source minus that of people, from -1 to 1."""
+    labels_saved: WeightedMeasure
+    """Share of the labels of a plain sample that an estimate with this source saves."""
+    items: tuple[int, ...]
+    """Numbers of the reviewed items."""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveNumber:
+    """Number of independent judges that are as good as the judges."""
+
+    n_judges: int
+    value: float
+    low: float
+    high: float
+    mean_correlation: float
+    """Mean correlation of the errors of two judges, among items with the same human verdict."""
+    n_items: int
+    """Number of reviewed items on which all judges have a verdict."""
+
+
+def compute_source_trust(pairs: Iterable[VerdictPair]) -> list[SourceTrust]:
+    """Compute the figures of each source with pass or fail verdicts on whole items, the source that
+    saves most labels first.
+    """
+    groups = group_verdict_pairs(_select_item_pairs(pairs), ("overall",))
+    trusts = [_compute_trust_of_group(group) for group in groups]
+    return sorted(trusts, key=lambda trust: -(trust.labels_saved.value or 0.0))
+
+
+def _select_item_pairs(pairs: Iterable[VerdictPair]) -> list[VerdictPair]:
+    """Return the pairs of pass and fail verdicts on whole items."""
+    selected = []
+    for pair in pairs:
+        is_on_item = pair.is_on_item and pair.criterion == CORRECT
+        if is_on_item and isinstance(pair.automatic, bool) and isinstance(pair.human, bool):
+            selected.append(pair)
+    return selected
+
+
+def _compute_trust_of_group(group: VerdictPairGroup) -> SourceTrust:
+    calibration = calibrate_group(group)
+    weighted = [
+        WeightedPair(automatic=pair.automatic, human=pair.human, weight=pair.weight)
+        for pair in group.measured_pairs
+    ]
+    measures = {measure.name: measure for measure in compute_weighted_measures(weighted)}
+    return SourceTrust(
+        group.source,
+        judge=group.judge,
+        chosen=calibration.chosen,
+        n=len(group.measured_pairs),
+        agreement=_find_measure(calibration, "agreement"),
+        tpr=_find_measure(calibration, "tpr"),
+        tnr=_find_measure(calibration, "tnr"),
+        bias=measures["bias"],
+        labels_saved=measures["labels_saved"],
+        items=list_item_numbers(group.measured_pairs),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFigures:
+    """The figures of all sources, and of all judges together."""
+
+    sources: Sequence[SourceTrust]
+    effective_number: EffectiveNumber | None
+
+
+def compute_judge_figures(pairs: Sequence[VerdictPair]) -> JudgeFigures:
+    return JudgeFigures(compute_source_trust(pairs), compute_effective_number(pairs))
+
+
+def _find_measure(calibration: Calibration, name: MeasureName) -> CalibrationMeasure | None:
+    for measure in calibration.rates:
+        if measure.metric == name:
+            return measure
+    return None
+
+
+# -- effective number of judges
+
+
+def compute_effective_number(pairs: Iterable[VerdictPair]) -> EffectiveNumber | None:
+    """Compute the effective number of independent judges. None with fewer than two judges that make
+    errors, or with fewer than `MIN_ITEMS` items on which all have a verdict.
+    """
+    errors = _collect_errors(_select_item_pairs(pairs))
+    if errors is None or errors.n_judges < 2:
+        return None
+
+    normalized = errors.weights / errors.weights.sum()
+    value = _compute_from_weights(errors, normalized[np.newaxis, :])
+    draws = _compute_from_weights(errors, _draw_item_weights(errors.weights))
+    low, high = np.percentile(draws.effective, INTERVAL_PERCENTILES)
+    return EffectiveNumber(
+        errors.n_judges,
+        value=float(value.effective[0]),
+        low=float(low),
+        high=float(high),
+        mean_correlation=float(value.mean_correlation[0]),
+        n_items=len(errors.weights),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Errors:
+    values: FloatArray
+    """Error of each judge on each item, of shape (items, judges): 1 for a wrong pass, -1 for a
+    wrong failure, 0 for a right verdict.
+    """
+    human: BoolArray
+    """Human verdict on each item."""
+    weights: FloatArray
+    """Number of items for which each item stands."""
+
+    @property
+    def n_judges(self) -> int:
+        return int(self.values.shape[1])
+
+
+def _collect_errors(pairs: Sequence[VerdictPair]) -> _Errors | None:
+    """Return the errors on the items on which all judges have a verdict, without judges that make
+    no error there.
+    """
+    judge_pairs = [pair for pair in pairs if pair.source == "judge"]
+    measured = [pair for pair in judge_pairs if pair.is_random] or judge_pairs
+    judges = sorted({pair.judge or "" for pair in measured})[:MAX_JUDGES]
+    error_by_judge: dict[int, dict[str, int]] = {}
+    pair_by_item: dict[int, VerdictPair] = {}
+    for pair in measured:
+        errors_on_item = error_by_judge.setdefault(pair.item, {})
+        errors_on_item[pair.judge or ""] = int(pair.automatic) - int(pair.human)
+        pair_by_item[pair.item] = pair
+
+    rows = []
+    compared = []
+    for item, errors_on_item in error_by_judge.items():
+        if all(judge in errors_on_item for judge in judges):
+            rows.append([errors_on_item[judge] for judge in judges])
+            compared.append(pair_by_item[item])
+    if len(rows) < MIN_ITEMS:
+        return None
+    values = np.array(rows, dtype=np.float64)
+    return _Errors(
+        values[:, values.std(axis=0) > 0],
+        human=np.array([pair.human for pair in compared]),
+        weights=np.array([pair.weight for pair in compared]),
+    )
+
+
+def _draw_item_weights(weights: FloatArray) -> FloatArray:
+    """Draw weights of the items for a Bayesian bootstrap, of shape (draws, items)."""
+    generator = np.random.default_rng(SEED)
+    drawn = generator.exponential(size=(N_DRAWS, len(weights))) * weights
+    normalized: FloatArray = drawn / drawn.sum(axis=1, keepdims=True)
+    return normalized
+
+
+@dataclass(frozen=True, slots=True)
+class _EffectiveNumbers:
+    """Arrays with one entry per draw of the weights."""
+
+    effective: FloatArray
+    mean_correlation: FloatArray
+
+
+def _compute_from_weights(errors: _Errors, weights: FloatArray) -> _EffectiveNumbers:
+    """Compute k / (1 + (k - 1) r) with each row of weights."""
+    covariances = _compute_covariances(errors, weights)
+    variances = np.maximum(np.diagonal(covariances, axis1=1, axis2=2), _MIN_VARIANCE)
+    deviations = np.sqrt(variances)
+    correlations = covariances / (deviations[:, :, np.newaxis] * deviations[:, np.newaxis, :])
+
+    first, second = np.triu_indices(errors.n_judges, k=1)
+    mean_correlation = correlations[:, first, second].mean(axis=1)
+    # Judges whose errors exclude each other count as independent, not as more than they are.
+    design_effect = 1 + (errors.n_judges - 1) * np.maximum(mean_correlation, 0.0)
+    return _EffectiveNumbers(errors.n_judges / design_effect, mean_correlation=mean_correlation)
+
+
+def _compute_covariances(errors: _Errors, weights: FloatArray) -> FloatArray:
+    """Compute the covariances of the errors, of shape (rows of weights, judges, judges).
+
+    They are computed among items with the same human verdict. Over all items, even independent
+    judges would seem correlated, because nobody can wrongly pass an item that passes.
+    """
+    n_judges = errors.n_judges
+    covariances = np.zeros((len(weights), n_judges, n_judges))
+    for human in (True, False):
+        of_class = weights[:, errors.human == human]
+        values = errors.values[errors.human == human]
+        total = np.maximum(of_class.sum(axis=1), _MIN_VARIANCE)
+        sums = of_class @ values
+        for judge in range(n_judges):
+            products = of_class @ (values[:, judge : judge + 1] * values)
+            products_of_means = sums[:, judge : judge + 1] * sums / total[:, np.newaxis]
+            covariances[:, judge, :] += products - products_of_means
+    return covariances

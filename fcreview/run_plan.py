@@ -11,6 +11,7 @@ from typing import Any, Literal
 from zlib import crc32
 
 from fcreview.errata import Errata
+from fcreview.errors import FcreviewError
 from fcreview.model.item import ImportIssue, Run
 
 ImportOption = Literal["decoder", "evaluator", "verdict_from", "scorers"]
@@ -238,6 +239,35 @@ class AppliedGoldenFix:
     path: Path
     old: Any
     new: Any
+    record: str = ""
+    """Id of the record in the file, which can differ from the id of the item."""
+    old_fields: dict[str, Any] = field(default_factory=dict)
+    """Fields of the record that changed, with their values before."""
+    new_fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedGoldenCall:
+    """A golden call, and what it returned when the benchmark's own package executed it."""
+
+    turn: int
+    call: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenExecution:
+    """Execution of a corrected golden answer with the benchmark's own package."""
+
+    package: str
+    """Name and version of the package."""
+    calls: list[ExecutedGoldenCall]
+
+
+class GoldenExecutionError(FcreviewError):
+    """Raised if a golden answer must be executed before it is sent, and that is not possible or
+    shows that it is wrong.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from fcreview.model.address import ITEM, RESPONSE, parse_address
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.incident import Incident
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, Item
+from fcreview.model.json_edit import edit_json
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, Unrepresentable
@@ -39,6 +40,7 @@ JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
     for separators in ((", ", ": "), (",", ":"))
 )
 """Arguments of `json.dumps` that benchmarks use for datasets. The first entry is the default."""
+BYTE_ORDER_MARK = "\ufeff"
 _INDENT = re.compile(rb"\n( *)")
 PROBED_LAYOUT_BYTES = 2000
 """Part of a JSON text that shows whether spaces follow its colons."""
@@ -185,9 +187,9 @@ class LineEdits:
     """
 
     def replace_if_changed(self, number: int, line: bytes, old_record: Any, record: Any) -> None:
-        """Replace a line if its record changed. Keep the JSON style of the line."""
+        """Replace a line if its record changed. Keep the text of all equal parts of the line."""
         if record != old_record:
-            self.replaced[number] = dump_in_style_of(line, old_record, record)
+            self.replaced[number] = edit_line(line, old_record, record)
 
     def __bool__(self) -> bool:
         return bool(self.replaced or self.removed or self.added)
@@ -301,6 +303,17 @@ def update_score_header(
 
 def positions_by_name(names: Sequence[str]) -> dict[str, int]:
     return {name: position for position, name in enumerate(names)}
+
+
+def edit_line(line: bytes, old_record: Any, record: Any) -> str:
+    """Return the text of a line with another record, in which equal parts keep their text."""
+    try:
+        text = line.decode("utf-8").strip()
+        mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+        return mark + edit_json(text.removeprefix(mark), record)
+    except (ValueError, RecursionError):
+        # The line is not UTF-8, or it is nested too deeply.
+        return dump_in_style_of(line, old_record, record)
 
 
 def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
@@ -418,7 +431,15 @@ def rewrite_golden_file(
         fixed = apply_fix(record, new_fields)
         edits.replace_if_changed(line, lines[line - 1], record, fixed.record)
         applied.append(
-            AppliedGoldenFix(item, path=path, old=fixed.old_golden, new=fixed.new_golden)
+            AppliedGoldenFix(
+                item,
+                path=path,
+                old=fixed.old_golden,
+                new=fixed.new_golden,
+                record=record_name,
+                old_fields={field_name: record.get(field_name) for field_name in new_fields},
+                new_fields=new_fields,
+            )
         )
 
     if edits:

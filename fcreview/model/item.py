@@ -159,6 +159,11 @@ class Extra:
     Blind review shows them too.
     """
     final_answer: str | None = None
+    golden_record: dict[str, Any] | None = None
+    """Golden answer in the form of a golden fix, if it has more than calls.
+
+    The golden editor starts with it.
+    """
     score_record: RecordLocation | None = None
     needs: list[list[str]] | None = None
     """Lists of addresses of parts. If annotators review parts, the item passes if at least one part

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.importer import Importer
 from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
-    from fcreview.model.item import ReadRecord, Run
+    from fcreview.model.item import Call, Item, ReadRecord, Run
     from fcreview.model.metric import Metric, ScoredItem
     from fcreview.run_plan import (
+        AppliedGoldenFix,
         DiscoveredRuns,
         RewrittenFile,
         RunPlan,
@@ -29,7 +30,7 @@ class TauImporter(Importer):
         "JSON of {info, tasks, simulations}, results.json beside simulations/, "
         "or JSON arrays of {task_id, traj}"
     )
-    version = 13
+    version = 14
     # Fault types of the error identification in the tau-bench repository, and of the viewer of
     # tau2-bench.
     tags = (
@@ -47,9 +48,6 @@ class TauImporter(Importer):
     own_metrics = (
         OwnMetric("pass^1", title="pass^1", table="pass^k"),
         OwnMetric("average reward", title="average reward", table="reward"),
-    )
-    why_no_golden_fix = (
-        "the tasks of tau-bench are part of the result file, so golden answers cannot be corrected"
     )
 
     def find_runs(
@@ -85,3 +83,34 @@ class TauImporter(Importer):
         from fcreview.importers.tau import writeback
 
         return writeback.find_summary_files(plan)
+
+    def check_golden_fix(self, run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
+        from fcreview.importers.tau import golden_fix as fixes
+
+        return fixes.check_golden_fix(run, item, golden_fix)
+
+    def make_golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
+        from fcreview.importers.tau import golden_fix as fixes
+
+        return fixes.make_golden_template(run, item)
+
+    def make_fix_from_prediction(self, run: Run, item: Item) -> dict[str, Any] | None:
+        # The golden actions are one way to the final state. A prediction is a whole conversation.
+        return None
+
+    def parse_golden_fix(self, run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:
+        from fcreview.importers.tau import golden_fix as fixes
+
+        return fixes.parse_golden_fix(golden_fix)
+
+    def rewrite_golden(
+        self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
+    ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+        from fcreview.importers.tau import golden_fix
+
+        return golden_fix.rewrite_golden(plan, fixes)
+
+    def execute_golden(self, question: dict[str, Any], fix_fields: dict[str, Any]) -> None:
+        from fcreview.importers.tau import golden_fix
+
+        golden_fix.raise_if_state_based(question, fix_fields)

@@ -68,7 +68,7 @@ from fcreview.importers.tau.foreign_messages import (
     read_foreign_messages,
 )
 from fcreview.importers.tau.incidents import find_simulation_incident
-from fcreview.importers.tau.task import list_task_sections
+from fcreview.importers.tau.task import list_task_sections, select_golden_record
 from fcreview.importers.tau.version1 import read_version1_items
 from fcreview.model.address import ITEM, is_address, turn_address
 from fcreview.model.item import ImportIssue, Item, Message, RecordedReview, SharedList, Verdict
@@ -473,6 +473,7 @@ def _add_task(
     scenario = read_scenario(task)
     add_instruction(item, scenario.instruction)
     item.task_sections = list_task_sections(task)
+    item.extra.golden_record = select_golden_record(task)
     if scenario.question:
         item.question = shorten_question(scenario.question)
     elif not item.question:

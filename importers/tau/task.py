@@ -7,13 +7,20 @@ Source: `src/tau2/data_model/tasks.py` of sierra-research/tau2-bench, 0.1.0 to 1
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.model.item import TaskSection
 from fcreview.model.json_value import to_plain_json
 
+CRITERIA = "evaluation_criteria"
+"""Field of a task with its golden answer."""
+TEXT_LISTS = ("communicate_info", "nl_assertions")
+OBJECT_LISTS = {"actions": "name", "env_assertions": "func_name"}
+"""Field of the criteria with objects -> the field of an object that names a function."""
+FIX_FIELDS = (*OBJECT_LISTS, *TEXT_LISTS, "reward_basis")
+"""Fields of the criteria that a golden fix can change."""
 MAX_SECTION_LENGTH = 200_000
 """Maximum number of characters of a section. An initial state can contain a whole database."""
 
@@ -122,3 +129,10 @@ def _cut(text: str) -> str:
         f"{text[:MAX_SECTION_LENGTH]}… ({len(text) - MAX_SECTION_LENGTH:,} more characters are in"
         " the file)"
     )
+
+
+def select_golden_record(task: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the criteria of a task that a golden fix can change, or None if it has none."""
+    criteria = as_object(task.get(CRITERIA))
+    record = {name: criteria[name] for name in FIX_FIELDS if criteria.get(name) is not None}
+    return record or None

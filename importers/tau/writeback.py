@@ -2,7 +2,7 @@
 the same.
 
 A review of the item sets the reward. A review of a part sets the part, its check, and the reward
-that follows. The tasks are part of the result files, so golden answers cannot be corrected.
+that follows. `golden_fix.py` writes corrected tasks.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ EXTRAS = st.builds(
     | st.dictionaries(NAMES, st.builds(StateDifference, VALUES, VALUES), max_size=3),
     accepted_answers=st.none() | st.lists(VALUES, max_size=3),
     final_answer=st.none() | st.text(),
+    golden_record=st.none() | st.dictionaries(NAMES, VALUES, min_size=1, max_size=2),
     score_record=st.none() | st.builds(RecordLocation, NAMES, SIZES, SIZES, SIZES),
     needs=st.none() | st.lists(st.lists(st.text(max_size=5), max_size=2), max_size=2),
     without_errata=st.none()
@@ -68,6 +69,7 @@ def test_every_field_is_stored() -> None:
         user_calls=[[0, 1]],
         accepted_answers=["7"],
         final_answer="8",
+        golden_record={"actions": []},
         score_record=RecordLocation("s.json", 2, 9, 4),
         needs=[["turn:1"]],
         without_errata=RecomputedVerdict(False, "value_error:string"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fcreview.run_plan import (
         AppliedGoldenFix,
         DiscoveredRuns,
+        GoldenExecution,
         ImportOption,
         ReviewedVerdict,
         RewrittenFile,
@@ -250,6 +251,20 @@ class Importer(ABC):
         (category, item id) to golden fixes.
         """
         raise self._make_write_error("dataset")
+
+    def execute_golden(
+        self, question: dict[str, Any], fix_fields: dict[str, Any]
+    ) -> GoldenExecution | None:
+        """Execute a corrected golden answer whose calls or final state count. Return None if there
+        is nothing to execute.
+
+        Raises GoldenExecutionError if it cannot be executed, or if a call fails.
+
+        Args:
+            question: record of the question in the dataset.
+            fix_fields: changed fields of the golden answer.
+        """
+        return None
 
     def _make_write_error(self, files: str) -> WriteError:
         return WriteError(f"fcreview cannot write the {files} of {self.title}")

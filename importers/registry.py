@@ -70,6 +70,7 @@ from fcreview.model.metric import find_own_score as find_own_score_in
 from fcreview.run_plan import (
     AppliedGoldenFix,
     DiscoveredRuns,
+    GoldenExecution,
     ReviewedVerdict,
     RewrittenFile,
     RunPart,
@@ -678,6 +679,13 @@ def rescore(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> Re
 def rescores_golden_fixes(run: Run) -> bool:
     """Return whether an accepted golden fix changes verdicts of the run's benchmark."""
     return importer_for(run).rescores_golden_fixes
+
+
+def execute_golden(
+    benchmark: str, question: dict[str, Any], fix_fields: dict[str, Any]
+) -> GoldenExecution | None:
+    """Execute a corrected golden answer if it must be. See `Importer.execute_golden`."""
+    return get_importer(benchmark).execute_golden(question, fix_fields)
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:

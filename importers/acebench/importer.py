@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.importer import Importer
 from fcreview.model.metric import OwnMetric
+from fcreview.run_plan import GoldenExecutionError
 
 if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, ReadRecord, Run
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
         SearchOptions,
         Unrepresentable,
     )
+
+NO_EXECUTION = (
+    "the golden answers of agent categories must be executed, and ACEBench has no Python package"
+    " that fcreview could call. Send this correction yourself after you ran it in a checkout"
+)
 
 
 class AcebenchImporter(Importer):
@@ -108,3 +114,8 @@ class AcebenchImporter(Importer):
         from fcreview.importers.acebench import writeback
 
         return writeback.rewrite_golden(plan, fixes)
+
+    def execute_golden(self, question: dict[str, Any], fix_fields: dict[str, Any]) -> None:
+        # Agent items have classes with a state. ACEBench is no package that could execute them.
+        if "involved_classes" in question:
+            raise GoldenExecutionError(NO_EXECUTION)

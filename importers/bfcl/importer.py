@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fcreview.run_plan import (
         AppliedGoldenFix,
         DiscoveredRuns,
+        GoldenExecution,
         RewrittenFile,
         RunPart,
         RunPlan,
@@ -142,3 +143,10 @@ class BfclImporter(Importer):
         from fcreview.importers.bfcl import writeback
 
         return writeback.rewrite_golden(plan, fixes)
+
+    def execute_golden(
+        self, question: dict[str, Any], fix_fields: dict[str, Any]
+    ) -> GoldenExecution | None:
+        from fcreview.importers.bfcl.execution.golden import execute_golden
+
+        return execute_golden(question, fix_fields)

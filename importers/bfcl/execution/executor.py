@@ -1,0 +1,269 @@
+"""Start and use the child process that executes multi-turn calls (`child.py`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fcreview.errors import FcreviewError
+from fcreview.importers.bfcl.execution import child
+from fcreview.importers.bfcl.execution.calls import (
+    NOT_EXECUTED,
+    CallNames,
+    CallSafety,
+    classify_call,
+)
+
+PYTHON_VARIABLE = "FCREVIEW_BFCL_PYTHON"
+"""Environment variable with the Python that has `bfcl-eval`, if fcreview's own lacks it."""
+INSTALL_ADVICE = (
+    "Run pip install 'fcreview[bfcl]' and pip install --no-deps bfcl-eval, or set"
+    f" {PYTHON_VARIABLE} to a Python that has bfcl-eval"
+)
+START_SECONDS = 60
+REPLY_SECONDS = child.MAX_WALL_SECONDS + 20
+MAX_LINE_BYTES = child.MAX_REPLY_BYTES * 2
+_ITEM_ID = re.compile(r"multi_turn_[a-z_]+_\d+")
+
+
+class ExecutionError(FcreviewError):
+    """Raised if calls cannot be executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MultiTurnQuestion:
+    """What the official classes need of a question."""
+
+    id: str
+    initial_config: dict[str, Any]
+    involved_classes: Sequence[str]
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> MultiTurnQuestion:
+        """Read a record of a question file. Raises ExecutionError if it is not complete."""
+        config = record.get("initial_config")
+        classes = record.get("involved_classes")
+        question_id = str(record.get("id"))
+        if not isinstance(config, dict) or not isinstance(classes, list):
+            raise ExecutionError("the question has no initial_config or involved_classes")
+        if _ITEM_ID.fullmatch(question_id) is None:
+            raise ExecutionError(f"{question_id[:80]!r} is not the id of a multi-turn question")
+        unknown = [name for name in classes if name not in child.CLASSES]
+        if unknown:
+            raise ExecutionError(f"the class {str(unknown[0])[:80]!r} cannot be executed")
+        return cls(question_id, config, classes)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedTurn:
+    golden: list[str]
+    """Output of each golden call."""
+    model: list[list[str]] = field(default_factory=list)
+    """Outputs of each step."""
+    differences: dict[str, dict[str, str]] = field(default_factory=dict)
+    """`Class.attribute` -> its values after the golden and after the predicted calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedCall:
+    turn: int
+    text: str
+    safety: CallSafety
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    turns: list[ExecutedTurn]
+    valid: bool | None = None
+    """Official verdict. None without predicted calls, or if a call that was not executed could
+    change it."""
+    error_type: str | None = None
+    error_message: str | None = None
+    skipped: list[SkippedCall] = field(default_factory=list)
+
+
+class Executor:
+    """Executes the calls of multi-turn items one after the other. A context manager."""
+
+    def __init__(self, python: str | None = None) -> None:
+        self._python = python or os.environ.get(PYTHON_VARIABLE) or sys.executable
+        self._folder = tempfile.TemporaryDirectory(prefix="fcreview-bfcl-")
+        self._unread = b""
+        self.package = ""
+        """Name and version of the official package."""
+        self.network = ""
+        """How the child is kept from the network."""
+        self._methods: dict[str, list[str]] = {}
+        self._visible_names: frozenset[str] = frozenset()
+
+    def __enter__(self) -> Executor:
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - the program is ours
+                [self._python, "-I", "-B", "-X", "utf8", child.__file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=self._folder.name,
+                env={},
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._folder.cleanup()
+            raise ExecutionError(f"{self._python}: {error.strerror or error}") from error
+        try:
+            self._read_greeting()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        self._folder.cleanup()
+
+    def _read_greeting(self) -> None:
+        greeting = self._read_reply(START_SECONDS)
+        if "failure" in greeting:
+            raise ExecutionError(
+                f"multi-turn answers must be executed, and {Path(self._python).name} cannot import"
+                f" bfcl-eval ({greeting['failure']}). {INSTALL_ADVICE}"
+            )
+        self.package = greeting["package"]
+        self.network = greeting["network"]
+        self._methods = greeting["methods"]
+        self._visible_names = frozenset(greeting["visible_names"])
+
+    def execute(
+        self,
+        question: MultiTurnQuestion,
+        golden: Sequence[Sequence[str]],
+        model: Sequence[Sequence[Sequence[str]]] | None = None,
+    ) -> Execution:
+        """Execute the golden calls of each turn, and the predicted calls of each step if given.
+
+        Raises ExecutionError if a golden call is not allowed, or if the calls need too much.
+        """
+        names = self._list_names(question)
+        for turn, calls in enumerate(golden):
+            for text in calls:
+                if classify_call(text, names) is not CallSafety.SAFE:
+                    raise ExecutionError(
+                        f"golden call {text[:200]!r} of turn {turn + 1} is no call of a known"
+                        " function with literal arguments, so it is not executed"
+                    )
+
+        skipped: list[SkippedCall] = []
+        allowed_model = None
+        if model is not None:
+            allowed_model = [
+                _replace_unsafe_calls(turn, steps, names, skipped)
+                for turn, steps in enumerate(model)
+            ]
+        reply = self._request(
+            {
+                "id": question.id,
+                "initial_config": question.initial_config,
+                "involved_classes": list(question.involved_classes),
+                "golden": [list(calls) for calls in golden],
+                "model": allowed_model,
+            }
+        )
+        return _parse_execution(reply, skipped)
+
+    def _list_names(self, question: MultiTurnQuestion) -> CallNames:
+        methods: set[str] = set()
+        for class_name in question.involved_classes:
+            methods.update(self._methods[class_name])
+        return CallNames(methods, self._visible_names)
+
+    def _request(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None  # noqa: S101 - for the type checker
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except (OSError, ValueError) as error:
+            raise ExecutionError(f"the calls cannot be executed: {error}") from error
+        reply = self._read_reply(REPLY_SECONDS)
+        if "failure" in reply:
+            raise ExecutionError(f"the calls cannot be executed: {reply['failure']}")
+        return reply
+
+    def _read_reply(self, seconds: float) -> dict[str, Any]:
+        """Return the next line of the child. Raises ExecutionError if there is none in time."""
+        assert self._process.stdout is not None  # noqa: S101 - for the type checker
+        deadline = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._unread:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise ExecutionError("the calls cannot be executed: they take too long")
+                part = os.read(self._process.stdout.fileno(), 1 << 16)
+                if not part or len(self._unread) > MAX_LINE_BYTES:
+                    raise ExecutionError("the process that executes calls ended")
+                self._unread += part
+        line, _, self._unread = self._unread.partition(b"\n")
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+
+def _replace_unsafe_calls(
+    turn: int, steps: Sequence[Sequence[str]], names: CallNames, skipped: list[SkippedCall]
+) -> list[list[str]]:
+    """Return the steps of a turn with `NOT_EXECUTED` for each call that may not be executed.
+
+    These calls are added to `skipped`.
+    """
+    allowed_steps = []
+    for calls in steps:
+        allowed = []
+        for text in calls:
+            safety = classify_call(text, names)
+            if safety is CallSafety.SAFE:
+                allowed.append(text)
+            else:
+                allowed.append(NOT_EXECUTED)
+                skipped.append(SkippedCall(turn, text, safety))
+        allowed_steps.append(allowed)
+    return allowed_steps
+
+
+def _parse_execution(reply: dict[str, Any], skipped: list[SkippedCall]) -> Execution:
+    turns = []
+    for turn in reply["turns"]:
+        turns.append(
+            ExecutedTurn(turn["golden"], turn.get("model", []), turn.get("differences", {}))
+        )
+    check = reply.get("check")
+    has_unknown_effect = any(call.safety is CallSafety.UNKNOWN for call in skipped)
+    if check is None or has_unknown_effect:
+        return Execution(turns, skipped=skipped)
+    return Execution(
+        turns,
+        valid=check["valid"],
+        error_type=check["error_type"],
+        error_message=check["error_message"],
+        skipped=skipped,
+    )

@@ -93,6 +93,8 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
         print_message=print_message,
         write_reviewed_logs=registry.write_reviewed_logs,
         parse_golden_fix=registry.parse_golden_fix,
+        rescore=registry.rescore,
+        execute_golden=registry.execute_golden,
     )
 
 

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from fcreview.model.metric import ScoredItem
     from fcreview.run_plan import (
         AppliedGoldenFix,
+        GoldenExecution,
         ReviewedVerdict,
         RewrittenFile,
         RunPlan,
         Unrepresentable,
     )
+    from fcreview.store.golden_fix_effect import Rescorer
     from fcreview.store.label_fields import DuckDBType, LabelSelection
     from fcreview.store.label_import import ImportedReview, InvalidRecord
     from fcreview.store.rows import ItemDetail, RunRow, View
@@ -97,6 +99,15 @@ class BenchmarkServices:
     """
     parse_golden_fix: Callable[[Run, Item, dict[str, Any]], list[Call]] = lambda _, __, ___: []
     """Return the golden calls of a golden fix."""
+    rescore: Rescorer | None = None
+    """Recompute the verdict on an item with a golden fix."""
+    execute_golden: (
+        Callable[[str, dict[str, Any], dict[str, Any]], GoldenExecution | None] | None
+    ) = None
+    """Execute a corrected golden answer, given benchmark, question and changed fields.
+
+    Returns None if there is nothing to execute. Raises GoldenExecutionError.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,11 @@ import orjson
 from fcreview.errata import ErrataEntry, Evidence, hash_question, join_user_messages
 from fcreview.exporters.base import ExportError, ExportSource, Label
 from fcreview.exporters.report_pages import format_code_block, format_code_span, format_titled_block
+from fcreview.exporters.upstream.checkout import find_repository_root
 from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import DISPUTED
 from fcreview.model.golden_fix import ACCEPTED, PROPOSED, REJECTED
+from fcreview.model.item import Call
 from fcreview.model.json_value import canonical_json
 from fcreview.model.wording import format_count
 from fcreview.run_plan import AppliedGoldenFix, RunPlan, Unrepresentable
@@ -149,6 +151,8 @@ class ResolvedFix:
     applied: AppliedGoldenFix
     rows: Sequence[QueueRow]
     """Rows of the item in all runs of the dataset."""
+    new_calls: Sequence[Call] = ()
+    """Golden calls of the correction. Empty if it has none."""
 
     @property
     def _identity_fields(self) -> dict[str, Any]:
@@ -158,8 +162,8 @@ class ResolvedFix:
         }
 
     @property
-    def _n_passing_before(self) -> int:
-        return sum(_get_official_or_recomputed_verdict(row) is True for row in self.rows)
+    def n_passing_before(self) -> int:
+        return sum(get_official_or_recomputed_verdict(row) is True for row in self.rows)
 
     def to_errata_entry(self) -> ErrataEntry:
         """Convert the correction to an entry of an errata file, with the evidence for it."""
@@ -181,9 +185,9 @@ class ResolvedFix:
         """Return how many runs pass with the current golden answer, and which models fail."""
         failed_models = []
         for row in self.rows:
-            if _get_official_or_recomputed_verdict(row) is False:
+            if get_official_or_recomputed_verdict(row) is False:
                 failed_models.append(row.model)
-        return Evidence(len(self.rows), self._n_passing_before, tuple(failed_models))
+        return Evidence(len(self.rows), self.n_passing_before, tuple(failed_models))
 
     def to_json_object(self, dataset_root: Path) -> dict[str, Any]:
         """Build the line of `changed.jsonl`. The path of the file is relative to the dataset."""
@@ -195,11 +199,11 @@ class ResolvedFix:
             "settled_by": list_fix_authors(self.label),
             "reasons": list_review_notes(self.label),
             "runs": len(self.rows),
-            "runs_passed": self._n_passing_before,
+            "runs_passed": self.n_passing_before,
         }
 
 
-def _get_official_or_recomputed_verdict(row: QueueRow) -> bool | None:
+def get_official_or_recomputed_verdict(row: QueueRow) -> bool | None:
     return row.official if row.official is not None else row.rule
 
 
@@ -372,7 +376,10 @@ def _build_resolved_fix(
         if row.category == category and row.run in run_numbers:
             rows.append(row)
     detail = source.store.read_detail(_find_item_of_run(rows, label["run"]))
-    return ResolvedFix(detail, label=label, applied=applied, rows=rows)
+    new_calls = source.benchmark_services.parse_golden_fix(
+        detail.run, detail.item, label["golden_fix"]
+    )
+    return ResolvedFix(detail, label=label, applied=applied, rows=rows, new_calls=new_calls)
 
 
 def _find_item_of_run(rows: Sequence[QueueRow], run_number: int) -> int:
@@ -481,14 +488,27 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     source.counts = {"golden answer": len(resolved.fixes), "dataset file": len(resolved.dataset)}
 
 
-def _write_patch(path: Path, new_contents: dict[Path, bytes]) -> Path:
-    """Write a patch for several files, and return the folder in which to apply it."""
+def _find_patch_root(files: Sequence[Path]) -> Path:
+    """Return the folder in which to apply a patch of some files: the root of the benchmark's
+    repository if they have its paths, as in `fcreview errata patch`.
+    """
+    roots = {find_repository_root(file) for file in files}
+    if len(roots) == 1:
+        (root,) = roots
+        if root is not None:
+            return root
+
     folders = []
-    for file in new_contents:
+    for file in files:
         # BFCL keeps its golden answers in a folder beside the questions.
         is_in_answers = file.parent.name == "possible_answer"
         folders.append(file.parent.parent if is_in_answers else file.parent)
-    root = Path(os.path.commonpath(folders))
+    return Path(os.path.commonpath(folders))
+
+
+def _write_patch(path: Path, new_contents: dict[Path, bytes]) -> Path:
+    """Write a patch for several files, and return the folder in which to apply it."""
+    root = _find_patch_root(list(new_contents))
 
     diffs = []
     for file, new_content in sorted(new_contents.items()):

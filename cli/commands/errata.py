@@ -8,6 +8,7 @@ Example: fcreview errata create result/ -o errata.jsonl
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,16 +22,17 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import emit, emit_json, print_message
+from fcreview.cli.output import emit, emit_json, print_message, print_warning
 from fcreview.cli.workspace import load_accepted_rules, load_errata, load_workspace_errata
 from fcreview.cli.workspace_import import open_workspace
-from fcreview.errors import CommandError
+from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.errata import Errata
     from fcreview.exporters.base import ExportSource
+    from fcreview.exporters.upstream.patch import UpstreamResult
     from fcreview.store.workspace import Workspace
 
 SHORT_DIGEST_LENGTH = 16  # number of characters of a digest in text output; --json prints all
@@ -208,8 +210,93 @@ def rescore_runs(options: WorkspaceOptions) -> None:
     print_message(f"applied {n_answers} to {format_count(n_items, 'item')}")
 
 
+@workspace_command("policy")
+def write_patch(
+    options: WorkspaceOptions,
+    upstream: Annotated[
+        str, option("--upstream NAME", "Repository of the benchmark: bfcl, tau2 or acebench.")
+    ],
+    out: Annotated[Path, option("-o --output DIR", "New folder for the patch and the texts.")],
+    checkout: Annotated[
+        Path | None,
+        option(
+            "--checkout DIR",
+            "Git checkout of the benchmark's repository.",
+            show_default="the checkout that contains the dataset",
+        ),
+    ] = None,
+    commit: Annotated[
+        str | None,
+        option(
+            "--commit SHA",
+            "Commit of the repository that the patch is for.",
+            show_default="HEAD of the checkout",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write corrected golden answers as a pull request to the benchmark.
+
+    DIR gets a patch for `git apply` at the root of the repository, the title, the branch name and
+    the text of the pull request with the evidence, and for tau2 the text of an issue. Multi-turn
+    answers of BFCL are executed first. --json prints {title, branch, commit, goldens, files,
+    refused}.
+
+    Example: fcreview errata patch result/ --upstream bfcl --commit 6ea5797 -o pull-request
+    """
+    from fcreview.cli.wiring import build_benchmark_services
+    from fcreview.exporters.base import ExportSource
+    from fcreview.exporters.export import OverwriteRules, create_output_folder
+    from fcreview.exporters.upstream.patch import UpstreamRequest, write_upstream_patch
+    from fcreview.exporters.upstream.repositories import REPOSITORIES
+    from fcreview.store.label_fields import ALL_LABELS
+
+    if upstream not in REPOSITORIES:
+        names = ", ".join(REPOSITORIES)
+        raise UsageError(f"there is no repository {upstream[:80]!r}. Choose {names}")
+    request = UpstreamRequest(upstream, checkout=checkout, commit=commit)
+    with open_workspace(options) as session:
+        source = ExportSource(
+            session.store, session.build_view(), ALL_LABELS, build_benchmark_services(options)
+        )
+        rules = OverwriteRules.for_store(session.store, force=False)
+        with create_output_folder(out, rules) as folder:
+            result = write_upstream_patch(source, request, folder)
+    _report_patch(result, out, as_json=as_json)
+
+
+def _report_patch(result: UpstreamResult, out: Path, *, as_json: bool) -> None:
+    """Print which golden answers the patch has, which were refused, and what to do next."""
+    for reason in result.refused:
+        print_warning(f"not in the patch: {sanitize(reason)}")
+    names = [datapoint.name for datapoint in result.datapoints]
+    if as_json:
+        emit_json(
+            {
+                "title": result.title,
+                "branch": result.branch,
+                "commit": result.commit,
+                "goldens": names,
+                "files": result.files,
+                "refused": result.refused,
+            }
+        )
+        return
+
+    n_answers = format_count(len(names), "golden answer")
+    n_files = format_count(len(result.files), "file")
+    folder = sanitize(str(out))
+    print_message(f"wrote {n_answers} in {n_files} to {folder}. In a checkout of the repository:")
+    path = shlex.quote(folder)
+    emit(f"git switch -c {shlex.quote(result.branch)}")
+    emit(f"git apply {path}/golden.patch")
+    emit(f'git commit -a -m "$(cat {path}/title.txt)"')
+    emit(f'gh pr create --title "$(cat {path}/title.txt)" --body-file {path}/pull_request.md')
+
+
 COMMANDS = {
     "create": create_errata,
+    "patch": write_patch,
     "check": check_errata,
     "issue": write_issue,
     "rescore": rescore_runs,

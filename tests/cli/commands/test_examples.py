@@ -15,6 +15,7 @@ from tests.cli.conftest import Cli
 NEEDS = {
     "extend": "the queue has no reviewed items",
     "issue": "contains no corrected golden answer",
+    "patch": "no resolved golden fix of bfcl",
     "serve": "users.toml: No such file",
     "map": "results.jsonl does not exist",
     "propose": "results.jsonl does not exist",

@@ -237,6 +237,10 @@ def _export_and_import(
     if (out / "errata.jsonl").exists():
         command("errata", "check", "OUT/errata.jsonl")
         check_markdown(command("errata", "issue", "OUT/errata.jsonl").out)
+        command("errata", "patch", "--upstream", "bfcl", "--commit", "6ea5797", "-o", "OUT/pull")
+        pull_request = out / "pull" / "pull_request.md"
+        if pull_request.exists():
+            check_markdown(pull_request.read_text("utf-8"))
         command("report", "--errata", "OUT/errata.jsonl")
     shutil.copytree(place / ".fcreview", out / "copy" / ".fcreview")
     for journal in (out / "copy" / ".fcreview" / "reviews").glob("*.jsonl"):

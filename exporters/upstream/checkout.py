@@ -1,0 +1,154 @@
+"""Read the dataset files of a benchmark's repository: from a git checkout, or from the files of the
+imported dataset.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from fcreview.exporters.base import ExportError
+from fcreview.safe_files import read_file
+
+BFCL_DATA = "berkeley-function-call-leaderboard/bfcl_eval/data"
+"""Folder of the dataset in the repository of BFCL."""
+ACEBENCH_DATA = "data_all/data_{language}"
+ACEBENCH_LANGUAGES = ("en", "zh")
+ANSWER_FOLDERS = (
+    f"{BFCL_DATA}/possible_answer",
+    *(
+        f"{ACEBENCH_DATA.format(language=language)}/possible_answer"
+        for language in ACEBENCH_LANGUAGES
+    ),
+)
+"""Folders with golden answers in repositories."""
+GIT_SECONDS = 60
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+NO_COMMIT = (
+    "the commit of the dataset is unknown, and the links to it need one. Pass --checkout DIR (a git"
+    " checkout of the benchmark), or --commit SHA"
+)
+
+
+class RepositoryFiles(Protocol):
+    """Files of a repository at a commit. Paths are relative to its root, with forward slashes."""
+
+    @property
+    def commit(self) -> str: ...
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file, or None if there is no such file."""
+
+    def list_files(self, folder: str, pattern: str) -> list[str]:
+        """Return the paths of the files in a folder whose names match, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitCheckout:
+    """The committed files of a checkout. Uncommitted changes are ignored."""
+
+    root: Path
+    commit: str
+
+    @classmethod
+    def open(cls, folder: Path, commit: str | None) -> GitCheckout:
+        """Open the checkout that contains a folder. Raises ExportError if it is none."""
+        try:
+            root = _run_git(folder, ["rev-parse", "--show-toplevel"]).decode().rstrip("\n")
+            revision = f"{commit or 'HEAD'}^{{commit}}"
+            full_commit = _run_git(folder, ["rev-parse", "--verify", revision]).decode().strip()
+        except ExportError as error:
+            raise ExportError(
+                f"{folder} is no git checkout with this commit ({error}). Choose another folder, or"
+                " omit --checkout and pass --commit SHA"
+            ) from error
+        return cls(Path(root), full_commit)
+
+    def read(self, path: str) -> bytes | None:
+        try:
+            return _run_git(self.root, ["cat-file", "blob", f"{self.commit}:{path}"])
+        except ExportError:
+            return None
+
+    def list_files(self, folder: str, pattern: str) -> list[str]:
+        # With `-z`, git does not quote names.
+        names = _run_git(
+            self.root, ["ls-tree", "-z", "--name-only", self.commit, "--", f"{folder}/"]
+        )
+        paths = [os.fsdecode(name) for name in names.split(b"\0") if name]
+        return sorted(path for path in paths if fnmatch(PurePosixPath(path).name, pattern))
+
+
+def _run_git(folder: Path, arguments: Sequence[str]) -> bytes:
+    """Run git, and return its output. Raises ExportError with git's message."""
+    command = ["git", "-C", str(folder), *arguments]
+    environment = os.environ | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        done = subprocess.run(  # noqa: S603 - a list of arguments, without a shell
+            command, capture_output=True, timeout=GIT_SECONDS, env=environment, check=False
+        )
+    except FileNotFoundError as error:
+        raise ExportError("git is not installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise ExportError("git takes too long") from error
+    if done.returncode != 0:
+        message = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+        raise ExportError(message.partition("\n")[0])
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFiles:
+    """Files of an imported dataset that have the names of the repository's files."""
+
+    commit: str
+    paths: Mapping[str, Path] = field(default_factory=dict)
+    """Path in the repository -> file."""
+
+    def read(self, path: str) -> bytes | None:
+        file = self.paths.get(path)
+        return None if file is None or not file.is_file() else read_file(file)
+
+    def list_files(self, folder: str, pattern: str) -> list[str]:
+        paths = [PurePosixPath(path) for path in self.paths]
+        return sorted(
+            str(path)
+            for path in paths
+            if str(path.parent) == folder and fnmatch(path.name, pattern)
+        )
+
+
+def check_commit(commit: str) -> str:
+    """Return a commit in lower case. Raises ExportError if it is no hexadecimal number."""
+    if _COMMIT.fullmatch(commit.lower()) is None:
+        raise ExportError(f"{commit[:80]!r} is no commit. Pass 7 to 64 hexadecimal digits")
+    return commit.lower()
+
+
+def find_git_root(file: Path, repository_path: str) -> Path | None:
+    """Return the folder in which a file has this path, if a git repository begins there."""
+    root = find_root(file, repository_path)
+    return root if root is not None and (root / ".git").exists() else None
+
+
+def find_repository_root(file: Path) -> Path | None:
+    """Return the root of the repository that has a file with golden answers at this path."""
+    for folder in ANSWER_FOLDERS:
+        root = find_root(file, f"{folder}/{file.name}")
+        if root is not None:
+            return root
+    return None
+
+
+def find_root(file: Path, repository_path: str) -> Path | None:
+    """Return the folder in which a file has this path, or None if the file has another path."""
+    parts = PurePosixPath(repository_path).parts
+    if file.parts[-len(parts) :] != parts:
+        return None
+    return Path(*file.parts[: -len(parts)])

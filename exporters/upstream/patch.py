@@ -1,0 +1,331 @@
+"""Write a folder with a patch for a benchmark's repository and the texts that go with it.
+
+The folder contains `golden.patch` for `git apply` at the repository's root, `title.txt`,
+`branch.txt`, `pull_request.md` and `changed.jsonl`, and for tau2-bench `issue.md`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from fcreview.exporters.base import ExportError, ExportSource
+from fcreview.exporters.golden_patch import (
+    ResolvedFix,
+    collect_resolved_fixes,
+    format_unified_diff,
+)
+from fcreview.exporters.upstream import texts
+from fcreview.exporters.upstream.checkout import (
+    NO_COMMIT,
+    GitCheckout,
+    ImportedFiles,
+    RepositoryFiles,
+    check_commit,
+    find_git_root,
+)
+from fcreview.exporters.upstream.evidence import EvidenceReader
+from fcreview.exporters.upstream.repositories import (
+    REPOSITORIES,
+    BfclRepository,
+    RecordPlace,
+    RefusedFix,
+    Tau2Repository,
+    UpstreamRepository,
+)
+from fcreview.exporters.upstream.texts import Datapoint
+from fcreview.model.json_value import canonical_json
+from fcreview.run_plan import GoldenExecution, GoldenExecutionError
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamRequest:
+    """What the user asked for."""
+
+    repository: str
+    checkout: Path | None = None
+    commit: str | None = None
+
+
+@dataclass(slots=True)
+class UpstreamResult:
+    title: str = ""
+    branch: str = ""
+    commit: str = ""
+    datapoints: list[Datapoint] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    """Changed files of the repository."""
+    refused: list[str] = field(default_factory=list)
+    """Corrected golden answers that are not in the patch, with the reasons."""
+
+
+def write_upstream_patch(
+    source: ExportSource, request: UpstreamRequest, folder: Path
+) -> UpstreamResult:
+    """Write the accepted golden fixes of a benchmark as a pull request into an empty folder.
+
+    Raises ExportError if there is nothing to send.
+    """
+    repository = REPOSITORIES[request.repository]
+    fixes = [
+        fix
+        for fix in collect_resolved_fixes(source).fixes
+        if fix.detail.run.benchmark == repository.benchmark
+    ]
+    if not fixes:
+        raise ExportError(
+            f"no resolved golden fix of {repository.name} to send. Record one with fcreview label"
+            " --golden-fix, or adjudicate."
+        )
+    files = _open_files(repository, request, fixes)
+    writer = _PatchWriter(source, repository, files)
+    for fixes_of_record in _group_by_record(fixes):
+        writer.add_fixes(fixes_of_record)
+    if not writer.result.datapoints:
+        reasons = "; ".join(writer.result.refused)
+        raise ExportError(f"no golden fix can be sent to {repository.url}: {reasons}")
+    writer.write(folder)
+    return writer.result
+
+
+def _open_files(
+    repository: UpstreamRepository, request: UpstreamRequest, fixes: Sequence[ResolvedFix]
+) -> RepositoryFiles:
+    """Open the checkout that the user named or that contains the imported dataset. Without one,
+    use the imported dataset itself.
+    """
+    commit = None if request.commit is None else check_commit(request.commit)
+    if request.checkout is not None:
+        return GitCheckout.open(request.checkout, commit)
+
+    imported: dict[str, Path] = {}
+    for fix in fixes:
+        try:
+            imported |= repository.map_imported_files(fix)
+        except RefusedFix:
+            continue  # `_PatchWriter.add_fix` reports the reason.
+    roots = {find_git_root(file, path) for path, file in imported.items()}
+    if len(roots) == 1:
+        (root,) = roots
+        if root is not None:
+            return GitCheckout.open(root, commit)
+    if commit is None:
+        raise ExportError(NO_COMMIT)
+    return ImportedFiles(commit, imported)
+
+
+def _group_by_record(fixes: Sequence[ResolvedFix]) -> list[list[ResolvedFix]]:
+    """Group the fixes of one record, which several runs or trials can have."""
+    groups: defaultdict[tuple[str, ...], list[ResolvedFix]] = defaultdict(list)
+    for fix in fixes:
+        label = fix.label
+        key = (label["generation"], label["language"], label["category"], fix.applied.record)
+        groups[key].append(fix)
+    return list(groups.values())
+
+
+@dataclass(slots=True)
+class _EditedFile:
+    old: str
+    new: str
+
+
+class _PatchWriter:
+    """Adds golden fixes to the files of a repository one after the other."""
+
+    def __init__(
+        self, source: ExportSource, repository: UpstreamRepository, files: RepositoryFiles
+    ) -> None:
+        self._source = source
+        self._repository = repository
+        self._files = files
+        self._evidence = EvidenceReader(source)
+        self._edited: dict[str, _EditedFile] = {}
+        self.result = UpstreamResult(commit=files.commit)
+
+    def add_fixes(self, fixes: Sequence[ResolvedFix]) -> None:
+        """Add the fixes of one record to the patch, or the reason why they cannot be sent to the
+        result.
+        """
+        try:
+            self._add_fixes(fixes)
+        except (RefusedFix, GoldenExecutionError) as error:
+            name = fixes[0].applied.record or fixes[0].label["id"]
+            self.result.refused.append(f"{name}: {error}")
+
+    def _add_fixes(self, fixes: Sequence[ResolvedFix]) -> None:
+        fix = fixes[0]
+        if len({canonical_json(each.applied.new_fields) for each in fixes}) > 1:
+            raise RefusedFix("several runs have different golden fixes")
+        path, *other_paths = self._repository.find_answer_files(fix, self._files)
+        place = self._find_record(path, fix.applied.record)
+        self._check_question(path, place, fix)
+        self._check_golden(place, fix)
+        execution = self._execute(path, place, fix)
+
+        datapoint = self._make_datapoint(path, place, fixes, execution)
+        self._edit(path, place, fix)
+        copies = [other for other in other_paths if self._edit_copy(other, place, fix)]
+        self.result.datapoints.append(replace(datapoint, copies=tuple(copies)))
+
+    def _find_record(self, path: str, record_id: str) -> RecordPlace:
+        place = self._repository.find_record(self._read(path), record_id)
+        if place is None:
+            raise RefusedFix(f"{path} has no such record")
+        return place
+
+    def _read(self, path: str) -> str:
+        if path not in self._edited:
+            content = (self._files.read(path) or b"").decode("utf-8", "surrogateescape")
+            self._edited[path] = _EditedFile(content, content)
+        return self._edited[path].new
+
+    def _check_question(self, path: str, place: RecordPlace, fix: ResolvedFix) -> None:
+        """Refuse a fix if the repository asks another question than the reviewed one."""
+        imported = self._repository.read_imported_question(fix)
+        if imported is None:
+            raise RefusedFix("the imported dataset has no question to compare with the repository")
+        question = self._repository.read_question(self._files, path, place)
+        if not self._is_same(self._select_parts(question), self._select_parts(imported)):
+            raise RefusedFix(
+                "the question in the repository differs from the reviewed one. Import the run with"
+                " --data CHECKOUT and review it again"
+            )
+
+    def _select_parts(self, question: dict[str, Any]) -> dict[str, Any]:
+        return self._repository.select_question_parts(question)
+
+    def _check_golden(self, place: RecordPlace, fix: ResolvedFix) -> None:
+        """Refuse a fix if the repository has another golden answer than the reviewed one."""
+        current = {name: place.golden.get(name) for name in fix.applied.new_fields}
+        if self._is_same(current, fix.applied.new_fields):
+            raise RefusedFix("the repository already has the corrected golden answer")
+        if not self._is_same(current, fix.applied.old_fields):
+            raise RefusedFix("the golden answer in the repository differs from the reviewed one")
+
+    def _is_same(self, one: Any, other: Any) -> bool:
+        normalize = self._repository.normalize
+        return canonical_json(normalize(one)) == canonical_json(normalize(other))
+
+    def _execute(self, path: str, place: RecordPlace, fix: ResolvedFix) -> GoldenExecution | None:
+        execute = self._source.benchmark_services.execute_golden
+        if execute is None:
+            raise RefusedFix("this command cannot execute golden answers")
+        question = self._repository.read_question(self._files, path, place)
+        return execute(self._repository.benchmark, question, fix.applied.new_fields)
+
+    def _make_datapoint(
+        self,
+        path: str,
+        place: RecordPlace,
+        fixes: Sequence[ResolvedFix],
+        execution: GoldenExecution | None,
+    ) -> Datapoint:
+        fix = fixes[0]
+        new_fields = self._repository.adapt_fields(place, fix.applied.new_fields)
+        if place.record is place.golden:
+            old: Any = place.record
+            new: Any = place.record | new_fields
+        else:
+            old = {name: place.golden.get(name) for name in new_fields}
+            new = new_fields
+        # Earlier edits of the file may have moved the record.
+        original = self._repository.find_record(self._edited[path].old, fix.applied.record)
+        lines = _find_lines(self._edited[path].old, original or place)
+        return Datapoint(
+            name=fix.applied.record,
+            path=path,
+            link=self._repository.make_link(self._files.commit, path, lines),
+            commit=self._files.commit,
+            old=old,
+            new=new,
+            fix=fix,
+            evidence=self._evidence.collect(fixes, has_trials=self._repository.has_trials),
+            execution=execution,
+        )
+
+    def _edit(self, path: str, place: RecordPlace, fix: ResolvedFix) -> None:
+        new_fields = self._repository.adapt_fields(place, fix.applied.new_fields)
+        text = place.edit(self._read(path), new_fields)
+        edited = self._repository.find_record(text, fix.applied.record)
+        if edited is None or edited.golden != place.golden | new_fields:
+            raise ExportError(f"{path}: the record {fix.applied.record} could not be edited")
+        self._edited[path].new = text
+
+    def _edit_copy(self, path: str, main: RecordPlace, fix: ResolvedFix) -> bool:
+        """Correct the same golden answer in another file. Returns whether the file has it."""
+        place = self._repository.find_record(self._read(path), fix.applied.record)
+        if place is None:
+            return False
+        names = list(fix.applied.new_fields)
+        own_fields = {name: place.golden.get(name) for name in names}
+        main_fields = {name: main.golden.get(name) for name in names}
+        if not self._is_same(own_fields, main_fields):
+            return False
+        self._edit(path, place, fix)
+        return True
+
+    def write(self, folder: Path) -> None:
+        """Write the patch and the texts."""
+        diffs = []
+        for path, file in sorted(self._edited.items()):
+            old = file.old.encode("utf-8", "surrogateescape")
+            new = file.new.encode("utf-8", "surrogateescape")
+            if old != new:
+                diffs.append(format_unified_diff(path, old, new))
+                self.result.files.append(path)
+        (folder / "golden.patch").write_bytes(b"".join(diffs))
+
+        names = [datapoint.name for datapoint in self.result.datapoints]
+        self.result.title = self._repository.make_title(names)
+        self.result.branch = self._repository.make_branch(self.result.files, names)
+        _write_text(folder / "title.txt", self.result.title)
+        _write_text(folder / "branch.txt", self.result.branch)
+        _write_text(folder / "pull_request.md", self._format_pull_request())
+        if self._repository.has_issue:
+            _write_text(folder / "issue.md", texts.format_tau2_issue(self.result.datapoints))
+        lines = [orjson.dumps(_to_json_object(each)) + b"\n" for each in self.result.datapoints]
+        (folder / "changed.jsonl").write_bytes(b"".join(lines))
+
+    def _format_pull_request(self) -> str:
+        datapoints = self.result.datapoints
+        if isinstance(self._repository, BfclRepository):
+            return texts.format_bfcl_pull_request(self._repository, datapoints)
+        if isinstance(self._repository, Tau2Repository):
+            return texts.format_tau2_pull_request(self._repository, datapoints)
+        return texts.format_acebench_pull_request(datapoints)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text.rstrip("\n") + "\n", "utf-8")
+
+
+def _find_lines(text: str, place: RecordPlace) -> tuple[int, int]:
+    """Return the first and the last line of a record, from 1."""
+    first = text.count("\n", 0, place.span.start) + 1
+    return first, first + text.count("\n", place.span.start, place.span.end)
+
+
+def _to_json_object(datapoint: Datapoint) -> dict[str, Any]:
+    """Return the line of `changed.jsonl`."""
+    evidence = datapoint.evidence
+    return {
+        "id": datapoint.name,
+        "file": datapoint.path,
+        "link": datapoint.link,
+        "old": datapoint.fix.applied.old_fields,
+        "new": datapoint.fix.applied.new_fields,
+        "copies": list(datapoint.copies),
+        "runs": evidence.n_runs,
+        "runs_passed": evidence.n_passing_before,
+        "newly_passing": list(evidence.newly_passing),
+        "newly_failing": list(evidence.newly_failing),
+        "settled_by": list(evidence.authors),
+        "decided_by": datapoint.fix.label["decided_by"],
+        "executed_with": None if datapoint.execution is None else datapoint.execution.package,
+    }

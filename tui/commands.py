@@ -215,6 +215,11 @@ _FORMS = (
         "errata issue", label="write errata issue", help="write an issue text for the benchmark"
     ),
     CommandForm(
+        "errata patch",
+        label="write pull request",
+        help="write corrected golden answers as a pull request to the benchmark",
+    ),
+    CommandForm(
         "errata rescore",
         label="rescore later runs",
         help="apply accepted golden answers to runs that were imported later",

@@ -235,7 +235,7 @@ def write_patch(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write corrected golden answers as a pull request to the benchmark.
+    """Write corrected golden answers as a pull request.
 
     DIR gets a patch for `git apply` at the root of the repository, the title, the branch name and
     the text of the pull request with the evidence, and for tau2 the text of an issue. Multi-turn

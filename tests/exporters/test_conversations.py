@@ -342,5 +342,6 @@ def test_golden_fix_of_any_form_is_read_as_golden_calls(all_runs: ReviewedRuns) 
         "confetti",
         "hammerbench",
         "helpdesk",
+        "tau",
         "travel-desk",
     }

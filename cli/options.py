@@ -56,6 +56,7 @@ class WorkspaceOptions:
     language: str | None = None  # language of the dataset, such as `zh`
     mapping: str | None = None  # mapping file, or the name of one that fcreview has
     name: str | None = None  # name of the only run at the paths, empty to forget it
+    execute: bool = False  # whether this command may execute predicted calls
     errata: str | None = None  # path of the errata file, `NO_ERRATA` to remove errata, or None
 
     @property

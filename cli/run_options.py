@@ -51,6 +51,8 @@ def set_options_and_errata(
             saved.set_name(plan, options.name)
         plan.run.name = saved.get_name(plan) or find_configured_name(plan.run, config)
         plan.options = _list_configured_options(plan, config) | saved.get_options(plan)
+        # The permission is never saved, because a workspace can come from somebody else.
+        plan.executes = options.execute and _can_execute(plan)
         # An option with its default value is no choice of the user.
         for name, default in DEFAULT_OPTION_VALUES.items():
             if plan.options.get(name) == default:
@@ -116,6 +118,12 @@ def _list_configured_options(plan: RunPlan, config: Config) -> dict[ImportOption
                 options["decoder"] = decoder
                 break
     return options
+
+
+def _can_execute(plan: RunPlan) -> bool:
+    from fcreview.importers.registry import get_importer
+
+    return get_importer(plan.importer).executes_calls
 
 
 def _get_importer_options(plan: RunPlan) -> tuple[ImportOption, ...]:

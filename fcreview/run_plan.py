@@ -158,6 +158,8 @@ class RunPlan:
     option that is missing has its default, which depends on the files.
     """
     errata: Errata | None = None
+    executes: bool = False
+    """Whether this command may execute predicted calls (`import --execute`). No file sets it."""
     version: int = 1
     failure: str = ""
     """Why no item of the run can be read, if the search for runs already found this out; else
@@ -180,9 +182,23 @@ class RunPlan:
 
         If it changes, fcreview re-imports the run.
         """
+        return self._compute_fingerprint(executes=self.executes)
+
+    def has_same_settings(self, import_fingerprint: int) -> bool:
+        """Whether a run was imported with the same version, options and errata.
+
+        A run whose calls an earlier command executed stays as it is, also without `executes`.
+        """
+        if import_fingerprint == self.import_fingerprint:
+            return True
+        return not self.executes and import_fingerprint == self._compute_fingerprint(executes=True)
+
+    def _compute_fingerprint(self, *, executes: bool) -> int:
         settings = [f"{name}={value}" for name, value in sorted(self.options.items())]
         if self.errata:
             settings.append(self.errata.digest)
+        if executes:
+            settings.append("execute")
         if not settings:
             return self.version
         return self.version + 1000 * (crc32(" ".join(settings).encode()) & 0xFFFFF)

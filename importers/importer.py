@@ -90,6 +90,8 @@ class Importer(ABC):
     rescores_golden_fixes: bool = False
     """Whether an accepted golden fix changes verdicts, because all figures of the benchmark follow
     from verdicts that `recompute_verdict` computes."""
+    executes_calls: bool = False
+    """Whether `read_items` recomputes more verdicts if `RunPlan.executes` is true."""
     applies_equivalences: bool = False
     """Whether `read_items` applies the equivalence rules of `RunPlan.errata`."""
     why_no_golden_fix: str = "fcreview cannot correct the golden answers of this benchmark"

@@ -230,6 +230,7 @@ BENCHMARK_NAMES_ALLOWED = {
     "fcreview/model/benchmark_rules.py": "the rules by which reviews count without an importer",
     "exporters/base.py": "names of formats, which are also names of programs",
     "exporters/inspect_log.py": "writes logs of Inspect",
+    "exporters/upstream/repositories.py": "the repositories of benchmarks",
     "exporters/native.py": "writes notes for the viewer of tau2-bench",
     "cli/commands/export.py": "options of the format `inspect`",
     "cli/label_recording.py": "reads logs of Inspect and notes of tau2-bench",

@@ -29,7 +29,15 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import Progress, emit, emit_json, emit_lines, format_cell, print_table
+from fcreview.cli.output import (
+    Progress,
+    emit,
+    emit_json,
+    emit_lines,
+    format_cell,
+    print_table,
+    print_warning,
+)
 from fcreview.cli.run_options import set_options_and_errata
 from fcreview.cli.workspace import MAX_LISTED_RUNS, locate_lake_workspace, resolve_lake_location
 from fcreview.cli.workspace_import import (
@@ -95,6 +103,14 @@ def import_(
             " number of parts.",
         ),
     ] = None,
+    execute: Annotated[
+        bool,
+        option(
+            "--execute",
+            "Recompute BFCL multi-turn verdicts. bfcl-eval executes the models' calls in an"
+            " isolated process (docs/bfcl.md).",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Import runs and print an import summary.
@@ -110,7 +126,9 @@ def import_(
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
     started = time.perf_counter()
-    options = replace(options, forget_data=forget_data, name=name)
+    if execute:
+        _warn_of_execution()
+    options = replace(options, forget_data=forget_data, name=name, execute=execute)
     config = load_config()
     if lake is not None:
         outcome = _import_to_lake(options, config, lake, part=part, dask=dask)
@@ -138,6 +156,18 @@ def import_(
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):
         raise typer.Exit(EXIT_FAILURE)
+
+
+def _warn_of_execution() -> None:
+    """Say what is executed and how it is isolated. Raises ExecutionError without bfcl-eval."""
+    from fcreview.importers.bfcl.execution.executor import Executor
+
+    with Executor() as executor:
+        print_warning(
+            f"--execute: {executor.package} executes the calls of models, if they are calls of its"
+            " API classes with literal arguments, in a process without files, with limits on time"
+            f" and memory, and without network ({executor.network})"
+        )
 
 
 def _build_issue_rows(summary: ImportSummary) -> list[dict[str, Any]]:

@@ -59,6 +59,7 @@ class BfclImporter(Importer):
     aggregates_rows = True
     applies_errata = True
     rescores_golden_fixes = True
+    executes_calls = True
     applies_equivalences = True
 
     def find_runs(

@@ -23,6 +23,12 @@ from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.decoders.raw_calls import holds_call_text
+from fcreview.importers.bfcl.execution.executor import Executor
+from fcreview.importers.bfcl.execution.recompute import (
+    MultiTurnVerdict,
+    describe_skipped_call,
+    recompute_multi_turn,
+)
 from fcreview.importers.bfcl.joining import is_same_golden_answer
 from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.jsonl import JsonRecord
@@ -46,6 +52,7 @@ from fcreview.model.item import (
     RecordLocation,
     Run,
     SharedList,
+    StateDifference,
     Verdict,
 )
 from fcreview.model.json_value import answer_hash
@@ -148,6 +155,10 @@ _item_values = attrgetter(*(field.name for field in fields(Item)))
 MAX_SECONDS = 1e300
 """Absolute value from which a number of seconds or tokens is ignored."""
 MAX_TOKENS = 1e15
+MAX_LISTED_CALLS = 3
+"""Largest number of calls of an item that were not executed and that issues name."""
+STATE_DIFFERENCES = "state differences by turn"
+"""Metadata key: turn, from 1 -> `Class.attribute` -> values after golden and predicted calls."""
 MAX_TEXT_LENGTH = 300
 """Longest first difference, in characters."""
 
@@ -163,6 +174,8 @@ class CategoryContext:
     """Why this decoder was chosen."""
     score_file_name: str = ""
     score_file_path: str = ""
+    executor: Executor | None = None
+    """Executes multi-turn calls. None if the user did not allow it."""
     unknown_fields: dict[str, int] = field(default_factory=dict)
     """Unknown field of result records -> line of the first record with the field."""
     kind: str = field(default="single", init=False)
@@ -553,6 +566,8 @@ def _fill_multi_turn(
     item.n_turns = steps.n_turns
     item.n_steps = steps.n_steps
     item.rule_note = NOT_RECOMPUTED_NOTES[context.kind]
+    if context.executor is not None and context.kind == "multi_turn":
+        _recompute_multi_turn(item, context, record.get("result"), inputs, context.executor)
 
     # The golden answer of an agentic item is a text, that of other items are calls.
     if context.kind == "agentic":
@@ -565,8 +580,71 @@ def _fill_multi_turn(
         scores.add_multi_turn_details(entry.record, item.extra)
         _set_failing_turn(item)
         _add_decisive_step(item, context)
-    elif item.official is None:
+    elif item.official is None or item.rule is False:
         set_first_difference(item, item.pairs, None)
+
+
+def _recompute_multi_turn(
+    item: Item, context: CategoryContext, result: Any, inputs: ItemInputs, executor: Executor
+) -> None:
+    """Add the verdict of the official package, and the states that differ after each turn."""
+    recompute = partial(
+        recompute_multi_turn,
+        executor,
+        uncorrected=inputs.corrected.original or inputs.corrected.item,
+        result=result,
+        decoder=context.decoder,
+        version=context.version,
+    )
+    verdict = recompute(inputs.corrected.item)
+    item.rule = verdict.valid
+    item.rule_note = verdict.note or None
+    for call in verdict.skipped[:MAX_LISTED_CALLS]:
+        add_issue(item, describe_skipped_call(call, MAX_TEXT_LENGTH), severity="notice")
+    _add_state_differences_of_turns(item, verdict)
+    if verdict.valid is None:
+        return
+
+    by = executor.package
+    if inputs.corrected.original is not None:
+        original = recompute(inputs.corrected.original)
+        if (original.valid, original.error_type) != (verdict.valid, verdict.error_type):
+            item.extra.without_errata = RecomputedVerdict(original.valid, original.error_type)
+            by = CHECKER_WITH_ERRATA
+    item.rule_error_type = verdict.error_type
+    item.verdicts.append(
+        Verdict(
+            "rule",
+            verdict.valid,
+            error_type=verdict.error_type,
+            rationale=verdict.message,
+            by=by,
+        )
+    )
+
+
+def _add_state_differences_of_turns(item: Item, verdict: MultiTurnVerdict) -> None:
+    """Add the states that differ after each turn to the metadata, and those of the failing turn to
+    the table of the item.
+    """
+    differences_by_turn = {}
+    for turn, executed in enumerate(verdict.turns):
+        if executed.differences:
+            differences_by_turn[str(turn + 1)] = executed.differences
+    if differences_by_turn:
+        item.extra.metadata[STATE_DIFFERENCES] = differences_by_turn
+
+    # The score entry of a failing item has its own failing turn.
+    failing_turn = verdict.failing_turn
+    if failing_turn is None or item.official is False:
+        return
+    item.extra.failing_turn = failing_turn
+    differences = verdict.turns[failing_turn].differences
+    if differences:
+        item.extra.state_differences = {
+            name: StateDifference(values["golden"], values["model"])
+            for name, values in differences.items()
+        }
 
 
 def _set_final_answer(item: Item, dataset_item: DatasetItem, final_answer: str | None) -> None:

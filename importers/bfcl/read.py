@@ -29,6 +29,8 @@ from fcreview.importers.bfcl.decoder_detection import (
     select_run_decoder,
 )
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
+from fcreview.importers.bfcl.execution.executor import Executor
+from fcreview.importers.bfcl.execution.recompute import open_executor
 from fcreview.importers.bfcl.items import GoldenCorrector
 from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question
 from fcreview.importers.bfcl.not_run import CategoryContents, RunCoverage
@@ -231,14 +233,16 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     yield decoder.fact
     yield from decoder.issues
 
-    reader = _RunReader(plan, decoder, categories)
-    quoted = reader.compare_quoted_replies()
-    if quoted.are_scores_of_other_replies:
-        reader.has_scores_of_other_replies = True
-        yield quoted.make_issue(plan.run)
-        yield quoted.make_fact()
-    for name, files in categories.items():
-        yield from reader.read_category(name, files)
+    with open_executor(plan) as executor:
+        reader = _RunReader(plan, decoder, categories)
+        reader.executor = executor
+        quoted = reader.compare_quoted_replies()
+        if quoted.are_scores_of_other_replies:
+            reader.has_scores_of_other_replies = True
+            yield quoted.make_issue(plan.run)
+            yield quoted.make_fact()
+        for name, files in categories.items():
+            yield from reader.read_category(name, files)
     fact = reader.coverage.make_fact(plan)
     if fact is not None:
         yield fact
@@ -293,10 +297,12 @@ def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
         yield from decoder.issues
 
     own_categories = {name: categories[name] for name in part.selection}
-    reader = _RunReader(plan, decoder, own_categories)
-    quoted = reader.compare_quoted_replies()
-    for name, files in own_categories.items():
-        yield from reader.read_category(name, files)
+    with open_executor(plan) as executor:
+        reader = _RunReader(plan, decoder, own_categories)
+        reader.executor = executor
+        quoted = reader.compare_quoted_replies()
+        for name, files in own_categories.items():
+            yield from reader.read_category(name, files)
     yield PartSummary(PartOfCategories(decoder.fact, quoted, reader.coverage))
 
 
@@ -436,6 +442,7 @@ class _RunReader:
         self._plan = plan
         self._decoder = decoder
         self._categories = categories
+        self.executor: Executor | None = None
         self._loader = CategoryLoader(plan)
         self._quoted = QuotedReplies()
         self.has_scores_of_other_replies = False
@@ -458,6 +465,7 @@ class _RunReader:
         category = _join_loaded_category(
             self._plan, name, self._loader.load(name, files), self._decoder
         )
+        category.context.executor = self.executor
         category.has_scores_of_other_replies = self.has_scores_of_other_replies
         category.items_with_other_reply = self._quoted.others.get(name, set())
         if files.scores and not category.has_scores_of_other_replies:

@@ -604,9 +604,10 @@ def _list_accepted_values(call: Call) -> JsonObject:
 def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:
     """Recompute the verdict with another golden answer.
 
-    None if the category has no recomputed verdicts.
+    None if the category has no recomputed verdicts. Multi-turn calls are only executed by an import
+    with permission.
     """
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or item.category.startswith("multi_turn"):
         return None
     category, config = filenames.resolve_category_and_config(item.id, item.category)
     dataset_item = DatasetItem(

@@ -326,7 +326,7 @@ class ImportPlanner:
 
     def _is_up_to_date(self, job: ReadJob, stored_run: StoredRun) -> bool:
         """Whether the store has the run as the current files and options give it."""
-        has_same_options = stored_run.import_fingerprint == job.plan.import_fingerprint
+        has_same_options = job.plan.has_same_settings(stored_run.import_fingerprint)
         return has_same_options and is_content_unchanged(
             self._workspace, job.sources, stored_run.sources
         )

@@ -12,8 +12,8 @@ without network, with limits on time, memory and files, and without access to ot
 from __future__ import annotations
 
 import builtins
-import ctypes
 import gc
+import importlib
 import inspect
 import json
 import os
@@ -23,6 +23,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, BinaryIO
 
 MAX_CPU_SECONDS = 20
@@ -91,6 +92,8 @@ def block_network() -> str:
 
     Where namespaces are not allowed, the audit hook refuses sockets.
     """
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     for flags in (CLONE_NEWUSER | CLONE_NEWNET, CLONE_NEWNET):
         try:
@@ -226,6 +229,7 @@ class OfficialPackage:
     def __init__(self) -> None:
         from importlib.metadata import version
 
+        import bfcl_eval  # type: ignore[import-not-found]
         from bfcl_eval.eval_checker.multi_turn_eval import (  # type: ignore[import-not-found]
             multi_turn_checker,
             multi_turn_utils,
@@ -234,6 +238,7 @@ class OfficialPackage:
         self._checker = multi_turn_checker
         self._utils = multi_turn_utils
         self.version = version("bfcl-eval")
+        self._data_folder = str(Path(bfcl_eval.__file__).parent / "data")
 
     def describe(self) -> Json:
         """Return the version, the public methods of each class, and all names that a call text
@@ -243,12 +248,13 @@ class OfficialPackage:
         visible_names = {*vars(self._utils), *execute.__code__.co_varnames, *dir(builtins)}
         return {
             "package": f"bfcl-eval {self.version}",
+            "data": self._data_folder,
             "methods": {name: self._list_methods(name) for name in CLASSES},
             "visible_names": sorted(visible_names),
         }
 
     def _list_methods(self, class_name: str) -> list[str]:
-        module = __import__(self._utils.CLASS_FILE_PATH_MAPPING[class_name], fromlist=[class_name])
+        module = importlib.import_module(self._utils.CLASS_FILE_PATH_MAPPING[class_name])
         methods = inspect.getmembers(getattr(module, class_name), inspect.isfunction)
         return [name for name, _ in methods if not name.startswith("_")]
 

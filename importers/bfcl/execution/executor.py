@@ -24,6 +24,8 @@ from fcreview.importers.bfcl.execution.calls import (
     CallSafety,
     classify_call,
 )
+from fcreview.importers.common.jsonl import JsonRecord, read_records
+from fcreview.importers.common.records import list_objects
 
 PYTHON_VARIABLE = "FCREVIEW_BFCL_PYTHON"
 """Environment variable with the Python that has `bfcl-eval`, if fcreview's own lacks it."""
@@ -104,6 +106,8 @@ class Executor:
         """Name and version of the official package."""
         self.network = ""
         """How the child is kept from the network."""
+        self._data_folder = Path()
+        self._records: dict[Path, dict[str, dict[str, Any]]] = {}
         self._methods: dict[str, list[str]] = {}
         self._visible_names: frozenset[str] = frozenset()
 
@@ -153,8 +157,32 @@ class Executor:
             )
         self.package = greeting["package"]
         self.network = greeting["network"]
+        self._data_folder = Path(greeting["data"])
         self._methods = greeting["methods"]
         self._visible_names = frozenset(greeting["visible_names"])
+
+    def explain_other_dataset(
+        self, question: MultiTurnQuestion, golden: Sequence[Sequence[str]]
+    ) -> str:
+        """Return why the package's API classes may not fit an item of the imported dataset, or an
+        empty text. The classes change together with the dataset.
+        """
+        category, _, _ = question.id.rpartition("_")
+        name = f"BFCL_v4_{category}.json"
+        own_question = self._find_record(self._data_folder / name, question.id)
+        own_answer = self._find_record(self._data_folder / "possible_answer" / name, question.id)
+        is_same = (
+            own_question.get("initial_config") == question.initial_config
+            and own_question.get("involved_classes") == list(question.involved_classes)
+            and own_answer.get("ground_truth") == golden
+        )
+        return "" if is_same else f"the item differs from the dataset of {self.package}"
+
+    def _find_record(self, path: Path, record_id: str) -> dict[str, Any]:
+        """Return a record of the package's own dataset, or an empty object."""
+        if path not in self._records:
+            self._records[path] = _read_records_by_id(path)
+        return self._records[path].get(record_id, {})
 
     def execute(
         self,
@@ -227,6 +255,13 @@ class Executor:
         line, _, self._unread = self._unread.partition(b"\n")
         reply: dict[str, Any] = json.loads(line)
         return reply
+
+
+def _read_records_by_id(path: Path) -> dict[str, dict[str, Any]]:
+    if not path.is_file():
+        return {}
+    values = [each.value for each in read_records(path) if isinstance(each, JsonRecord)]
+    return {str(record.get("id")): record for record in list_objects(values)}
 
 
 def _replace_unsafe_calls(

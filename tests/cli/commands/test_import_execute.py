@@ -111,7 +111,8 @@ def test_all_published_verdicts_are_equal(executable: Place, bench: Path) -> Non
     assert len(rows) == 1_000
     for row in rows:
         assert row["rule"] is row["official"], row["id"]
-        if row["error_type"] is not None:
+        # The recomputed verdict on a failed request has no error type.
+        if row["error_type"] is not None and row["incident"] is None:
             assert row["rule_error_type"] == row["error_type"], row["id"]
 
 

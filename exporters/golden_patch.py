@@ -26,7 +26,7 @@ import orjson
 from fcreview.errata import ErrataEntry, Evidence, hash_question, join_user_messages
 from fcreview.exporters.base import ExportError, ExportSource, Label
 from fcreview.exporters.report_pages import format_code_block, format_code_span, format_titled_block
-from fcreview.exporters.upstream.checkout import find_repository_root
+from fcreview.exporters.repository_paths import find_repository_root
 from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import DISPUTED
 from fcreview.model.golden_fix import ACCEPTED, PROPOSED, REJECTED

@@ -14,20 +14,9 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from fcreview.exporters.base import ExportError
+from fcreview.exporters.repository_paths import find_root
 from fcreview.safe_files import read_file
 
-BFCL_DATA = "berkeley-function-call-leaderboard/bfcl_eval/data"
-"""Folder of the dataset in the repository of BFCL."""
-ACEBENCH_DATA = "data_all/data_{language}"
-ACEBENCH_LANGUAGES = ("en", "zh")
-ANSWER_FOLDERS = (
-    f"{BFCL_DATA}/possible_answer",
-    *(
-        f"{ACEBENCH_DATA.format(language=language)}/possible_answer"
-        for language in ACEBENCH_LANGUAGES
-    ),
-)
-"""Folders with golden answers in repositories."""
 GIT_SECONDS = 60
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 NO_COMMIT = (
@@ -135,20 +124,3 @@ def find_git_root(file: Path, repository_path: str) -> Path | None:
     """Return the folder in which a file has this path, if a git repository begins there."""
     root = find_root(file, repository_path)
     return root if root is not None and (root / ".git").exists() else None
-
-
-def find_repository_root(file: Path) -> Path | None:
-    """Return the root of the repository that has a file with golden answers at this path."""
-    for folder in ANSWER_FOLDERS:
-        root = find_root(file, f"{folder}/{file.name}")
-        if root is not None:
-            return root
-    return None
-
-
-def find_root(file: Path, repository_path: str) -> Path | None:
-    """Return the folder in which a file has this path, or None if the file has another path."""
-    parts = PurePosixPath(repository_path).parts
-    if file.parts[-len(parts) :] != parts:
-        return None
-    return Path(*file.parts[: -len(parts)])

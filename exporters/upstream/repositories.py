@@ -16,12 +16,8 @@ from typing import Any
 
 from fcreview.exporters.golden_patch import ResolvedFix
 from fcreview.exporters.report_pages import format_code_span
-from fcreview.exporters.upstream.checkout import (
-    ACEBENCH_DATA,
-    ACEBENCH_LANGUAGES,
-    BFCL_DATA,
-    RepositoryFiles,
-)
+from fcreview.exporters.repository_paths import ACEBENCH_DATA, ACEBENCH_LANGUAGES, BFCL_DATA
+from fcreview.exporters.upstream.checkout import RepositoryFiles
 from fcreview.model.json_edit import Span, edit_json_at, find_json_member, iter_json_parts
 from fcreview.model.json_value import canonical_json
 from fcreview.model.sanitize import sanitize

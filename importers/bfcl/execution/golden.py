@@ -10,9 +10,10 @@ from fcreview.importers.bfcl.execution.executor import (
     Executor,
     MultiTurnQuestion,
 )
-from fcreview.importers.bfcl.writeback import GROUND_TRUTH
 from fcreview.run_plan import ExecutedGoldenCall, GoldenExecution, GoldenExecutionError
 
+GROUND_TRUTH = "ground_truth"
+"""Field of an answer record with the golden calls."""
 EXCEPTION_PREFIX = "Error during execution:"
 ERROR_MARK = '{"error":'
 """Start of the output of a call that the API class refused."""

@@ -75,16 +75,22 @@ class RunPart:
     picklable."""
 
 
-MIN_PART_BYTES = 4_000_000
+MIN_PART_BYTES = 2_000_000
 """Size in bytes below which a part takes longer to start than it saves."""
+MAX_PARTS = 32
 
 
-def group_into_parts(sizes: Mapping[Any, int]) -> list[RunPart]:
+def group_into_parts(sizes: Mapping[Any, int], max_parts: int = MAX_PARTS) -> list[RunPart]:
     """Return the parts of a run that consists of units, such as categories, in their order.
 
-    Small units that follow each other become one part. `sizes`: size of each unit in bytes. The
-    selection of a part is the list of its units.
+    Small units that follow each other become one part. The selection of a part is the list of its
+    units.
+
+    Args:
+        sizes: size of each unit in bytes.
+        max_parts: about the largest number of parts, if all units are small.
     """
+    part_bytes = max(MIN_PART_BYTES, sum(sizes.values()) / max_parts)
     parts: list[RunPart] = []
     units: list[Any] = []
     n_bytes = 0
@@ -92,7 +98,7 @@ def group_into_parts(sizes: Mapping[Any, int]) -> list[RunPart]:
     for position, (unit, size) in enumerate(sizes.items()):
         units.append(unit)
         n_bytes += size
-        if n_bytes >= MIN_PART_BYTES or position == last:
+        if n_bytes >= part_bytes or position == last:
             parts.append(RunPart(len(parts), n_bytes, selection=units))
             units = []
             n_bytes = 0

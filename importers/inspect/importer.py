@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.importer import Importer
 from fcreview.model.metric import OwnMetric
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         DiscoveredRuns,
         ReviewedVerdict,
         RewrittenFile,
+        RunPart,
         RunPlan,
         SearchOptions,
         Unrepresentable,
@@ -44,6 +45,21 @@ class InspectImporter(Importer):
         from fcreview.importers.inspect import read
 
         return read.read_items(plan)
+
+    def split_run(self, plan: RunPlan) -> list[RunPart]:
+        from fcreview.importers.inspect import parts
+
+        return parts.split_run(plan)
+
+    def read_part(self, plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
+        from fcreview.importers.inspect import parts
+
+        return parts.read_part(plan, part)
+
+    def finish_run(self, plan: RunPlan, summaries: Sequence[Any]) -> Iterator[ReadRecord]:
+        from fcreview.importers.inspect import parts
+
+        return parts.finish_run(plan, summaries)
 
     def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:
         from fcreview.importers.inspect import leaderboard

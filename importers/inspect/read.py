@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -120,6 +120,11 @@ class ItemIds:
         self._used.add(name)
         return self._assign(sample_id, epoch)
 
+    @property
+    def used_ids(self) -> dict[SampleName, str]:
+        """The item ids of the samples that were used."""
+        return {name: self._id_by_name[name] for name in self._used}
+
     def _assign(self, sample_id: Any, epoch: int) -> str:
         """Return the item id of a sample in an epoch, such as `7` or `7#2`.
 
@@ -164,6 +169,8 @@ class RunContext:
     """Tags and metadata of the log, with the edits of people, which every item shows."""
     scored: list[ScoredItem] = field(default_factory=list)
     """The items with their scores, for the comparison of recomputed and recorded metrics."""
+    has_samples: bool = False
+    """Whether the log that was read last has samples."""
 
 
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
@@ -171,10 +178,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 
     Also sets the settings of the run, and the metrics that its logs recorded.
     """
-    context = RunContext(plan.run, {str(name): value for name, value in plan.options.items()})
-    sources: LogSources = plan.importer_data or LogSources()
-    if plan.run.generation == BFCL:
-        context.bfcl = BfclTask(dict(sources.datasets))
+    context = make_context(plan)
     paths = list_log_paths(plan)
     context.statistics = collect_statistics(paths)
     for path in paths:
@@ -185,7 +189,16 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
             yield ImportIssue(
                 str(path), None, what=f"the log cannot be read: {error}", severity="error"
             )
-    yield from _report_values(plan.run.path, context.statistics)
+    yield from report_values(plan.run.path, context.statistics)
+
+
+def make_context(plan: RunPlan) -> RunContext:
+    """Return what all items of a run share, as far as its plan says it."""
+    context = RunContext(plan.run, {str(name): value for name, value in plan.options.items()})
+    sources: LogSources = plan.importer_data or LogSources()
+    if plan.run.generation == BFCL:
+        context.bfcl = BfclTask(dict(sources.datasets))
+    return context
 
 
 def list_log_paths(plan: RunPlan) -> list[Path]:
@@ -220,33 +233,44 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
     The header needs a sample that has scores, so the samples up to the first such one are read
     before the others. At the end, the metrics of the log are compared with recomputed ones.
     """
-    yield from _report_run_status(log)
+    yield from report_run_status(log)
     records = log.read_samples()
-    first_records = _read_up_to_scored_sample(records)
-    _read_header(log, first_records, context)
-    yield _make_verdict_fact(context)
+    first_records = read_up_to_scored_sample(records)
+    read_header(log, first_records, context)
+    yield make_verdict_fact(context)
 
-    has_samples = False
-    for record in itertools.chain(first_records, records):
+    yield from make_items(itertools.chain(first_records, records), context)
+    if not context.has_samples:
+        yield ImportIssue(str(log.path), None, what="the log has no samples", severity="warning")
+    yield from read_end_of_log(log, context)
+
+
+def make_items(
+    records: Iterable[LogSample | ImportIssue], context: RunContext
+) -> Iterator[Item | ImportIssue]:
+    """Yield the items of samples. Of a sample that occurs twice, only the issues are yielded."""
+    context.has_samples = False
+    for record in records:
         if isinstance(record, ImportIssue):
             yield record
             continue
-        has_samples = True
+        context.has_samples = True
         item = _read_item(record, context)
         if item is None:
             yield from record.issues
         else:
             yield item
-    if not has_samples:
-        yield ImportIssue(str(log.path), None, what="the log has no samples", severity="warning")
 
+
+def read_end_of_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
+    """Yield what follows the items of a log: metrics that differ, and the number of samples."""
     yield from _report_different_metrics(log, context)
     n_expected = _count_expected_samples(log.header)
     if n_expected:
         yield RunFact("expected_items", value=n_expected, reason="samples of the log in all epochs")
 
 
-def _read_header(
+def read_header(
     log: InspectLog, first_records: Sequence[LogSample | ImportIssue], context: RunContext
 ) -> None:
     """Set what the header says about the run. The last of the first samples shows its scores."""
@@ -257,7 +281,7 @@ def _read_header(
     _store_header_data(context, log.header, is_complete=is_complete)
 
 
-def _read_up_to_scored_sample(
+def read_up_to_scored_sample(
     records: Iterator[LogSample | ImportIssue],
 ) -> list[LogSample | ImportIssue]:
     """Return the records of a log up to the first sample with scores.
@@ -272,7 +296,7 @@ def _read_up_to_scored_sample(
     return first_records
 
 
-def _make_verdict_fact(context: RunContext) -> RunFact:
+def make_verdict_fact(context: RunContext) -> RunFact:
     """Make the fact that says which score of the log gives the verdicts, and why.
 
     If none does, it says which scores the user can choose.
@@ -310,7 +334,7 @@ def _gives_verdicts(name: str, context: RunContext) -> bool:
     return values is not None and values.n_numbers > 0 and context.scales[name].gives_verdicts
 
 
-def _report_values(path: str, statistics: LogStatistics) -> Iterator[ImportIssue]:
+def report_values(path: str, statistics: LogStatistics) -> Iterator[ImportIssue]:
     """Yield issues for scores that are not a number or infinite. They count as in Inspect.
 
     `statistics` has the counts for each score by its name.
@@ -329,7 +353,7 @@ def _report_values(path: str, statistics: LogStatistics) -> Iterator[ImportIssue
             )
 
 
-def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
+def report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
     """Yield an issue if the run of a log did not finish with success, because its metrics may then
     cover fewer samples.
     """

@@ -117,8 +117,8 @@ class ReadJob:
 
     run_number: int
     plan: RunPlan
-    # State before the run is read. A file that grows meanwhile is read again later. The parts of a
-    # run have none, because the job that finishes the run hashes all files.
+    # State before the run is read. A file that grows meanwhile is read again later. Each part of a
+    # run has a share of its files, whose content it hashes.
     sources: list[SourceFile]
 
     @property
@@ -423,7 +423,8 @@ class _SplitRun:
         n_part_bytes = sum(part.n_bytes for part in self._parts)
         for part in self._parts:
             share = part.n_bytes / max(n_part_bytes, 1)
-            job = replace(self._job, plan=replace(self._job.plan, part=part), sources=[])
+            sources = self._job.sources[part.index :: len(self._parts)]
+            job = replace(self._job, plan=replace(self._job.plan, part=part), sources=sources)
             yield _ReadTask(job, share * self._job.n_result_bytes)
 
     def add_outcome(self, job: ReadJob, outcome: ReadOutcome) -> ReadOutcome | ReadJob | None:
@@ -457,7 +458,7 @@ class _SplitRun:
 
         plan = replace(self._job.plan, run=_merge_runs(self._job.plan.run, outcomes))
         plan.part_summaries = [staged.part_summary for staged in self._list_staged_parts()]
-        return replace(self._job, plan=plan)
+        return replace(self._job, plan=plan, sources=[])
 
     def _join_parts(self, end: ReadOutcome, staged_end: StagedRun) -> ReadOutcome:
         """Return the outcome of the run from those of its parts and of its end."""
@@ -468,8 +469,17 @@ class _SplitRun:
 
         _add_facts_to_run(end.info, joined)
         end.seconds += sum(outcome.seconds for outcome in self._outcomes.values())
+        end.sources = self._list_sources()
         end.staged = joined
         return self._finish(end)
+
+    def _list_sources(self) -> list[SourceFile]:
+        """Return the files of the run, with the hashes that the parts have added."""
+        hashed = {}
+        for outcome in self._outcomes.values():
+            for source in outcome.sources:
+                hashed[source.path, source.kind] = source
+        return [hashed[source.path, source.kind] for source in self._job.sources]
 
     def _list_staged_parts(self) -> list[StagedRun]:
         """Return the parts that were read, in the order of the run."""

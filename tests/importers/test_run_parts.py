@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import zipfile
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from fcreview import run_plan
-from fcreview.importers.common import jsonl
+from fcreview.importers.common import budgets, jsonl
 from fcreview.importers.common.jsonl import (
     LineRange,
     read_records,
@@ -26,7 +27,7 @@ from fcreview.model.item import ImportIssue, PartSummary, ReadRecord, Run
 from fcreview.run_plan import DependentParts, RunPlan
 
 ROOT = Path(__file__).resolve().parents[2]
-SPLIT_BENCHMARKS = {"bfcl", "generic"}
+SPLIT_BENCHMARKS = {"bfcl", "generic", "inspect"}
 """Benchmarks whose importer divides large runs."""
 
 
@@ -42,6 +43,7 @@ def read_in_parts(plan: RunPlan) -> tuple[list[ReadRecord], Run]:
     records: list[ReadRecord] = []
     summaries = []
     official_metrics: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for part in split_run(plan):
         plan_of_part = replace(deepcopy(plan), part=part)
         *records_of_part, summary = read_items(plan_of_part)
@@ -49,9 +51,11 @@ def read_in_parts(plan: RunPlan) -> tuple[list[ReadRecord], Run]:
         records += records_of_part
         summaries.append(summary.content)
         official_metrics |= plan_of_part.run.official_metrics
+        settings |= plan_of_part.run.settings
 
     plan_of_end = replace(deepcopy(plan), part_summaries=summaries)
     plan_of_end.run.official_metrics |= official_metrics
+    plan_of_end.run.settings |= settings
     records += read_items(plan_of_end)
     return records, plan_of_end.run
 
@@ -68,7 +72,8 @@ def test_parts_of_a_run_give_the_records_of_the_whole_run(benchmark: str) -> Non
     for plan in plans:
         in_parts, run_in_parts = read_in_parts(plan)
         assert in_parts == list(read_items(plan))
-        assert run_in_parts == plan.run
+        assert run_in_parts.official_metrics == plan.run.official_metrics
+        assert run_in_parts.settings == plan.run.settings
 
 
 def test_generic_ids_in_two_parts_need_the_whole_run(tmp_path: Path) -> None:
@@ -90,6 +95,58 @@ def test_bfcl_scores_of_other_replies_need_the_whole_run(tmp_path: Path) -> None
     for plan in plans:
         with pytest.raises(DependentParts):
             read_in_parts(plan)
+
+
+def write_log(
+    folder: Path, samples: Sequence[dict[str, Any]], *, has_summaries: bool = True
+) -> RunPlan:
+    """Write an archive with the samples, and return the plan of its run."""
+    folder.mkdir()
+    fields = {"task": "t", "task_id": "t", "model": "m", "created": "2026-09-01T10:00:00+00:00"}
+    header = {"version": 2, "status": "success", "eval": fields, "results": None}
+    with zipfile.ZipFile(folder / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("_journal/start.json", json.dumps(header))
+        for number, sample in enumerate(samples):
+            archive.writestr(f"samples/{number}_epoch_1.json", json.dumps(sample))
+        if has_summaries:
+            archive.writestr("summaries.json", json.dumps(samples))
+        archive.writestr("header.json", json.dumps(header))
+    (plan,) = discover([folder]).plans
+    return plan
+
+
+def make_sample(sample_id: Any, **fields: Any) -> dict[str, Any]:
+    return {"id": sample_id, "epoch": 1, "scores": {"match": {"value": "C"}}} | fields
+
+
+def test_inspect_samples_with_one_id_in_two_parts_need_the_whole_run(tmp_path: Path) -> None:
+    """The same sample is imported once, and equal texts of two ids become two item ids."""
+    for name, ids in (("same", ["a", "b", "a"]), ("text", [7, "b", "7"])):
+        plan = write_log(tmp_path / name, [make_sample(sample_id) for sample_id in ids])
+        with pytest.raises(DependentParts):
+            read_in_parts(plan)
+
+
+def test_inspect_archive_above_its_budget_needs_the_whole_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = [make_sample(number, input="x" * 1_000_000) for number in range(4)]
+    plan = write_log(tmp_path / "log", samples)
+    monkeypatch.setattr(budgets, "MIN_ARCHIVE_BYTES", 30_000_000)
+    assert len(read_in_parts(plan)[0]) == len(list(read_items(plan)))
+    monkeypatch.setattr(budgets, "MAX_EXPANSION", 1)
+    monkeypatch.setattr(budgets, "MIN_ARCHIVE_BYTES", 7_000_000)
+    with pytest.raises(DependentParts):
+        read_in_parts(plan)
+
+
+def test_inspect_logs_without_summaries_or_scores_are_not_divided(tmp_path: Path) -> None:
+    """Each part would read all samples to find their scores."""
+    samples = [make_sample(number) for number in range(3)]
+    assert len(split_run(write_log(tmp_path / "log", samples))) == 3
+    assert split_run(write_log(tmp_path / "active", samples, has_summaries=False)) == []
+    unscored = [make_sample(number, scores={}) for number in range(3)]
+    assert split_run(write_log(tmp_path / "unscored", unscored)) == []
 
 
 def make_lines(rng: random.Random) -> bytes:

@@ -29,7 +29,7 @@ from fcreview.model.item import PartSummary, ReadRecord
 from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import DependentParts, RunPart, RunPlan, group_into_parts
 
-MAX_PARTS = 12
+MAX_PARTS = 6
 """Maximum number of parts. Each of them reads the header and the first sample again."""
 
 

@@ -29,8 +29,11 @@ from fcreview.model.item import PartSummary, ReadRecord
 from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import DependentParts, RunPart, RunPlan, group_into_parts
 
-MAX_PARTS = 6
-"""Maximum number of parts. Each of them reads the header and the first sample again."""
+PART_BYTES = 25_000_000
+"""Size of a part after decompression, in bytes. Each part reads the header, the list of members
+and the first sample again.
+"""
+MAX_PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +72,17 @@ def split_run(plan: RunPlan) -> list[RunPart]:
     except UnreadableLog:
         return []
 
+    n_parts = min(sum(sizes.values()) // PART_BYTES, MAX_PARTS)
+    if n_parts < 2:
+        return []
+
     # Without scores, each part would search for a sample with scores in the whole log.
     statistics = collect_statistics(paths)
     if not statistics.by_name:
         return []
     return [
         replace(part, selection=SamplesOfPart(part.selection, statistics))
-        for part in group_into_parts(sizes, MAX_PARTS)
+        for part in group_into_parts(sizes, n_parts)
     ]
 
 

@@ -22,6 +22,7 @@ from fcreview.importers.common.jsonl import (
     read_records_in_range,
     split_into_line_ranges,
 )
+from fcreview.importers.inspect import parts as inspect_parts
 from fcreview.importers.registry import discover, read_items, split_run
 from fcreview.model.item import ImportIssue, PartSummary, ReadRecord, Run
 from fcreview.run_plan import DependentParts, RunPlan
@@ -36,6 +37,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Divide even the smallest runs."""
     monkeypatch.setattr(run_plan, "MIN_PART_BYTES", 1)
     monkeypatch.setattr(jsonl, "MIN_PART_BYTES", 1)
+    monkeypatch.setattr(inspect_parts, "PART_BYTES", 1)
 
 
 def read_in_parts(plan: RunPlan) -> tuple[list[ReadRecord], Run]:

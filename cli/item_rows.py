@@ -69,9 +69,9 @@ def build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
 
 
 def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> None:
-    """Print items as a table with complete ids.
+    """Print the items of a view as a table, and how many items the view has.
 
-    The first rows determine the widths of the other columns.
+    Only the first rows determine the widths of the columns.
     """
     n_runs = len(view.runs) or session.n_runs
     shows_runs = n_runs > 1
@@ -81,7 +81,8 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
     widths: list[int] = []
     for rows in fetch_row_windows(session, view, limit):
         table = [_format_row_cells(row, shows_run=shows_runs) for row in rows]
-        if table and not widths:
+        is_first_window = bool(table) and not widths
+        if is_first_window:
             # Later rows may be wider, but waiting for them would take long.
             widths = _measure_columns([headers, *table])
             _print_table_line(headers, widths, headers)

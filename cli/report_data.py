@@ -595,8 +595,9 @@ items.
 
 
 def compute_own_scores(analysis: UnblindedAnalysis, rows: Sequence[RunRow]) -> OwnScores:
-    """Compute the value of the benchmark's own metric of the first `MAX_RUNS_WITH_OWN_SCORE` runs,
-    by run number.
+    """Return the value of the benchmark's own metric for each run, by run number.
+
+    Only the first `MAX_RUNS_WITH_OWN_SCORE` runs have a value, because it takes long to compute.
     """
     from fcreview.importers.registry import importer_for
 
@@ -753,8 +754,8 @@ def build_report_text(
 def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConventions:
     """Compute the metrics of a run by each counting convention, from its effective verdicts.
 
-    A convention is a rule how repeated trials of a task are counted. A run without trials has no
-    conventions.
+    A convention is a rule how repeated trials of a task are counted. A run of which no task was
+    repeated has no conventions.
     """
     from fcreview.importers.registry import list_trials
     from fcreview.store.rows import View

@@ -36,10 +36,10 @@ class _Benchmark:
 def print_run_groups(
     analysis: UnblindedAnalysis, rows: Sequence[RunRow], kind: GroupKind, *, as_json: bool
 ) -> None:
-    """Print the figures of each group of runs, benchmark by benchmark.
+    """Print the figures of each group of repeated runs, benchmark by benchmark.
 
-    Runs of one group have the same model, or the same name without the number of a repeat. Raises
-    UsageError for a run with neither official nor recomputed verdicts.
+    `kind` says whether runs of one group have the same model, or the same name without the number
+    of a repeat. Raises UsageError for a run with neither official nor recomputed verdicts.
     """
     for benchmark in _list_benchmarks(rows):
         groups = _build_groups(benchmark, kind)

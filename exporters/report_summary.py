@@ -225,10 +225,13 @@ def _build_estimate_card(run: RunFigures) -> Card:
         return Card(title, value=format_pass_rate_estimate(estimate), note=note)
 
     half_width = (estimate.high - estimate.low) / 2
-    value = f"{100 * estimate.estimated:.1f} % ± {100 * half_width:.1f}"
     interval = f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"
     note = f"95 % interval {interval}, from {sampled}{_list_estimate_limits(run)}"
-    return Card(title, value=value, note=note)
+    return Card(
+        title,
+        value=f"{100 * estimate.estimated:.1f} % ± {100 * half_width:.1f}",
+        note=note,
+    )
 
 
 def _list_estimate_limits(run: RunFigures) -> str:

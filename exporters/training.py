@@ -577,7 +577,10 @@ def _build_reviewed_item(
 ) -> _ReviewedItem:
     """Collect what the training rows of an item need: its messages, golden calls and reviews.
 
-    `passes`: human verdict on the item, or None if it has only a corrected golden answer.
+    Args:
+        detail: The item.
+        passes: The human verdict on the item, or None if only its golden answer was corrected.
+        correction: The corrected golden answer, if there is one.
     """
     item = detail.item
     run = detail.run

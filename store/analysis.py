@@ -190,8 +190,10 @@ class UnblindedAnalysis:
     def fetch_combined_sample_status(
         self, run: int, *, keep_part_verdicts: bool
     ) -> RunSampleStatus | None:
-        """Return the status of a run without reviews and samples, with combined items; None for
-        other runs. `keep_part_verdicts` is that of `fetch_combined_scored_items`.
+        """Return what estimates need to know about a run without reviews and samples.
+
+        Items with equal verdicts are combined into one item with a count. `keep_part_verdicts`
+        keeps items apart whose verdicts on parts differ. Returns None for other runs.
         """
         from fcreview.store.estimation import fetch_combined_sample_status
 

@@ -721,12 +721,11 @@ def fetch_combined_sample_status(
     *,
     keep_part_verdicts: bool,
 ) -> RunSampleStatus | None:
-    """Return what estimates need to know about a run that nobody has reviewed and that no random
-    sample concerns. None for other runs.
+    """Return what estimates need to know about a run without reviews and samples.
 
-    Items with equal verdicts are combined to one item with a count, so that the estimates of such a
-    run take as long with a million items as with a hundred. `keep_part_verdicts` keeps items apart
-    whose verdicts on parts differ.
+    Items with equal verdicts are combined into one item with a count, so that the estimates of such
+    a run take as long with a million items as with a hundred. `keep_part_verdicts` keeps items
+    apart whose verdicts on parts differ. Returns None for other runs.
     """
     if connection.execute(_HAS_REVIEWS, [run]).fetchall():
         return None

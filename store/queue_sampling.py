@@ -604,13 +604,18 @@ def _find_deciding_questions(verdicts: Sequence[_QuestionVerdicts]) -> set[str]:
     """
     runs_with_official = {each.run for each in verdicts if each.official is not None}
     runs = sorted({each.run for each in verdicts})
-    n_passed: dict[str, dict[int, int]] = {}
+    n_passed_by_question: dict[str, dict[int, int]] = {}
     for each in verdicts:
         verdict = each.official if each.run in runs_with_official else each.recomputed
-        counts = n_passed.setdefault(each.question, dict.fromkeys(runs, 0))
+        n_passed_by_run = n_passed_by_question.setdefault(each.question, dict.fromkeys(runs, 0))
         if verdict is True:
-            counts[each.run] += 1
-    return {question for question, counts in n_passed.items() if len(set(counts.values())) > 1}
+            n_passed_by_run[each.run] += 1
+
+    deciding = set()
+    for question, n_passed_by_run in n_passed_by_question.items():
+        if len(set(n_passed_by_run.values())) > 1:
+            deciding.add(question)
+    return deciding
 
 
 def _build_stratum_sql(stratify: str) -> str:

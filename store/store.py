@@ -588,8 +588,7 @@ class Store:
     def iter_label_batches(
         self, view: View, selection: LabelSelection | None = None
     ) -> Iterator[list[str]]:
-        """Yield batches of the labels of the view's items, in item order. A label is the text of a
-        JSON object.
+        """Yield the labels of the view's items in batches. A label is the text of a JSON object.
 
         An item's own label comes before the labels of its parts. Other threads can use the store
         between two batches. Before the first batch, raises FilterError for an invalid filter and

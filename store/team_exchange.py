@@ -327,8 +327,10 @@ class Inbox:
         return len(self._journal.append_missing_lines(new)) if new else 0
 
     def _is_usable_annotator(self, name: str) -> bool:
-        """Return whether a name from the server is valid, and differs from all other names not
-        only in case.
+        """Return whether files of this workspace can have a name from the server.
+
+        It must be a valid name, and must not differ from a known name only in case, because some
+        file systems treat such names as equal.
         """
         try:
             if check_annotator(name) != name:

@@ -336,10 +336,10 @@ class Session(SessionSettings):
             raise
 
     async def read_in_background(self, query: Callable[[Store], T]) -> T:
-        """Call a query as `read` does, but let every other call interrupt it. It then starts again.
-        The query must not write.
+        """Call a query as `read` does, but let every other call interrupt it.
 
-        Raises the exceptions of `read`.
+        After an interruption, the query starts again. So it must not write. Raises the exceptions
+        of `read`.
         """
         while not self.is_leaving:
             future = self._thread.submit(copy_context().run, self._run_query, query)

@@ -237,7 +237,9 @@ def _describe_item(item: Item) -> Iterator[tuple[str, str]]:
     yield "calls", _join_names(item.predicted)
     yield "golden", _join_names(item.golden) or item.extra.golden_reply or "–"
     yield "tools", f"{len(item.functions)}"
-    yield "official", {True: "pass", False: "fail", None: "–"}[item.official]
+    official_words = {True: "pass", False: "fail", None: "–"}
+    yield "official", official_words[item.official]
+
     for verdict in item.verdicts:
         if verdict.source == "judge":
             yield "judge", f"{verdict.by}: {verdict.value}"

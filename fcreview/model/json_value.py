@@ -189,8 +189,9 @@ def _format_literal(value: Any, depth: int) -> str:
 
 
 def to_plain_json(value: Any, depth: int = 0) -> Any:
-    """Convert a value to plain JSON that orjson can write. This is slow, so callers first try to
-    write the original value.
+    """Convert a value to plain JSON that orjson can write.
+
+    This is slow, so callers first try to write the original value.
 
     - Integers beyond 64 bits, non-finite numbers, bytes and other literals become text.
     - Lone surrogates in texts become `\\udXXX`.

@@ -204,9 +204,11 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 
 def build_labels_with_faults(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings without "unsure". If an annotator passed a target with a fault, add all
-    ratings on the criterion again under `<criterion>+fault`, with values such as `pass:golden`, to
-    measure agreement on faults.
+    """Return the ratings without "unsure", and copies of some of them that include the fault.
+
+    The copies show whether annotators agree on faults too. They have values such as `pass:golden`,
+    and the criterion `<criterion>+fault`. Only a criterion on which some rating is a pass with a
+    fault gets copies.
     """
     labels = [rating for rating in ratings if is_definite(rating.value)]
     criteria_with_fault = {label.criterion for label in labels if _get_fault_of_pass(label)}

@@ -97,8 +97,9 @@ class GroupSummary:
 def summarize_groups(
     items: Sequence[AlignedItem], groups: Sequence[RunGroup]
 ) -> list[GroupSummary]:
-    """Summarize groups of runs of one benchmark, the best mean first, and compare each group with
-    the best one.
+    """Summarize groups of runs of one benchmark, and compare each group with the best one.
+
+    The group with the best mean comes first.
     """
     summaries = [_summarize_group(items, group) for group in groups]
     # Groups without a common question have no mean and come last.
@@ -106,16 +107,17 @@ def summarize_groups(
     if not summaries or summaries[0].mean is None:
         return summaries
 
-    best = summaries[0].group
+    best_summary, *other_summaries = summaries
+    best_group = best_summary.group
     compared = []
-    for summary in summaries[1:]:
-        difference = _compare_groups(items, summary.group, best)
+    for summary in other_summaries:
+        difference = _compare_groups(items, summary.group, best_group)
         if difference is None:
             compared.append(summary)
         else:
-            versus_best = replace(difference, best=groups.index(best))
+            versus_best = replace(difference, best=groups.index(best_group))
             compared.append(replace(summary, versus_best=versus_best))
-    return [summaries[0], *_correct_p_values(compared)]
+    return [best_summary, *_correct_p_values(compared)]
 
 
 def _get_sort_key(summary: GroupSummary) -> float:
@@ -136,8 +138,9 @@ class _Question:
 
 
 def _collect_questions(items: Iterable[AlignedItem], *groups: RunGroup) -> list[_Question]:
-    """Return the questions with a verdict in every run of the groups. Trials of a task, which are
-    several items, are one question.
+    """Return the questions with a verdict in every run of the groups.
+
+    A question has several items if its task was tried several times.
     """
     questions: dict[Cluster, _Question] = {}
     incomplete: set[Cluster] = set()
@@ -167,17 +170,20 @@ def _list_verdicts(item: AlignedItem, group: RunGroup) -> list[bool | None]:
 
 
 def _summarize_group(items: Sequence[AlignedItem], group: RunGroup) -> GroupSummary:
+    """Return the figures of a group of runs, from the questions that all its runs answer."""
     questions = _collect_questions(items, group)
-    keys = {_get_question_key(item, position) for position, item in enumerate(items)}
-    n_clusters = len({question.cluster for question in questions})
+    all_keys = {_get_question_key(item, position) for position, item in enumerate(items)}
+    clusters = {question.cluster for question in questions}
+    # The runs pass an unstable question only sometimes.
+    unstable_questions = [question for question in questions if len(set(question.passes)) > 1]
     summary = GroupSummary(
         group,
         n_questions=len(questions),
-        n_left_out=len(keys) - len(questions),
-        n_clusters=n_clusters,
+        n_left_out=len(all_keys) - len(questions),
+        n_clusters=len(clusters),
         run_values=_compute_run_values(items, group),
         figures=(),
-        n_unstable=sum(len(set(question.passes)) > 1 for question in questions),
+        n_unstable=len(unstable_questions),
     )
     if not questions:
         return summary
@@ -200,19 +206,24 @@ def _compute_run_values(items: Iterable[AlignedItem], group: RunGroup) -> list[f
 
 
 def _compute_figures(questions: Sequence[_Question]) -> list[RepeatedFigure]:
-    """Compute the mean, pass^k and pass@k. The largest k is the smallest number of trials of any
-    question.
+    """Compute the mean pass rate, and pass^k and pass@k for each k.
+
+    These are the probabilities that all of k trials pass, and that at least one of them passes. The
+    largest k is the smallest number of trials of any question.
     """
     n_trials = [len(question.passes) for question in questions]
-    mean = _estimate_mean(
-        "mean", questions, [Fraction(sum(each.passes)) for each in questions], n_trials
-    )
+    n_passes = [sum(question.passes) for question in questions]
+    mean = _estimate_mean("mean", questions, [Fraction(n) for n in n_passes], weights=n_trials)
+
     figures = [mean]
-    ones = [1] * len(questions)
+    equal_weights = [1] * len(questions)
     for k in range(2, min(MAX_K, *n_trials) + 1):
         for name, compute in (("pass^", compute_pass_hat_k), ("pass@", compute_pass_at_k)):
-            values = [compute(sum(each.passes), len(each.passes), k) for each in questions]
-            figures.append(_estimate_mean(f"{name}{k}", questions, values, ones))
+            shares = [
+                compute(passed, trials, k)
+                for passed, trials in zip(n_passes, n_trials, strict=True)
+            ]
+            figures.append(_estimate_mean(f"{name}{k}", questions, shares, weights=equal_weights))
     return figures
 
 
@@ -256,9 +267,10 @@ def _estimate_mean(
 def _compute_interval(
     value: float, deviations: Sequence[float], total_weight: int
 ) -> tuple[float | None, float | None]:
-    """Return the 95 % interval of a share with a clustered variance: Wilson's interval with the
-    number of independent items that have the same variance, and with the quantile of Student's t
-    distribution.
+    """Return the 95 % interval of a share, of which the items of a cluster depend on each other.
+
+    It is Wilson's interval for as many independent items as would have the same variance, with the
+    quantile of Student's t distribution.
 
     Args:
         value: The share.
@@ -286,11 +298,11 @@ def _compute_interval(
 def _compare_groups(
     items: Sequence[AlignedItem], first: RunGroup, second: RunGroup
 ) -> GroupDifference | None:
-    """Compare the means of two groups by the questions that all their runs answer. None if there
-    is no such question.
+    """Compare the means of two groups of runs by the questions that all their runs answer.
 
-    A question counts as many pairs as the group with fewer trials has. All pairs of a cluster are
-    dependent, so the test is McNemar's test for clusters.
+    Returns None if there is no such question. A question counts as often as the group with fewer
+    trials tried it. The questions of a cluster depend on each other, so the test is McNemar's test
+    for clusters.
     """
     questions = _collect_questions(items, first, second)
     if not questions:

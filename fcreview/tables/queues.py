@@ -44,8 +44,9 @@ class QueueShares:
 
 
 def build_progress_table(queues: Sequence[QueueShares]) -> Table:
-    """Return a row for each annotator of each queue. The last column counts items that are no
-    longer in the database, if there are any.
+    """Return a table with a row for each annotator of each queue.
+
+    If items of a queue are no longer in the database, a last column counts them.
     """
     columns = [
         Column(QUEUE_TITLE),

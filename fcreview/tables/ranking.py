@@ -133,8 +133,10 @@ def _find_duel(ranking: NamedRanking, position: int) -> _Duel | None:
 def _build_row(
     run_rank: RunRank, runs: Sequence[RunTitle], *, official_rank: int | None, duel: _Duel | None
 ) -> Row:
-    """Return the row of a run in a ranking. It opens the items of its duel. A different official
-    rank is highlighted.
+    """Return the row of a run in a ranking. A different official rank is highlighted.
+
+    The row opens the items of its duel: those that decide between the run and the one with which it
+    competes for its place.
     """
     title = runs[run_rank.run]
     is_moved = run_rank.rank != official_rank

@@ -45,7 +45,7 @@ class GroupTitle:
 
 
 def build_repeat_table(summaries: Sequence[GroupSummary], titles: Sequence[GroupTitle]) -> Table:
-    """Return a heading for each group, and rows with its runs and figures.
+    """Return a table with a heading for each group of runs, and rows with its runs and figures.
 
     `titles` has the titles of the groups in the order of `summaries`.
     """
@@ -56,7 +56,7 @@ def build_repeat_table(summaries: Sequence[GroupSummary], titles: Sequence[Group
         Column("p", align_right=True),
         Column("p (Holm)", align_right=True, priority=2),
     ]
-    best = titles[0].name if titles else ""
+    best_name = titles[0].name if titles else ""
     rows: list[Row] = []
     for summary, title in zip(summaries, titles, strict=True):
         heading = describe_group(summary, title)
@@ -67,9 +67,11 @@ def build_repeat_table(summaries: Sequence[GroupSummary], titles: Sequence[Group
         for figure in summary.figures:
             rows.append(_build_figure_row(figure))
             if figure is summary.mean:
+                # The spread of the runs belongs to their mean.
                 rows.append(_build_spread_row(summary))
         if summary.versus_best is not None:
-            rows.append(_build_difference_row(summary.versus_best, best))
+            rows.append(_build_difference_row(summary.versus_best, best_name))
+
     notes = [INTERVAL_NOTE, POOLED_NOTE]
     if len(summaries) > 1:
         notes.append(DIFFERENCE_NOTE)
@@ -118,6 +120,7 @@ def _build_spread_row(summary: GroupSummary) -> Row:
 
 
 def _build_difference_row(versus_best: GroupDifference, best_name: str) -> Row:
+    """Return the row with the difference to the best group, its interval and its p values."""
     difference = versus_best.difference
     name = f"versus {sanitize(best_name)}"
     if difference.value is None or difference.low is None or difference.high is None:

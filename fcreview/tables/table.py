@@ -166,6 +166,8 @@ class Table:
     def without(self, titles: Collection[str]) -> Table:
         """Return the table without the columns that have one of these titles."""
         kept = [index for index, title in enumerate(self.titles) if title not in titles]
+
+        # The places of columns move by the number of columns that are removed before them.
         graphic_at = self.graphic_at
         if graphic_at is not None:
             graphic_at = sum(index < graphic_at for index in kept)

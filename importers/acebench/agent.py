@@ -533,7 +533,7 @@ class MilestoneSequences(NamedTuple):
 
 
 def choose_milestone_sequence(messages: Sequence[Any], milestones: Any) -> MilestoneSequences:
-    """Choose the milestone sequence of which the agent met the largest share.
+    """Choose the sequence of golden calls of which the agent made the largest share.
 
     `milestones` is a list of golden calls, or a list of alternative lists, of which one suffices.
     """

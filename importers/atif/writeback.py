@@ -79,8 +79,9 @@ def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
 
 
 def _get_reviewed_reward(item: ScoredItem) -> float | None:
-    """Return the reward that annotators set, or 1 or 0 for an overridden verdict, or None
-    without overrides.
+    """Return the reward that the annotators set for an item, or None if they set none.
+
+    A verdict that they set counts as 1 or 0.
     """
     reward = item.overrides.get((ITEM, REWARD))
     if is_number(reward):

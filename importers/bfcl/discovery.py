@@ -504,15 +504,15 @@ class _DatasetSearch:
 
         `files_by_name` maps categories to their dataset files.
         """
-        similar = [
+        similar_files = [
             files.questions
             for name, files in files_by_name.items()
             if not self._finder.is_exact_name(files.questions, name)
         ]
-        if similar:
-            names = list_some([path.name for path in similar])
+        if similar_files:
+            names = list_some([path.name for path in similar_files])
             what = f"no question file has the exact name. Using {names}"
-            self._add_notice(similar[0], what)
+            self._add_notice(similar_files[0], what)
 
         with_answers_elsewhere = [
             files for files in files_by_name.values() if files.has_answers_elsewhere

@@ -249,18 +249,22 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 
 
 def split_run(plan: RunPlan) -> list[RunPart]:
-    """Return parts of a run that consist of one large or several small categories."""
+    """Divide a run into parts that can be read at the same time.
+
+    A part consists of one large category or of several small ones.
+    """
     categories: FilesByCategory = plan.importer_data
-    sizes = {}
+    n_bytes_by_category = {}
     n_dataset_bytes = 0
     for name, files in categories.items():
-        n_category_bytes = 0
+        n_own_dataset_bytes = 0
         for dataset_files in files.dataset_files:
-            n_category_bytes += _measure_files(dataset_files.record_paths)
-        n_dataset_bytes += n_category_bytes
-        sizes[name] = n_category_bytes + _measure_files([*files.results, *files.scores])
+            n_own_dataset_bytes += _measure_files(dataset_files.record_paths)
+        n_dataset_bytes += n_own_dataset_bytes
+        n_run_bytes = _measure_files([*files.results, *files.scores])
+        n_bytes_by_category[name] = n_own_dataset_bytes + n_run_bytes
 
-    parts = group_into_parts(sizes)
+    parts = group_into_parts(n_bytes_by_category)
     if parts:
         # The first part reads the datasets of all categories to compare decoders.
         parts[0] = replace(parts[0], n_bytes=parts[0].n_bytes + n_dataset_bytes)

@@ -470,10 +470,10 @@ def _find_failing_turn(record: dict[str, Any], executed: Any) -> int | None:
 
 
 def _add_state_differences(differences: Any, extra: Extra) -> None:
-    """Add the differences between the states of the simulated apps after the failing turn.
+    """Add to `extra` how the states of the simulated apps differ after the failing turn.
 
-    A score entry states them as `{"balance": {"model": 5, "ground_truth": 7}}`. Differences in any
-    other form become metadata.
+    A score entry states differences as `{"balance": {"model": 5, "ground_truth": 7}}`. Those in
+    any other form become metadata.
     """
     if not isinstance(differences, dict):
         if differences:
@@ -481,15 +481,16 @@ def _add_state_differences(differences: Any, extra: Extra) -> None:
         return
 
     state_differences: dict[str, StateDifference] = {}
-    others = {}
+    other_differences = {}
     for name, difference in differences.items():
         if isinstance(difference, dict) and difference.keys() >= {"model", "ground_truth"}:
             state_differences[name] = StateDifference(
                 difference["ground_truth"], difference["model"]
             )
         else:
-            others[name] = difference
+            other_differences[name] = difference
+
     if state_differences:
         extra.state_differences = state_differences
-    if others:
-        extra.metadata["other state differences"] = others
+    if other_differences:
+        extra.metadata["other state differences"] = other_differences

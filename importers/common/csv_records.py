@@ -108,7 +108,7 @@ class _CsvFile:
             elif columns is None:
                 columns = row.cells[:MAX_COLUMNS]
             elif row.cells:
-                # Not a blank line.
+                # A blank line has no cells, and is skipped.
                 if len(row.cells) != len(columns):
                     what = f"the record has {len(row.cells)} cells instead of {len(columns)}"
                     yield self._make_issue(row.line, what, is_error=True)

@@ -92,10 +92,10 @@ class LineRange:
 
 
 def split_into_line_ranges(path: Path) -> list[RunPart]:
-    """Return parts of a run that are ranges of lines of one file.
+    """Divide a file into ranges of lines that can be read at the same time.
 
-    The list is empty if the file is small, cannot be read, or is not plain JSON Lines, whose other
-    forms are read as a whole.
+    The list is empty if the file must be read as a whole, because it is small, cannot be read or
+    is not plain JSON Lines.
     """
     try:
         with open_file(path) as file:
@@ -109,11 +109,12 @@ def split_into_line_ranges(path: Path) -> list[RunPart]:
     n_parts = min(n_bytes // MIN_PART_BYTES, MAX_LINE_RANGES)
     parts = []
     for index in range(n_parts):
-        first = n_bytes * index // n_parts
-        end = n_bytes * (index + 1) // n_parts
+        first_byte = n_bytes * index // n_parts
+        end_byte = n_bytes * (index + 1) // n_parts
+        # The last range has no end, so that lines are read that are written meanwhile.
         is_last = index == n_parts - 1
-        lines = LineRange(first, None if is_last else end)
-        parts.append(RunPart(index, end - first, selection=lines))
+        lines = LineRange(first_byte, None if is_last else end_byte)
+        parts.append(RunPart(index, end_byte - first_byte, selection=lines))
     return parts
 
 
@@ -279,11 +280,13 @@ def _parse_cr_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Imp
 def _parse_lines(
     file: BinaryIO, file_name: str, first_line: int = 1, *, end: int | None = None
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the record of each line with its position. A line that is too long is skipped, and
-    becomes an issue.
+    """Yield the record of each line with its position. A line that is too long becomes an issue.
 
-    `file` is at the start of a line, whose number is `first_line`. Lines that begin at the position
-    `end` or after it are not read.
+    Args:
+        file: The file, at the start of a line.
+        file_name: Its name in records and issues.
+        first_line: The number of this line.
+        end: Lines that begin at this position in bytes, or after it, are not read.
     """
     # Position of the line in the file, in bytes.
     offset = file.tell()

@@ -118,7 +118,10 @@ def measure_value(value: Any) -> int:
 
 
 def _measure_parts(value: Any, depth: int) -> int:
-    """Measure a value that orjson cannot write, such as one with long integers."""
+    """Return about how many characters a value has as JSON.
+
+    It is for values that orjson cannot write, such as those with long integers.
+    """
     if isinstance(value, str):
         return len(value) + QUOTES
     if depth > MAX_MEASURED_DEPTH:

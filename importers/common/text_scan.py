@@ -20,13 +20,14 @@ def scan_texts(path: Path, pattern: re.Pattern[bytes]) -> set[bytes]:
     that contains other objects, the text is only the beginning.
     """
     texts: set[bytes] = set()
-    rest = b""
+    end_of_last_chunk = b""
     with open_file(path) as file:
         while chunk := file.read(CHUNK_BYTES):
-            window = rest + chunk
+            window = end_of_last_chunk + chunk
             for match in pattern.finditer(window):
                 texts.add(match[0])
                 if len(texts) > 1:
                     return texts
-            rest = window[-OVERLAP_BYTES:]
+            # The text of a field can begin in one chunk and end in the next one.
+            end_of_last_chunk = window[-OVERLAP_BYTES:]
     return texts

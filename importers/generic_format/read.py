@@ -269,8 +269,9 @@ def finish_run(ids_of_parts: Sequence[Set[str]]) -> Iterator[ReadRecord]:
 def _make_items(
     path: Path, lines: Iterable[JsonRecord | ImportIssue], known_ids: set[str]
 ) -> Iterator[Item | ImportIssue]:
-    """Yield the items of lines. `known_ids` are the ids of earlier items, and get those of the new
-    ones.
+    """Yield an item for each line with a record, and issues for what cannot be read.
+
+    `known_ids` are the ids of the items so far. The ids of the new items are added to them.
     """
     for line in lines:
         if isinstance(line, ImportIssue):

@@ -88,9 +88,11 @@ def read_mapped_records(
     """
     groups = find_groups(path, base, pattern)
     format_name = find_format(path, pattern)
-    if format_name not in TABLE_FORMATS and (pattern.delimiter or pattern.encoding):
+    has_table_options = bool(pattern.delimiter or pattern.encoding)
+    if has_table_options and format_name not in TABLE_FORMATS:
         what = f"delimiter and encoding are not used, because the file is read as {format_name}"
-        yield ImportIssue(str(path), None, what=what)
+        yield ImportIssue(str(path), what=what)
+
     match format_name:
         case "json":
             readings = _read_json(path, pattern)
@@ -100,6 +102,7 @@ def read_mapped_records(
             readings = read_table(path, format_name, pattern)
         case "parquet":
             readings = _read_parquet(path)
+
     for reading in readings:
         if isinstance(reading, ImportIssue):
             yield reading

@@ -210,10 +210,12 @@ class _TableReader:
             next(self._rows, None)
 
     def read(self) -> Iterator[Row | ImportIssue]:
+        """Yield the rows of the table, and issues. The first row has the names of the columns."""
         names: Sequence[str] | None = None
         index = 0
         while True:
-            line = self._line + 1
+            # The next row begins here. Reading it moves `self._line` and `self._offset` to its end.
+            first_line = self._line + 1
             offset = self._offset
             try:
                 cells = next(self._rows)
@@ -222,18 +224,21 @@ class _TableReader:
             except csv.Error as error:
                 yield from self._take_issues()
                 what = f"the row is not {self._path.suffix.lstrip('.').upper()}: {error}"
-                yield make_file_issue(self._path, what, line)
+                yield make_file_issue(self._path, what, first_line)
                 continue
+
             yield from self._take_issues()
-            if not cells:
+            is_blank_line = not cells
+            if is_blank_line:
                 continue
             if names is None:
                 names = cells
-                yield from self._report_repeated_names(names, line)
+                yield from self._report_repeated_names(names, first_line)
                 continue
-            yield from self._report_cells(names, cells, line)
+
+            yield from self._report_cells(names, cells, first_line)
             yield Row(
-                line,
+                first_line,
                 offset=offset,
                 length=self._offset - offset,
                 value=_make_row_object(names, cells),
@@ -248,6 +253,7 @@ class _TableReader:
             yield line.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
     def _decode_lines(self) -> Iterator[str]:
+        """Yield the lines as text, and count them. A byte that is no text becomes an issue."""
         encoding = self._form.encoding
         while raw := self._file.readline(MAX_LINE_BYTES + 1):
             self._line += 1

@@ -306,19 +306,24 @@ class _CodexReader:
         if not is_integer(n_turns) or n_turns < 1:
             session.add_issue("num_turns of a rollback is not a number from 1", line)
             return
-        starts = [index for index, entry in enumerate(session.entries) if _is_prompt(entry)]
-        if n_turns > len(starts):
+
+        # Each prompt of the user begins a turn.
+        turn_starts = [index for index, entry in enumerate(session.entries) if _is_prompt(entry)]
+        if n_turns > len(turn_starts):
             session.add_issue("more turns are rolled back than there are", line)
-        if not starts:
+        if not turn_starts:
             return
-        start = starts[max(len(starts) - n_turns, 0)]
-        removed = session.entries[start:]
-        texts = [_format_entry(entry)[:NOTE_LENGTH] for entry in removed]
+
+        first_removed = turn_starts[max(len(turn_starts) - n_turns, 0)]
+        removed_entries = session.entries[first_removed:]
+        del session.entries[first_removed:]
         session.older_messages.extend(
-            entry for entry in removed if isinstance(entry, WrittenMessage)
+            entry for entry in removed_entries if isinstance(entry, WrittenMessage)
         )
-        del session.entries[start:]
-        session.entries.append(SessionNote(ROLLED_BACK, "\n".join(texts), line))
+        texts = [_format_entry(entry)[:NOTE_LENGTH] for entry in removed_entries]
+        session.entries.append(SessionNote(ROLLED_BACK, text="\n".join(texts), line=line))
+
+        # An interruption or error in the removed turns no longer ends the session.
         session.is_interrupted = False
         for error in session.api_errors:
             error.is_last = False

@@ -320,8 +320,9 @@ def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> Non
 
 
 def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[RewrittenFile]:
-    """Yield the main file with the reviewed rewards, if it has an index of the simulations.
-    `rewards` maps simulation ids to rewards.
+    """Yield the main file with the reviewed rewards in its index of the simulations.
+
+    Yields nothing if no reward changes. `rewards` maps simulation ids to rewards.
     """
     raw = read_file(path)
     try:

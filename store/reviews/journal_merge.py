@@ -132,16 +132,17 @@ def plan_journal_merge(
 
 
 def plan_file_merge(workspace: Workspace, path: Path) -> JournalMerge:
-    """Find the events of a single journal file that this workspace lacks. The file can have any
-    name, such as that of a copy that a sync program made. Raises MergeError unless all events are
-    by one annotator.
+    """Find the reviews in a single journal file that this workspace lacks.
+
+    The file can have any name, such as that of a copy that a sync program made. Raises MergeError
+    unless all reviews are by one annotator.
     """
     files = WorkspaceFiles(path.absolute().parent)
     lines = read_valid_lines(files, path.absolute(), [])
     annotators = sorted({line.event.annotator for line in lines})
     if len(annotators) != 1:
-        found = f"reviews by {len(annotators)} annotators" if annotators else "no valid review"
-        raise MergeError(f"{path} contains {found}. A journal has reviews by one annotator")
+        content = f"reviews by {len(annotators)} annotators" if annotators else "no valid review"
+        raise MergeError(f"{path} contains {content}. A journal has reviews by one annotator")
     copy = _plan_journal_copy(Journal(workspace, annotators[0]), files, [path.absolute()])
     return JournalMerge([copy], user=None)
 

@@ -515,10 +515,10 @@ class EventIndex:
     def compute_opinions_before_and_on_duplicate(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return the annotator's opinions before they saw the hidden duplicate of an item, and
-        their opinions on the duplicate.
+        """Return an annotator's opinions on an item, and on its hidden duplicate.
 
-        They show whether the annotator agrees with themselves. Stale opinions are omitted.
+        An annotator sees some items twice without knowing it. The two lists show whether they agree
+        with themselves. Stale opinions are omitted.
         """
         own_events = self._individual_events(key, annotator, prediction_hash, golden_hash)
         # Clocks can go back, so the order in the journal decides which opinions came before the

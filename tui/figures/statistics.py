@@ -219,6 +219,7 @@ def pairwise_heat_maps(
     annotators, only some of them are shown. `max_lines`: maximum number of lines.
     """
     coefficients = [statistic.coefficient for statistic in statistics]
+    # Other coefficients are those of more than two annotators.
     pairs = [coefficient for coefficient in coefficients if len(coefficient.annotators) == 2]
     names: set[str] = set()
     for coefficient in pairs:

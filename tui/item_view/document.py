@@ -261,8 +261,10 @@ def _list_metadata(item: Item) -> dict[str, Any]:
 def _metadata_heading_block(
     detail: ItemDetail, options: DisplayOptions, *, folded: bool, has_fields: bool
 ) -> Block:
-    """Return the heading of the metadata. Printed, it is a rule. On screen, it folds the fields and
-    shows the facts about the item.
+    """Return the heading of the metadata.
+
+    Printed, it is only a line with the title. On screen, it shows facts about the item, and the
+    fields below it can be folded.
     """
 
     def render_printed_lines(cells: int) -> list[Line]:

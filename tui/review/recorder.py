@@ -108,11 +108,11 @@ class PendingQuestion:
 
 
 def find_pending_question(item: Item, target: str, criterion: str = "") -> PendingQuestion:
-    """Return what a verdict key on the target decides: the target, the criterion and the automatic
-    verdict.
+    """Return what the user decides if they press a verdict key on the target.
 
-    `criterion`: criterion of a further scorer's verdict on the item, if the cursor is on it.
-    Otherwise, the criterion is that of the most important automatic verdict on the target.
+    The question consists of the target, the criterion and the automatic verdict. If the cursor is
+    on the verdict of a further scorer, `criterion` is the criterion of that verdict. Otherwise, the
+    question is about the most important automatic verdict on the target.
     """
     verdicts_on_target = [verdict for verdict in item.verdicts if verdict.target == target]
     if criterion:

@@ -193,8 +193,8 @@ class PaletteContext:
         self.show_message(f"Cannot compare {names}. Enter the numbers or names of two runs")
 
     def _find_run(self, name: str) -> RunRow | None:
-        """Return the run with this number or name, else with this model, else whose name contains
-        it.
+        """Return the run that a user names by its number, its name, its model, or a part of its
+        name.
 
         None if there is no such run, or several.
         """
@@ -202,6 +202,7 @@ class PaletteContext:
         for run in self.runs:
             if name in (str(run.run), format_run_name(run), run.run_name):
                 matches.append(run)
+        # The model and a part of the name count only if no run has this number or name.
         if not matches:
             matches = [run for run in self.runs if name == run.info.model]
         if not matches:

@@ -454,6 +454,7 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
         self._runs: list[RunConventions] = []
 
     async def compute_statistics(self) -> None:
+        """Compute the metrics of the runs by each convention how repeated trials are counted."""
         services = self._session.report_services
         compare = services.compare_conventions if services is not None else None
         if compare is not None:
@@ -489,6 +490,7 @@ class RankingScreen(StatisticsScreen, inherit_bindings=False):
         self._reason_without_ranking = NO_RANKING
 
     async def compute_statistics(self) -> None:
+        """Rank the runs of the view, or find out why they cannot be ranked."""
         services = self._session.report_services
         rank_runs = services.rank_runs if services is not None else None
         if rank_runs is None:

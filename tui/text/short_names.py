@@ -155,9 +155,9 @@ def _last_word(text: str) -> str:
 def _list_run_name_forms(text: str, texts: _RunNameTexts, width: int) -> list[str]:
     """Return short forms of a run name, the best first. Forms can be too wide for the column.
 
-    A good form shows how this run differs from the others: first words that no other name begins
-    with (`gpt-4o…`), an end that no other name has (`gpt…llm_agent`), or the beginning of a last
-    part that no other name has. The last resort is the beginning with the last word.
+    A good form shows how this run differs from the others. It has words at the beginning that no
+    other name has (`gpt-4o…`), an end that no other name has (`gpt…llm_agent`), or such a last
+    part. The last resort is the beginning with the last word.
     """
     # All beginnings that end with a whole word, the longest first.
     beginnings = []

@@ -407,17 +407,17 @@ def _collect_terminal_facts() -> Iterator[Fact]:
     if sys.stdout.isatty():
         columns, rows = os.get_terminal_size()
         size = f"{columns}x{rows}"
-    yield _build_fact("terminal", size, "size")
+    yield _build_fact("terminal", size, name="size")
 
     app = "yes" if can_show_app() else "no, so fcreview open prints text"
-    yield _build_fact("terminal", app, "full-screen app")
+    yield _build_fact("terminal", app, name="full-screen app")
 
     for name in ("TERM", "COLORTERM", "NO_COLOR", "TMUX", "FCREVIEW_ASCII"):
         value = os.environ.get(name)
         if value:
             # The value of TMUX is the path of a socket.
             shown_value = "set" if name == "TMUX" else value
-            yield _build_fact("terminal", shown_value, name)
+            yield _build_fact("terminal", shown_value, name=name)
 
     encoding = f"{sys.stdout.encoding}, locale {locale.setlocale(locale.LC_CTYPE)}"
-    yield _build_fact("terminal", encoding, "encoding")
+    yield _build_fact("terminal", encoding, name="encoding")

@@ -169,14 +169,23 @@ def add_decisive_call(
 def find_decisive_call(
     item: Item, failed_turn: int | None = None, *, only_effect_counts: bool
 ) -> DecisiveStep | None:
-    """Return the decisive step of a failed conversation, or None if no fact suggests a step."""
+    """Return the step at which a conversation probably failed, or None if no fact suggests one.
+
+    Args:
+        item: The item.
+        failed_turn: Only calls of this turn can be decisive. None for all turns.
+        only_effect_counts: Whether the benchmark judges only which data the calls change.
+    """
     if not item.pairs:
         return None
+
+    # The first kind of fault that occurs decides.
     paired = _PairedItem(item, turn=failed_turn, messages=build_chat_messages(item))
     step = next(_find_wrong_calls(paired, only_effect_counts=only_effect_counts), None)
     if step is None and only_effect_counts:
         step = _find_unexpected_write(paired)
-    step = step or _find_missing_call(paired, only_effect_counts=only_effect_counts)
+    if step is None:
+        step = _find_missing_call(paired, only_effect_counts=only_effect_counts)
     # A wrong call that only reads data may have caused the later calls.
     if step is None and only_effect_counts:
         step = next(_find_wrong_calls(paired, only_effect_counts=False), None)

@@ -270,15 +270,18 @@ def sum_difference_weights(differences: Iterable[ArgumentDiff]) -> float:
 def find_closest_value(
     accepted: AcceptedValues, value: Any, rules: ComparisonRules = EXACT_RULES
 ) -> Any:
-    """Return the accepted value with the smallest differences, or None if there is no accepted
-    value.
+    """Return the accepted value that is most similar to `value`.
+
+    Returns None if there is no accepted value.
     """
     for expected in accepted.any_of:
         if is_same_value(expected, value):
             return expected
 
     def compute_weight(expected: Any) -> float:
-        return sum_difference_weights(diff_values(expected, value, "", 0, ComparisonBudget(rules)))
+        """Return how different an accepted value is."""
+        budget = ComparisonBudget(rules)
+        return sum_difference_weights(diff_values(expected, value, path="", depth=0, budget=budget))
 
     return min(_select_candidates(accepted, value), key=compute_weight, default=None)
 

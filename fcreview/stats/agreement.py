@@ -346,35 +346,38 @@ def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_Coeffici
     """
     counts = table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
-    several = np.flatnonzero(n_labels > 1)
-    agreement_of_several = compute_pairwise_agreement(counts)[several]
+    # Only units with two labels or more show agreement. A pattern is a row of the table: the labels
+    # that some units have in common.
+    comparable = np.flatnonzero(n_labels > 1)
+    agreement = compute_pairwise_agreement(counts)[comparable]
 
     yield _build_percent_request(table)
     yield _build_fleiss_request(table, counts, n_labels)
-    alpha = _choose_krippendorff_alpha(table, counts[several])
+    alpha = _choose_krippendorff_alpha(table, counts[comparable])
     yield _CoefficientRequest(
         "alpha",
         annotators=table.annotators,
-        patterns=several,
-        statistic=_restrict_to_patterns(several, alpha),
-        agreement=agreement_of_several,
+        patterns=comparable,
+        statistic=_restrict_to_patterns(comparable, alpha),
+        agreement=agreement,
         level=table.level,
     )
     yield _CoefficientRequest(
         "ac1",
         annotators=table.annotators,
-        patterns=several,
+        patterns=comparable,
         statistic=build_gwet_ac1(counts),
-        agreement=agreement_of_several,
+        agreement=agreement,
     )
+    # Labels with an order, such as 1 to 5, can differ a little or a lot.
     scores = table.scores
     if table.level == "ordinal" and scores is not None:
         yield _CoefficientRequest(
             "ac2",
             annotators=table.annotators,
-            patterns=several,
+            patterns=comparable,
             statistic=build_gwet_ac2(counts, make_quadratic_weights(scores)),
-            agreement=agreement_of_several,
+            agreement=agreement,
             level=table.level,
         )
 

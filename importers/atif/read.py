@@ -627,14 +627,16 @@ def find_deciding_reward_name(rewards: dict[str, float] | None) -> str | None:
 
 
 def add_official_verdicts(item: Item, rewards: dict[str, float] | None, origin: str) -> None:
-    """Add the verdict on the item and a score for each reward.
+    """Add the official verdict to an item, and each of its rewards as a score.
 
-    The deciding reward has the criterion `reward`.
+    One reward decides the verdict. As a score, it has the criterion `reward`.
     """
     if not rewards:
         return
+
     deciding_name = find_deciding_reward_name(rewards)
     if deciding_name is not None:
+        # Only the full reward, 1, is a pass.
         item.official = abs(rewards[deciding_name] - 1) <= FULL_REWARD_TOLERANCE
         item.verdicts.append(Verdict("official", item.official, by=origin))
     for name, value in rewards.items():

@@ -150,9 +150,8 @@ def find_exact_parameter_error(
 ) -> CallError | None:
     """Return the first parameter that must equal the golden value and does not, or None.
 
-    The evaluator has a list of such parameters for each function (`EXACT_PARAMETERS`). Without an
-    error, a later comparison decides whether it accepts the call: that of the API's responses, or a
-    judge.
+    The evaluator has a list of such parameters for each function (`EXACT_PARAMETERS`). A call
+    without such an error is not yet accepted. The responses of the API or a judge decide then.
     """
     if predicted.get("name") != golden.get("name"):
         message = f"the model calls {predicted.get('name')} instead of {golden.get('name')}"

@@ -79,9 +79,13 @@ def _collect_traced_calls(trace: JsonObject) -> dict[str, JsonObject]:
 
 
 def fill_plain_item(item: Item, sample: Sample, conversation: ParsedConversation) -> None:
-    """Fill an item of a benchmark whose rules fcreview does not have."""
+    """Fill an item of a benchmark whose rules fcreview does not have.
+
+    Its golden answer is not a list of calls, but a list of accepted answers.
+    """
     fill_conversation(item, conversation)
     item.functions = conversation.functions
+    # There are no golden calls.
     item.pairs = align_calls_by_turn([], item.predicted)
     targets = read_targets(sample)
     if targets:

@@ -528,8 +528,10 @@ class _JournalFile:
         return data
 
     def _parse_lines(self, lines: list[bytes]) -> list[tuple[int, Event]]:
-        """Parse new lines into pairs (line number, event), and add a warning for each invalid line,
-        and for each event whose predecessor in the hash chain is missing.
+        """Parse new lines of a journal into pairs (line number, event).
+
+        An invalid line becomes a warning. Each event names the hash of the event before it. If that
+        event is missing, there is a warning too.
         """
         events: list[tuple[int, Event]] = []
         for line in lines:
@@ -543,8 +545,10 @@ class _JournalFile:
             else:
                 events.append((self.n_lines, event))
                 self.hashes.add(event.hash)
+
         for number, event in events:
-            if event.previous and event.previous not in self.hashes and not self.is_partial:
+            is_chained = not event.previous or event.previous in self.hashes
+            if not is_chained and not self.is_partial:
                 self.add_warning(f"{self.name} line {number}: {CHAIN_BROKEN}")
         return events
 

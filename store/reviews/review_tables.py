@@ -291,13 +291,16 @@ class ReviewTables:
         """
         keys = self._add_items_of_fixed_questions(reviewed_keys)
         self._load_roll_up_contexts(keys)
-        rows = [row for key in keys for row in self._build_decision_rows(key)]
+        rows = []
+        item_numbers = []
+        for key in keys:
+            rows += self._build_decision_rows(key)
+            # Several runs can have an item with the same key.
+            item_numbers += [loaded.item for loaded in self.items.find_loaded_items(key)]
+
         with self._transaction():
             if replace_existing:
-                review_sql.delete_decisions(
-                    self._connection,
-                    [each.item for key in keys for each in self.items.find_loaded_items(key)],
-                )
+                review_sql.delete_decisions(self._connection, item_numbers)
             review_sql.insert_decisions(self._connection, rows)
 
     def _add_items_of_fixed_questions(self, keys: Sequence[ItemKey]) -> Sequence[ItemKey]:

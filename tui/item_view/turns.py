@@ -61,8 +61,9 @@ OVERVIEW_ROWS = 3
 
 
 def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
-    """Return the line `turns 1 = 2 = 3 -+ fails here`. Empty if the benchmark judges only one
-    turn.
+    """Return a line with the turns and their differences: `turns 1 = 2 = 3 -+ fails here`.
+
+    Empty if the benchmark judges only one turn.
     """
     if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []

@@ -275,7 +275,10 @@ def build_cluster_choices(
 
 
 def _add_fold_marks(figure: Table, rows: Sequence[ClusterRow], unfolded_terms: set[str]) -> Table:
-    """Add marks before the names of groups with several clusters: whether they are unfolded."""
+    """Return the table with a mark before each name, which shows whether a group is unfolded.
+
+    Only groups with several clusters can be unfolded. Other rows have blanks instead of a mark.
+    """
     columns = list(figure.columns)
     blank = " " * FOLD_MARK_CELLS
     columns[NAME_COLUMN] = replace(columns[NAME_COLUMN], title=blank + columns[NAME_COLUMN].title)

@@ -78,6 +78,7 @@ def estimate_run_metrics(
     sample_status: RunSampleStatus,
     settings: EstimationSettings,
 ) -> Iterator[MetricEstimate]:
+    """Estimate each metric of a run, with its confidence interval, from the reviews so far."""
     from fcreview.stats.estimation import estimate_metrics
 
     return estimate_metrics(build_estimation_input(session, row, sample_status), settings)

@@ -648,6 +648,7 @@ class Progress:
         *,
         quiet: bool = False,
     ) -> None:
+        """Show nothing at first, because a short command needs no progress line."""
         self._activity = activity
         self._format_amount = format_amount or _format_megabytes
         self._visible = False

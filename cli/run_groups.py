@@ -56,6 +56,7 @@ def print_run_groups(
 
 
 def _list_benchmarks(rows: Sequence[RunRow]) -> list[_Benchmark]:
+    """Divide runs by their benchmark, with its version and language."""
     benchmarks: dict[str, _Benchmark] = {}
     for row in rows:
         info = row.info

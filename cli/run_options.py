@@ -140,6 +140,7 @@ class SavedRunOptions:
     """
 
     def __init__(self, workspace: Workspace) -> None:
+        """Read the saved options, also from the file of older versions, `decoders.json`."""
         from fcreview.store.importing.source_files import build_run_key
 
         self._build_run_key = partial(build_run_key, workspace)

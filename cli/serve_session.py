@@ -113,6 +113,7 @@ class SessionProcess(AppService):
         websocket: web.WebSocketResponse,
         downloads: DownloadStore,
     ) -> None:
+        """Prepare the process. The app starts only when the browser has sent its size."""
         receiver = ChunkReceiver()
         super().__init__(
             "fcreview open",

@@ -256,6 +256,7 @@ class ImportCache:
     def __init__(
         self, paths: Sequence[Path], *, data_folders: Sequence[Path], settings: str
     ) -> None:
+        """Record the state of the files now, so that later changes to them are found."""
         folders = [os.fspath(path) for path in (*paths, *data_folders)]
         self._key = _hash_texts([f"{len(paths)} {settings}", *folders])
 

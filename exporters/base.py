@@ -144,6 +144,7 @@ class ExportSource:
         benchmarks: BenchmarkServices | None = None,
         on_progress: ProgressCallback | None = None,
     ) -> None:
+        """Prepare an export. Nothing is read from the store yet."""
         self.store = store
         self.view = view
         self.selection = selection

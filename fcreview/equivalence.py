@@ -241,6 +241,7 @@ def _is_equivalent_list(
     predicted: Sequence[Any],
     depth: int,
 ) -> bool:
+    """Whether two lists are equally long, and each pair of elements is equivalent."""
     if len(golden) != len(predicted):
         return False
     for golden_element, predicted_element in zip(golden, predicted, strict=True):

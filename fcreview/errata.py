@@ -482,6 +482,7 @@ class CategoryCorrections:
         category: str,
         is_same: Callable[[Any, Any], bool] = is_same_json,
     ) -> None:
+        """Find the entries for the category. `is_same` compares golden answers."""
         self.run = run
         self.issues: list[ImportIssue] = []
         self._errata = errata
@@ -534,6 +535,7 @@ class CategoryCorrections:
     def _make_erratum(
         self, entry: ErrataEntry, *, old_golden: Any = None, stale_reason: str = ""
     ) -> Erratum:
+        """Return the note on an item that says what the errata file changed, or why it did not."""
         return Erratum(
             [*entry.settled_by],
             date=self._errata.date,
@@ -545,6 +547,7 @@ class CategoryCorrections:
     def _add_issue(
         self, entry: ErrataEntry, message: str, severity: Literal["warning", "notice"]
     ) -> None:
+        """Report a problem with an entry of the errata file."""
         self.issues.append(
             ImportIssue(
                 self._errata.path, entry.line, what=message, item=entry.id, severity=severity

@@ -246,6 +246,7 @@ def _make_root_folder(path: Path) -> None:
 
 
 def _make_inner_folder(name: str, parent_descriptor: int) -> None:
+    """Create a folder with the permissions of its parent, unless it exists."""
     try:
         os.mkdir(name, 0o700, dir_fd=parent_descriptor)
     except FileExistsError:

@@ -79,6 +79,7 @@ class Store:
         blind: bool,
         policy: Policy,
     ) -> None:
+        """Open the reviews, and prepare the queries. `annotator` is the one who reviews, if any."""
         self.workspace = workspace
         self.annotator = annotator
         self.blind = blind
@@ -267,6 +268,7 @@ class Store:
         return self._run_query(lambda: self._orders.find_position(view, item))
 
     def measure_columns(self, view: View) -> ColumnWidths:
+        """Return how wide the longest texts of a view are, to choose the widths of its columns."""
         names = self.run_names
         blind = self.blind
         return self._run_query(

@@ -199,6 +199,7 @@ class Exchange:
         return True
 
     def _save_state(self) -> None:
+        """Save how far the exchange is, so that the next one continues there."""
         state = {
             "version": STATE_VERSION,
             "server": str(self.link.address),

@@ -326,6 +326,7 @@ class TeamServer:
         self.close()
 
     def fetch_membership(self) -> Membership:
+        """Return the user's project, annotator name and role."""
         row = self._fetch_row(
             "SELECT project, annotator, role, reveal, has_joined FROM fcreview.whoami()"
         )
@@ -411,6 +412,7 @@ class TeamServer:
         return missing
 
     def fetch_members(self) -> list[Member]:
+        """Return the members of the project."""
         rows = self._fetch("SELECT annotator, role, has_joined, lines FROM fcreview.members()")
         return [
             Member(

@@ -350,6 +350,7 @@ def find_default_annotator() -> str:
 
 
 def _read_git_name() -> str:
+    """Return the user's name in git's configuration, or an empty text."""
     try:
         done = subprocess.run(
             ["git", "config", "--get", "user.name"],  # noqa: S607 - git is found through PATH

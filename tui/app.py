@@ -243,6 +243,7 @@ class FcreviewApp(App[int]):
             screen.refresh(layout=True)
 
     def get_default_screen(self) -> GuardedScreen[None]:
+        """Return the queue, or an empty screen that the disagreements will cover."""
         if self._adjudicate:
             return GuardedScreen()
         return QueueScreen(

@@ -131,6 +131,7 @@ class QueueState:
 
     @property
     def settings(self) -> QueueSettings:
+        """Return the settings of this level of the queue, to restore them later."""
         return QueueSettings(
             self.where,
             search=self.search,

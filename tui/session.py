@@ -537,6 +537,7 @@ class Session(SessionSettings):
                 self._store.interrupt()
 
     def _run_query(self, query: Callable[[Store], T]) -> T:
+        """Call a query with the store, and remember it so that it can be interrupted."""
         with self._lock:
             if self.is_leaving:
                 raise SessionError("the session is closed")

@@ -558,6 +558,7 @@ class ScreenDiff:
     """
 
     def __init__(self, *, erases: bool = False) -> None:
+        """Begin with unknown contents of the terminal, so that all cells are sent once."""
         self.erases = erases
         """Whether the terminal erases cells with the selected background (ECH and EL, terminfo's
         `bce`).

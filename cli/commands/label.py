@@ -204,6 +204,7 @@ def _record_review(
 def _plan_sibling_fixes(
     session: WorkspaceSession, item_number: int, review: Annotation
 ) -> list[SiblingFix]:
+    """Return how a golden fix in a review could also correct other items with the same question."""
     from fcreview.importers import registry
     from fcreview.store.sibling_fixes import GoldenFormats, plan_sibling_fixes
 

@@ -225,6 +225,7 @@ def _import_to_lake(
 
 
 def _check_lake_options(options: WorkspaceOptions, *, is_on_cluster: bool) -> None:
+    """Raise UsageError for options that an import into a lake would ignore."""
     if options.workspace is not None:
         raise UsageError(
             "--workspace has no effect with --lake. Pass --workspace to the commands that read the"

@@ -315,6 +315,7 @@ def _check_power_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _describe_only_notation(argument: GoldenArgument, formula: str) -> Reason:
+    """Return the reason for suspicion that a formula is accepted with `^`, but not with `**`."""
     with_stars = abbreviate(formula.replace("^", "**"), 60)
     text = (
         f"only one notation: {argument.name} accepts {abbreviate(formula, 40)}, but not the same"
@@ -434,6 +435,7 @@ class GoldenAnswerIndex:
     """
 
     def __init__(self, questions: Iterable[AuditedQuestion]) -> None:
+        """Index the golden answers of all questions of a dataset."""
         self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
         """Usage of each (function, argument) in golden answers."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)

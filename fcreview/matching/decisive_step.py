@@ -205,6 +205,7 @@ class _Facts:
     """
 
     def __init__(self, messages: Sequence[ChatMessage], golden: Sequence[Call]) -> None:
+        """Collect the calls that write data, and compare them with the golden actions."""
         self.messages = messages
         self.golden = [call for call in golden if not is_read_only(call.name)]
         self.golden_calculations = [call for call in golden if call.name == CALCULATION]

@@ -216,6 +216,7 @@ def _build_call_row(
 
 
 def _build_row(argument: _Argument, differences: list[ArgumentDiff]) -> ArgumentRow:
+    """Return the row that compares a golden and a predicted argument."""
     state, reason = _find_state_and_reason(argument, differences)
     golden = None
     if argument.accepted:
@@ -250,6 +251,9 @@ def _find_state_and_reason(
 
 
 def _find_state_without_differences(argument: _Argument) -> tuple[DiffState, str | None]:
+    """Return the state of an argument, such as `-` for a missing one, and the reason if it needs
+    one.
+    """
     if argument.accepted is None:
         return "+", None
     if argument.value is not NO_VALUE:

@@ -506,6 +506,7 @@ def _add_verdicts_from_parts(
 def _collect_part_verdicts_by_annotator(
     part_opinions: Iterable[Opinion],
 ) -> dict[str, PartVerdicts]:
+    """Return the verdicts of each annotator on the parts of an item."""
     reviews: dict[str, list[Opinion]] = {}
     for opinion in part_opinions:
         if is_current_review(opinion):

@@ -191,6 +191,7 @@ class RunCheck:
         return ", ".join(_summarize_line(line) for line in self.problems)
 
     def as_json(self) -> dict[str, Any]:
+        """Return the check of the run as `fcreview check --json` prints it."""
         return {
             "run": self.run,
             "run_name": self.run_name,
@@ -456,6 +457,7 @@ def _describe_dataset(run: CheckedRun) -> CheckLine:
 
 
 def _describe_rules(run: CheckedRun) -> CheckLine:
+    """Return the line that says by which rules verdicts were recomputed, or why there are none."""
     fact = run.facts.get("evaluator")
     if fact is not None:
         return CheckLine("rules", state="ok", detail=_describe_choice(fact))
@@ -499,6 +501,7 @@ def _check_judge(counts: RunCounts) -> CheckLine:
 
 
 def _check_import_errors(counts: RunCounts) -> CheckLine:
+    """Return the line with the number of import errors, and the first of them."""
     if not counts.n_import_errors:
         return CheckLine("import_errors", state="ok", detail="none", count=0)
     detail = (

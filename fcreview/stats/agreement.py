@@ -212,6 +212,7 @@ def compute_agreement(
 def build_rating_groups(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
 ) -> list[RatingGroup]:
+    """Divide ratings into groups whose agreement is measured, for example by criterion."""
     labels = build_labels_with_faults(ratings)
     groups: list[RatingGroup] = []
     for scope in scopes:

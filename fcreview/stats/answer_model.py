@@ -77,6 +77,7 @@ class AnswerModel:
         statuses: Sequence[ItemStatus],
         human_answers: CriterionAnswers,
     ) -> None:
+        """Collect the automatic and the human answers on one criterion, item by item."""
         self.criterion = human_answers.criterion
         self.human_answers = human_answers
         self.automatic = [item.values.get(self.criterion) for item in automatic_items]
@@ -281,6 +282,7 @@ class _WrongAnswers:
 def _draw_wrong_answers(
     unreviewed: Sequence[int], n_wrong: IntArray, pool: _AnswerPool, generator: np.random.Generator
 ) -> _WrongAnswers:
+    """Draw in each simulation which unreviewed answers are wrong, and the right answers."""
     max_wrong = int(n_wrong.max(initial=0))
     numbers = pool.draw_answer_numbers(max_wrong, generator)
     random_order = np.argsort(generator.random((len(n_wrong), len(unreviewed))), axis=1)
@@ -351,6 +353,7 @@ def _classify_number(number: float, ends: tuple[float, float]) -> str:
 
 
 def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
+    """Return two answers at opposite ends of a scale, such as its lowest and highest number."""
     if scale.numbers is not None:
         return scale.numbers
     if scale.labels:

@@ -54,6 +54,7 @@ def _get_group(item: ScoredItem) -> _Group:
 
 
 def _without_verdicts(item: ScoredItem) -> ScoredItem:
+    """Return an item that counts like one that was never scored."""
     return replace(
         item,
         valid=None,

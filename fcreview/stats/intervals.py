@@ -213,6 +213,7 @@ def _compute_resolved_values(
 def _count_disagreement_kinds(
     items: Sequence[Sequence[ScoredItem]],
 ) -> Counter[DisagreementKind]:
+    """Count the open disagreements of annotators by kind."""
     kinds: Counter[DisagreementKind] = Counter()
     for part in items:
         for item in part:

@@ -377,6 +377,7 @@ def _select_largest(
 
 
 def _build_scope_row(calibration: Calibration) -> Row:
+    """Return the row that compares the verdicts of one source with human verdicts."""
     return make_row(
         [
             sanitize(calibration.name or ""),

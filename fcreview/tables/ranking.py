@@ -222,6 +222,7 @@ def format_group(number: int) -> str:
 
 
 def _list_notes(rankings: Sequence[NamedRanking]) -> list[str]:
+    """Return the notes below the rankings. Few clusters make the intervals too narrow."""
     notes = [RANKING_NOTE, GROUPS_NOTE, RIVALS_NOTE]
     cluster_counts = [each.ranking.n_clusters for each in rankings if each.ranking.is_too_small]
     if cluster_counts:

@@ -89,6 +89,7 @@ def describe_group(summary: GroupSummary, title: GroupTitle) -> str:
 
 
 def _build_run_rows(summary: GroupSummary, title: GroupTitle) -> list[Row]:
+    """Return a row with the pass rate of each run of a group."""
     rows = []
     for index, name in enumerate(title.run_names):
         value = NO_VALUE
@@ -101,6 +102,7 @@ def _build_run_rows(summary: GroupSummary, title: GroupTitle) -> list[Row]:
 
 
 def _build_figure_row(figure: RepeatedFigure) -> Row:
+    """Return the row of a figure, such as pass^k, with its interval."""
     interval = NO_VALUE
     if figure.low is not None and figure.high is not None:
         interval = f"[{100 * figure.low:.1f}, {100 * figure.high:.1f}]"

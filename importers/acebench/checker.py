@@ -456,6 +456,7 @@ def _check_arguments(
 def _fail_call(
     function_name: str, error_type: str, message: str, argument: str | None = None
 ) -> CheckOutcome:
+    """Return the outcome of a call that fails."""
     return CheckOutcome(
         False, error_type=error_type, message=message, function=function_name, argument=argument
     )

@@ -77,6 +77,7 @@ def is_other_conversation(process: Sequence[str], history: DialogueHistory) -> b
 
 
 def _list_executed_messages(messages: Sequence[HistoryMessage]) -> Iterator[_ExecutedMessage]:
+    """Yield the agent's messages that were executed, with the number of their step."""
     step = -1
     for index, message in enumerate(messages):
         if not _is_of_agent(message):

@@ -100,6 +100,7 @@ def _find_dataset(folder: Path, language: str, dataset_folders: Sequence[Path]) 
 def _report_ignored_language(
     folder: Path, language: str, named_language: str
 ) -> ImportIssue | None:
+    """Return an issue if the user named another language than the folder does."""
     if named_language in ("", language):
         return None
     what = (
@@ -217,6 +218,7 @@ def _collect_reply_text(result: dict[str, Any]) -> str:
 
 
 def _explain_choice(folder: Path, candidate: _DatasetCandidate, reason: str) -> LanguageChoice:
+    """Return the choice of a dataset's language, with a notice that says why it was chosen."""
     what = (
         f"the language is {candidate.language}, that of the dataset {candidate.folder.name}:"
         f" {reason}. Use --language to choose another"

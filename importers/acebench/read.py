@@ -98,6 +98,7 @@ def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
 
 
 def _report_missing_dataset_records(plan: RunPlan, inputs: CategoryInputs) -> Iterator[ImportIssue]:
+    """Yield an issue for items whose question or golden answer is not in the dataset."""
     if plan.run.dataset is None:
         return
     questions_file = Path(plan.run.dataset) / f"data_{inputs.category}.json"

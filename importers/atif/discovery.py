@@ -218,6 +218,7 @@ def _plan_jobs(
 
 
 def _plan_job(job: Path, origin: TrialOrigin, files: JobFiles) -> RunPlan:
+    """Make the import plan of the trials of one agent and model in a Harbor job."""
     run = Run(
         benchmark="atif",
         generation=origin.dataset,

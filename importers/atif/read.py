@@ -591,6 +591,7 @@ def _read_and_check_rewards(value: Any, path: Path, record: TrialRecord) -> dict
 
 
 def _read_text(path: Path, record: TrialRecord) -> str:
+    """Return the text of a file. If it cannot be read, `record` gets an issue."""
     try:
         return read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
     except OSError as error:

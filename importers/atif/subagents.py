@@ -142,6 +142,7 @@ class SubagentReader:
         return shown
 
     def _format(self, subagent: JsonObject) -> str:
+        """Return the steps of a subagent as text. The first time, report what could not be read."""
         known_text = self._texts.get(id(subagent))
         if known_text is not None:
             return known_text

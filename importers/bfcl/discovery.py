@@ -619,6 +619,7 @@ class _Ranking:
 
 
 def _describe_matches(folders: Sequence[Path], matches: Mapping[Path, MatchingEntries]) -> str:
+    """Say how many questions and golden answers in each dataset folder match the score files."""
     counts = [
         f"{folder} ({matches[folder].n_equal} of {matches[folder].n_compared})"
         for folder in folders

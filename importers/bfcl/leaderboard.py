@@ -207,6 +207,7 @@ class CategoryGroup:
             yield from part.list_metrics(level + 1)
 
     def _list_program_metrics(self, level: int) -> Iterator[Metric]:
+        """Yield the accuracy as the official program prints it, if it is known."""
         if self.program_value is None:
             return
         yield Metric(

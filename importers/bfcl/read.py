@@ -529,6 +529,7 @@ def _read_items_without_result(
 
 
 def _list_contents(category: JoinedCategory, items_without_result: list[str]) -> CategoryContents:
+    """Return which items a category has in the results and in the dataset."""
     records = category.results.records
     return CategoryContents(
         name=category.context.category,

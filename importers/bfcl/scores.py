@@ -283,6 +283,7 @@ class _ScoreFileReader:
         item_id: str | None = None,
         severity: Literal["error", "warning"] = "warning",
     ) -> None:
+        """Report a problem with a line of the score file."""
         self._scores.issues.append(
             ImportIssue(str(self._path), line, what=what, raw=raw, item=item_id, severity=severity)
         )

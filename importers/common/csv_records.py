@@ -73,6 +73,7 @@ class _Row:
     cells: list[str]
 
     def make_record(self, columns: Sequence[str]) -> CsvRecord:
+        """Return the cells of the row by the names of their columns."""
         named = {name: cell for name, cell in zip(columns, self.cells, strict=False) if name}
         return CsvRecord(
             self.line,

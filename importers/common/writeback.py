@@ -544,6 +544,7 @@ def _describe_verdict_kind(key: CriterionKey) -> str:
 
 
 def _describe_target_kind(target: str) -> str:
+    """Name the kind of part that a review is about, in the plural, such as `calls`."""
     if target == ITEM:
         return "items"
     part = parse_address(target)

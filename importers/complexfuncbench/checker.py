@@ -564,6 +564,7 @@ def find_comparison(call: Call, comparisons: Sequence[LoggedComparison]) -> Logg
 
 
 def _make_format_verdict(call: Call, error_type: str, rationale: str | None) -> CallVerdict:
+    """Return the verdict on a call that fails, because its format is wrong."""
     return CallVerdict(
         call, golden=None, tier="format", ok=False, error_type=error_type, rationale=rationale
     )

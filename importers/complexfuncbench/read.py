@@ -149,6 +149,7 @@ def _read_result(
 
 
 def _make_item(item_id: str, record: JsonRecord, file: str, sample: JsonObject | None) -> Item:
+    """Create an item from its result record, without calls and verdicts yet."""
     item = Item(item_id, get_domain(record.value["id"]), file=file)
     set_position(item, record)
     item.prediction_hash = answer_hash(record.value["gen_convs"])

@@ -238,6 +238,7 @@ def _report_entries_without_result(
 def _report_missing_dataset_records(
     plan: RunPlan, result_file: Path, records: RunRecords, result_ids: Set[str]
 ) -> Iterator[ImportIssue]:
+    """Yield an issue for items whose question or golden answer is not in the dataset."""
     if plan.run.dataset is not None:
         questions_file = Path(plan.run.dataset) / result_file.name.replace("_result", "")
         yield from report_missing_records(

@@ -127,6 +127,7 @@ def _read_thinking(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
 
 
 def _read_call(block: dict[str, Any], *, path: str) -> Iterator[Reading]:
+    """Yield the call of a block of type `tool_use`, or one that Anthropic's server makes."""
     yield from values.report_unknown_fields(block, CALL_FIELDS, path=path)
     server = block.get("server_name")
     yield from values.read_call(

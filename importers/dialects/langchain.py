@@ -150,6 +150,7 @@ def _read_invalid_call(call: Any, *, path: str) -> Iterator[Reading]:
 
 
 def _read_content(content: Any, *, path: str, role: Role, has_calls: bool) -> Iterator[Reading]:
+    """Yield the fragments of the content of a message: a text or a list of blocks."""
     if not isinstance(content, list):
         yield from openai_chat.read_content(content, path=path, role=role)
         return

@@ -228,6 +228,7 @@ def make_issues(item: Item, issues: Iterable[MessageIssue]) -> list[ImportIssue]
 
 
 def _make_issue(item: Item, issue: MessageIssue) -> ImportIssue:
+    """Convert an issue of a message to one of the item, with the place in its file."""
     raw = None if issue.raw is None else make_excerpt(to_text(issue.raw))
     return ImportIssue(
         item.file,

@@ -185,6 +185,7 @@ def _read_golden_trajectory(item: Item, written: Any) -> list[Call]:
 
 
 def _make_golden_call(call: Call, index: int) -> Call:
+    """Convert a call to a golden call that accepts exactly its arguments."""
     accepted = None
     if call.arguments is not None:
         accepted = {name: AcceptedValues([value]) for name, value in call.arguments.items()}

@@ -456,6 +456,7 @@ def _list_metrics(figures: MetricFigures) -> Iterator[Metric]:
 
 
 def _make_metric(table: str, score: SubsetScore, unit: MetricUnit, level: int) -> Metric:
+    """Return the metric of a subset of samples. It has no value without samples."""
     return Metric(
         table,
         score.name,

@@ -167,6 +167,7 @@ def _read_figure(report: Report, fields: dict[str, Any], name: str) -> StatedFig
 
 
 def _make_stated_figure(fields: dict[str, Any]) -> StatedFigure:
+    """Read a figure of a report. Values that are no numbers become None."""
     num = fields.get("num")
     score = fields.get("score")
     macro_score = fields.get("macro_score")

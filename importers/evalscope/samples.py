@@ -176,6 +176,7 @@ class _LoadedFile:
         raw: str | None = None,
         severity: Literal["error", "warning"] = "warning",
     ) -> None:
+        """Report a problem with a record of the file."""
         issue = ImportIssue(str(self.path), record.line, what=what, raw=raw, severity=severity)
         self.issues.append(issue)
 

@@ -349,6 +349,7 @@ def explain_difference(item: Item, sample: Sample) -> None:
 
 
 def _find_cause(item: Item, sample: Sample) -> str:
+    """Say why the verdict of EvalScope and the recomputed one differ."""
     if item.has_incident:
         return "API error: the request failed, and EvalScope scored the text of the failure"
     if _has_other_reply(sample):

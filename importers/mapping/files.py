@@ -238,6 +238,7 @@ def _at(expression: Expression | None) -> str:
 
 
 def _read_parquet(path: Path) -> Iterator[Row | ImportIssue]:
+    """Yield the rows of a Parquet file, which have no position in the file."""
     from fcreview.importers.mapping.parquet import UnreadableParquet, read_rows
 
     index = 0

@@ -296,6 +296,7 @@ class _MappingReader:
         self._problems: list[str] = []
 
     def read(self) -> CheckedMapping:
+        """Read the tables of a mapping file, and collect the problems in them."""
         self._report_unknown(self._document, ("map", "source", "join", "item", "judge", "human"))
         benchmark = self._read_header()
         sources = [

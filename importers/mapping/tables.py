@@ -100,6 +100,7 @@ def detect_table_form(start: bytes, format_name: FileFormat, pattern: FilePatter
 
 
 def _detect_encoding(start: bytes, pattern: FilePattern) -> Encoding:
+    """Return the encoding of a table. Its first bytes decide before the user's choice."""
     if start.startswith(UTF16_BOMS):
         return UTF16
     is_wide = pattern.encoding is not None and pattern.encoding.startswith(UTF16)
@@ -303,6 +304,7 @@ class _TableReader:
     def _report_cells(
         self, names: Sequence[str], cells: Sequence[str], line: int
     ) -> Iterator[ImportIssue]:
+        """Yield an issue if a row has more or fewer cells than the table has columns."""
         if len(cells) == len(names):
             return
         n_cells = format_count(len(cells), "cell")

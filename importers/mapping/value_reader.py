@@ -51,6 +51,9 @@ class ValueReader:
         raw: Any = None,
         severity: Literal["error", "warning", "notice"] = "warning",
     ) -> None:
+        """Report a problem with a value of the record. `raw` is the value, of which an excerpt is
+        shown.
+        """
         excerpt = None if raw is None else make_excerpt(to_json_text(raw))
         issue = ImportIssue(str(self.record.file), self.record.line, what=what, raw=excerpt)
         issue.severity = severity

@@ -175,6 +175,7 @@ def to_number(value: Any) -> int | float | None:
 
 
 def _parse_number(value: Any) -> int | float | None:
+    """Return a number, or the number that a text contains, or None."""
     if is_number(value):
         number: int | float = value
         return number

@@ -146,6 +146,7 @@ def _plan_scored_file(
 def _plan_outputs(
     path: Path, found: _FoundFiles, named_tasks: Sequence[Path], copy: ScoredCopy | None
 ) -> RunPlan:
+    """Make the import plan of a file with outputs of a model that are not scored."""
     return _make_plan(
         RunFiles(
             path,
@@ -169,6 +170,7 @@ def _report_scored_copy(outputs: Path, copy: ScoredCopy) -> ImportIssue:
 
 
 def _make_plan(files: RunFiles) -> RunPlan:
+    """Make the import plan of a run from its files."""
     run = Run(
         benchmark="mcp_atlas",
         generation="",

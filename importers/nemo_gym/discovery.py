@@ -109,6 +109,7 @@ def _is_beside_rollouts(path: Path, found: _FoundFiles) -> bool:
 
 
 def _sort_files(files: Sequence[Path]) -> _FoundFiles:
+    """Divide files into rollouts and inputs by their first record. Others are left out."""
     found = _FoundFiles()
     for path in files:
         if path.suffix not in SUFFIXES:
@@ -267,6 +268,7 @@ def _choose_model_name(rollout: JsonObject, path: Path) -> str:
 
 
 def _read_settings(rollout: JsonObject) -> dict[str, Any]:
+    """Return the settings of the model that a rollout's request states, and its agent."""
     request: Mapping[str, Any] = as_object(rollout.get(REQUEST))
     names = ("temperature", "top_p", "max_output_tokens", "parallel_tool_calls", "tool_choice")
     settings = {name: request[name] for name in names if request.get(name) is not None}

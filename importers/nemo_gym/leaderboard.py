@@ -257,6 +257,7 @@ def _compute_spread_across_runs(rewards_by_task: Sequence[Scores], k: int) -> li
 
 
 def _make_percentage(name: str, shares: Scores, n_tasks: int) -> Metric:
+    """Return a metric that is the mean of shares, in percent."""
     return Metric(
         "pass@k",
         name,

@@ -620,6 +620,7 @@ def _name_failure(failure: JsonObject) -> str:
 
 
 def _report_unjoined_rollouts(files: RunFiles, context: _RunContext) -> Iterator[ImportIssue]:
+    """Yield an issue if rollouts have no input, and so no golden answer."""
     if not context.n_without_input:
         return
     names = _list_input_names(files)

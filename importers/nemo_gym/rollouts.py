@@ -139,6 +139,7 @@ def compute_question_key(row: JsonObject) -> str:
 
 
 def _list_role_and_text(item: Any) -> list[Any]:
+    """Return what tells one message or call from others: its role or type, and its text."""
     fields = as_object(item)
     if "role" in fields:
         return [fields["role"], _get_text(fields.get("content"))]

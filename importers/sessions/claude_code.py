@@ -193,6 +193,7 @@ def read_session(path: Path, subagent_files: Sequence[Path]) -> Session:
 
 
 def _read_lines(session: Session) -> _ReadLines:
+    """Read the lines of a session. Lines that cannot be read become issues."""
     read = _ReadLines()
     for record in read_records(session.file):
         if isinstance(record, ImportIssue):

@@ -181,6 +181,7 @@ class _SessionLog:
         self._put_all(messages, record)
 
     def _put_all(self, messages: Any, record: JsonRecord) -> None:
+        """Add each message of a list. Anything else becomes an issue."""
         if messages is not None and not isinstance(messages, list):
             self._session.add_issue("messages is not a list", record.line)
         for message in as_list(messages):

@@ -265,6 +265,7 @@ def _make_item_message(message: ConversationMessage, turn: int, step: int) -> Me
 
 
 def _make_predicted_call(call: ToolCall, position: _ConversationPosition, step: int) -> Call:
+    """Return the item's call for a tool call that the agent made."""
     return Call(
         "predicted",
         call.name,

@@ -102,6 +102,7 @@ def describe_env_assertion(assertion: dict[str, Any]) -> str:
 
 
 def _format_known_issues(task: dict[str, Any]) -> str:
+    """Return the text of the faults that the authors of a task know."""
     lines = []
     for issue in list_objects(task.get("issues")):
         parts = [

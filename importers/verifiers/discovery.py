@@ -98,6 +98,7 @@ def _plan_traces(path: Path, first: JsonObject, known_files: set[Path]) -> Itera
 def _plan_episodes(
     files: RunFiles, first: JsonObject, *, model: str, config: JsonObject
 ) -> RunPlan:
+    """Make the import plan of a file with episodes, the newer form of rollouts."""
     path = files.rollouts
     run = Run(
         benchmark="verifiers",
@@ -178,6 +179,7 @@ def _plan_legacy(path: Path, first: JsonObject, known_files: set[Path]) -> RunPl
 
 
 def _make_plan(run: Run, files: RunFiles, reason: str) -> RunPlan:
+    """Make the import plan of a run from its files."""
     return RunPlan(
         run,
         results=[files.rollouts],

@@ -93,6 +93,7 @@ def _compute_mean_of_reward_functions(items: Sequence[ScoredItem]) -> Iterator[M
 
 
 def _make_mean(table: str, name: str, values: Sequence[float], n_items: int) -> Metric:
+    """Return a metric that is the mean of the values of rollouts."""
     return Metric(
         table,
         name,
@@ -159,6 +160,7 @@ def _find_rollouts_per_example(items: Sequence[ScoredItem]) -> int:
 
 
 def _make_pass_metric(name: str, shares: Sequence[float], n_examples: int) -> Metric:
+    """Return a metric such as pass@2: the mean of its values for the examples."""
     return Metric(
         "pass@k",
         name,

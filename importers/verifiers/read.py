@@ -592,6 +592,7 @@ def _choose_legacy_rule(plan: RunPlan, survey: _Survey, threshold: float | None)
 
 
 def _list_official_figures(metadata: JsonObject) -> JsonObject:
+    """Return the figures that the metadata of a run contain."""
     names = ("avg_reward", "avg_metrics", "avg_error", "pass_at_k", "pass_all_k", "pass_threshold")
     return {name: metadata[name] for name in names if metadata.get(name) is not None}
 

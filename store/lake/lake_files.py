@@ -253,6 +253,7 @@ class ObjectStoreFiles(LakeFiles):
         self._root = location.removeprefix("s3://")
 
     def list_file_sizes(self) -> dict[str, int]:
+        """Return the size of each file of the lake in bytes, by its path in the lake."""
         with _convert_s3_errors():
             try:
                 found = self.file_system.find(self._root, detail=True)
@@ -264,6 +265,7 @@ class ObjectStoreFiles(LakeFiles):
         }
 
     def read_files(self, lake_paths: list[str]) -> dict[str, bytes]:
+        """Return the contents of files by their path. Missing files are left out."""
         if not lake_paths:
             return {}
         with _convert_s3_errors():

@@ -372,6 +372,7 @@ class LakeConnection:
     def _list_runs_without_index(
         self, assigned: Iterable[tuple[LakeIndex, list[int]]]
     ) -> list[LakeRun]:
+        """Return the runs that no index covers, in the order of their numbers."""
         indexed = set()
         for _, runs in assigned:
             indexed.update(runs)

@@ -328,6 +328,7 @@ def _count_faults_by_question(connection: Connection) -> dict[QuestionKey, Count
 
 
 def _fetch_run_profiles(connection: Connection, run_condition: str) -> dict[int, RunProfile]:
+    """Return how many items of each category each run passes, by run number."""
     rows = connection.execute(_PASS_COUNTS.format(runs=run_condition)).fetchall()
     counts_by_run: dict[int, list[_PassCounts]] = {}
     for run, *values in rows:

@@ -289,6 +289,7 @@ def _fetch_item_issues(
 
 
 def fetch_issues(connection: Connection, runs: Sequence[int]) -> list[ImportIssue]:
+    """Return the import issues of the runs, or of all runs if `runs` is empty. Errors come first."""
     rows = connection.execute(
         "SELECT file, line, what, raw, id, severity FROM import_issues"
         " WHERE run IS NULL OR len($1::INTEGER[]) = 0 OR list_contains($1::INTEGER[], run)"

@@ -73,6 +73,7 @@ def fetch_checked_runs(connection: Connection, rows: Sequence[RunRow]) -> list[C
 
 
 def _add_numbers(connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]) -> None:
+    """Add the numbers of items by state to `counts`."""
     columns = ", ".join([*_COUNTS.values(), _REASON_WITHOUT_RULE])
     found = connection.execute(
         f"SELECT i.run, {columns} {_FROM_RUNS} GROUP BY i.run", [runs]
@@ -85,6 +86,7 @@ def _add_numbers(connection: Connection, runs: list[int], counts: dict[int, _Cou
 def _add_incidents(
     connection: Connection, runs: list[int], counts: dict[int, _CountsOfRun]
 ) -> None:
+    """Add the numbers of incidents by kind to `counts`."""
     query = (
         f"SELECT i.run, {incident_kind_sql()} AS kind, count(*) AS n {_FROM_RUNS} AND"
         f" {HAS_INCIDENT}"

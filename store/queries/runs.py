@@ -390,6 +390,7 @@ class RunGroup:
 
 
 def _build_search_text(row: RunRow) -> str:
+    """Return the text in which a search for runs looks."""
     info = row.info
     texts = (
         info.benchmark,

@@ -117,6 +117,7 @@ class _OutcomeRow(NamedTuple):
     incident: str | None
 
     def build_outcome(self, question_key: QuestionKey) -> ItemOutcome:
+        """Return the outcome of the item for a comparison of runs."""
         first_difference = self.first_difference
         # The text of a failure is no answer, so its difference from the golden answer says nothing.
         if self.incident is not None:

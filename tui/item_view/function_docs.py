@@ -803,6 +803,8 @@ MIN_SIGNATURE_CELLS = 20
 
 
 def _signature_block(key: str, function: _AvailableFunction) -> Block:
+    """Return the line with the signature of a function. Copying it copies the whole docs."""
+
     def render_lines(cells: int) -> list[Line]:
         return [_signature_line(function, cells)]
 

@@ -329,6 +329,7 @@ REPLY_TEXT_KEY = f"{RESPONSE}/text"
 
 
 def _single_reply_block(reply: str, options: DisplayOptions) -> Block:
+    """Return the text of the only reply. It can be folded."""
     if not reply:
         return Block(REPLY_TEXT_KEY, lambda _: [make_line("  (empty)", "dim")])
     return text_block(

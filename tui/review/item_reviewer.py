@@ -131,6 +131,7 @@ class ItemReviewer:
     def __init__(
         self, session: Session, prefetcher: ItemPrefetcher, view: ItemView, key: KeyLookup
     ) -> None:
+        """Begin without an item. `view` shows the items, and `key` names the key of an action."""
         self.recorder = ReviewRecorder(session, key)
         self.override_reasons = OverrideReasons(session.vocabulary.reasons, key)
         self.direction = 1

@@ -283,6 +283,7 @@ def _read_displayed_item(
 
 
 def _find_neighbours(store: Store, navigator: QueueNavigator, direction: int) -> Neighbours:
+    """Find the items that the user is likely to go to from here."""
     next_unreviewed, neighbour = (
         navigator.find_next_unreviewed(store),
         navigator.find_neighbour_item(store, direction),

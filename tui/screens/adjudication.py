@@ -511,6 +511,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         )
 
     def action_search(self) -> None:
+        """Ask for a text, and go to its next occurrence in the item."""
         last_search = self.text.required_cursor.last_search
 
         def search(typed: str | None) -> None:

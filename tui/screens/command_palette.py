@@ -387,6 +387,7 @@ class PaletteProvider(Provider):
     def __init__(
         self, context: PaletteContext, screen: Screen[object], match_style: Style | None = None
     ) -> None:
+        """Choose the sources of commands. Without a queue, there are fewer."""
         super().__init__(screen, match_style)
         self._context = context
         self._sources = (
@@ -505,6 +506,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     """
 
     def __init__(self, context: PaletteContext) -> None:
+        """Prepare the palette. It lists the commands of `context`."""
         super().__init__(cast("ProviderSource", [lambda: partial(PaletteProvider, context)]))
         self._palette_context = context
         self._query: str | None = None

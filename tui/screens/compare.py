@@ -229,6 +229,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     WAITING_FOR = "comparing"
 
     def __init__(self, session: Session, runs: tuple[RunRow, RunRow]) -> None:
+        """Begin with the official verdicts of each run, or the recomputed ones if it has none."""
         super().__init__()
         self._session = session
         self._runs = runs

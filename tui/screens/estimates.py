@@ -128,6 +128,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._message: Line = ()
 
     def compose(self) -> ComposeResult:
+        """Lay out the accuracy above, the sample and the form side by side below."""
         yield TopLine()
         with Panel(id="accuracy-panel"):
             yield LineBar(id="accuracy-heading")

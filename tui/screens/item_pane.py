@@ -712,6 +712,7 @@ class ItemScreen(GuardedScreen[int]):
     CSS_PATH = "item.tcss"
 
     def __init__(self, session: Session, view: View, item: int) -> None:
+        """Prepare the screen. The item is read when the screen is shown."""
         super().__init__()
         self._item = item
         self._session = session

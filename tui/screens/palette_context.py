@@ -67,6 +67,7 @@ class PaletteContext:
     """
 
     def __init__(self, app: App[Any], session: Session, state: QueueState) -> None:
+        """Record what is on screen when the palette opens. Runs and items are read later."""
         self.app = app
         self.session = session
         self.state = state

@@ -77,6 +77,7 @@ class QueueMenu:
 
 class QueueMenus:
     def __init__(self, session: Session, state: QueueState, levels: QueueLevels) -> None:
+        """Prepare the menus of the queue: which screen each opens, and what a choice does."""
         self._session = session
         self._state = state
         self._levels = levels
@@ -296,6 +297,7 @@ class QueuePane(Vertical):
         """Posted when the rows are hidden, because another view is being loaded."""
 
     def __init__(self, session: Session, state: QueueState, menus: QueueMenus) -> None:
+        """Prepare the list. The rows are loaded when the pane is shown."""
         super().__init__()
         self._session = session
         self._state = state

@@ -48,6 +48,7 @@ class SplitView(Horizontal):
     """
 
     def __init__(self, session: Session, state: QueueState, queue: QueuePane) -> None:
+        """Begin with the list only. The item pane is created when it is first needed."""
         super().__init__()
         self._session = session
         self._state = state

@@ -385,6 +385,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
     def _make_calibration_table(
         self, figure: Table, *, noun: str, total: int
     ) -> FigureTable[tuple[int, ...]]:
+        """Return the table on screen, with a note that belongs to the chosen group."""
         return self.make_table(
             figure,
             noun=noun,

@@ -153,6 +153,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         """Posted when the mouse wheel scrolled the document."""
 
     def __init__(self, *, gutter: bool = True, id: str | None = None) -> None:  # noqa: A002
+        """Begin without a document. `gutter`: whether a column at the left marks the row of the
+        cursor.
+        """
         super().__init__(id=id)
         self.document_layout: DocumentLayout | None = None
         self.cursor: int | None = None

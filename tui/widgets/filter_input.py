@@ -250,6 +250,7 @@ class FilterLine(Vertical):
         """Posted when Tab was pressed. The screen answers with `apply_completion`."""
 
     def __init__(self, filters: AnnotatorFilters, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        """Begin hidden. `filters` has the saved filters and the history of the annotator."""
         super().__init__(id=id)
         self.display = False
         self.kind = ""

@@ -66,6 +66,7 @@ class ItemText(DocumentView):
         text: str
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        """Begin without an item."""
         super().__init__(id=id)
         self.document_cursor: Cursor | None = None
         self.message: StatusMessage | None = None

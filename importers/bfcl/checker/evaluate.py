@@ -427,6 +427,7 @@ def _evaluate_new_record(
 def _pair_predicted_calls(
     evaluation: Evaluation, predicted: list[Call], item: DatasetItem, settings: EvaluationSettings
 ) -> list[CallPair]:
+    """Pair the predicted calls of an item with its golden calls, to show them side by side."""
     if not item.golden_calls and not predicted:
         return []
     is_failing = evaluation.valid is False

@@ -318,6 +318,7 @@ def _compile_golden_call(
 def _make_uncheckable_call(
     name: str, *, has_function_doc: bool = True, problem: str | None = None
 ) -> ExpectedCall:
+    """Return the form of a golden call whose arguments cannot be checked."""
     return ExpectedCall(
         name,
         flat_name=name,

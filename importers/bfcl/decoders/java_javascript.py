@@ -33,6 +33,7 @@ VERBATIM_NODES = {
 
 @lru_cache(maxsize=2)
 def _load_parser(language: str) -> Parser:
+    """Return the parser for Java or JavaScript. It is imported here, because that takes time."""
     from tree_sitter import Language, Parser
 
     if language == "java":

@@ -291,7 +291,7 @@ class ReviewTables:
         """
         keys = self._add_items_of_fixed_questions(reviewed_keys)
         self._load_roll_up_contexts(keys)
-        rows = []
+        rows: list[dict[str, Any]] = []
         item_numbers = []
         for key in keys:
             rows += self._build_decision_rows(key)

@@ -150,18 +150,19 @@ def make_origin_guard(allowed: AllowedOrigins) -> Middleware:
 
     @web.middleware
     async def refuse_foreign_origin(request: web.Request, handler: Handler) -> web.StreamResponse:
-        # Another site may contain a link to the page, which changes nothing.
+        # Another site may contain a link to the page, because opening it changes nothing.
         is_page = request.method in (hdrs.METH_GET, hdrs.METH_HEAD) and request.path == "/"
-        changes = request.method == hdrs.METH_POST or request.path == "/ws"
+        can_change_data = request.method == hdrs.METH_POST or request.path == "/ws"
+        is_refused_site = is_from_other_site(request) and not is_page
+
         if not allowed.is_host_allowed(request):
             text = (
                 "This address is not an address of the server. Start fcreview serve with --url"
                 " URL.\n"
             )
             raise web.HTTPMisdirectedRequest(text=text)
-        if not allowed.is_origin_allowed(request, is_header_required=changes) or (
-            is_from_other_site(request) and not is_page
-        ):
+        is_origin_allowed = allowed.is_origin_allowed(request, is_header_required=can_change_data)
+        if not is_origin_allowed or is_refused_site:
             raise web.HTTPForbidden(text="fcreview refuses requests from other sites.\n")
         return await handler(request)
 

@@ -494,14 +494,14 @@ class Store:
         """
 
         def count_in_view() -> int:
-            # Loads the suspects.
+            # This loads the suspects.
             self._orders.get_order(view, min_rows=1)
             suspicions = self._suspects.get_suspicions(view)
-            n_strong = sum(each.is_strong for each in suspicions.values())
-            return sum(
-                suspicions[item].is_strong
-                for item in self._orders.fetch_item_numbers(view, 0, n_strong)
-            )
+            # Strong suspects that the filter of the view excludes do not count, so the first items
+            # may include others.
+            max_strong = sum(each.is_strong for each in suspicions.values())
+            first_items = self._orders.fetch_item_numbers(view, 0, max_strong)
+            return sum(suspicions[item].is_strong for item in first_items)
 
         return self._run_query(count_in_view)
 

@@ -320,10 +320,10 @@ def _collect_discovered_run_facts(
     names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
     for number, plan in enumerate(discovered.plans):
         name = names[number]
-        yield _build_fact("run", _describe_plan(plan), name)
+        yield _build_fact("run", _describe_plan(plan), name=name)
         if not plan.scores and plan.needs_scores:
             problem = "the run has no score files, so its items have no official verdicts"
-            yield _build_fact("missing", problem, name, is_problem=True)
+            yield _build_fact("missing", problem, name=name, is_problem=True)
         yield from _collect_dataset_facts(plan, name, options, remembered)
     yield from _collect_issue_facts(discovered, options.paths[0])
 

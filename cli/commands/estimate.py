@@ -165,16 +165,18 @@ def _estimate_run(
     *,
     own_only: bool,
 ) -> list[MetricEstimate]:
-    """Estimate the metrics of a run and, if the run has incidents, also without them. With
-    `own_only`, estimate only the benchmark's own metric.
+    """Estimate the metrics of a run, or with `own_only` only the benchmark's own metric.
+
+    If the run has incidents, such as failed requests, the metrics are also estimated without them.
     """
     if own_only:
         return list(_estimate_own_metric(session, row, sample_status, settings))
+
     estimates = list(estimate_run_metrics(session, row, sample_status, settings))
     if not row.incidents:
         return estimates
-    others = estimate_without_incidents(session, row, sample_status, settings)
-    return list(add_estimates_without_incidents(estimates, others))
+    without_incidents = estimate_without_incidents(session, row, sample_status, settings)
+    return list(add_estimates_without_incidents(estimates, without_incidents))
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,8 +250,8 @@ def _measure_similarity(first: SiblingQuestion, second: SiblingQuestion) -> floa
 def _iter_candidates(
     questions: Sequence[SiblingQuestion],
 ) -> Iterable[tuple[SiblingQuestion, SiblingQuestion]]:
-    """Yield the pairs of questions that have the same text or share a rare word triple, each
-    once.
+    """Yield each pair of questions that may ask the same: they have the same text, or share three
+    words in a row that few other questions have.
     """
     questions_by_feature: defaultdict[str | _Triple, list[int]] = defaultdict(list)
     for number, question in enumerate(questions):
@@ -262,7 +262,8 @@ def _iter_candidates(
 
     pairs: set[tuple[int, int]] = set()
     for numbers in questions_by_feature.values():
-        if len(numbers) <= MAX_QUESTIONS_OF_RARE_TRIPLE:
+        is_rare = len(numbers) <= MAX_QUESTIONS_OF_RARE_TRIPLE
+        if is_rare:
             pairs.update(combinations(numbers, 2))
     for first, second in sorted(pairs):
         yield questions[first], questions[second]

@@ -160,12 +160,11 @@ class _Replacements:
         self._predicted_names = {call.name for call in predicted}
 
     def is_possible(self, wanted: Call, made: Call) -> bool:
-        """Whether a golden and a predicted call may be paired. Those of the same function always
-        may.
+        """Whether a golden and a predicted call may be compared with each other.
 
-        Calls of functions with different names may, if the numbers of calls are equal and neither
-        function is called on the other side. The model then probably chose the wrong function for
-        this call.
+        Calls of the same function may. Calls of different functions may if there are as many golden
+        as predicted calls, and neither function is called on the other side. The model then
+        probably chose the wrong function for this call.
         """
         if is_same_function(wanted, made, self._rules):
             return True

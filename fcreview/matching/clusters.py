@@ -300,8 +300,10 @@ def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "Â
 def _find_largest_part(
     clusters: Sequence[Cluster], outer: Grouping, inner: Grouping, separator: str
 ) -> _ClusterSummary | None:
-    """Return the largest part with one name in the outer or, if they share it, in the inner
-    grouping.
+    """Return the largest part of the clusters whose failures have one name in a grouping.
+
+    The name is that in the outer grouping, or one in the inner grouping that several clusters
+    share.
     """
     parts = [
         _summarize_clusters_of_name(clusters_of_name, outer, inner, separator)

@@ -569,8 +569,10 @@ class _Facts:
         return reply_numbers[-1]
 
     def _find_rejection_before(self, message_number: int) -> int | None:
-        """Return the number of the user's message before a reply, if it rejects a proposal in the
-        message before it.
+        """Return the number of the message in which the user rejects a proposal of the model.
+
+        Only the last two messages before `message_number` count: the first must be a proposal, the
+        second its rejection. Otherwise, returns None.
         """
         spoken_numbers = [
             number
@@ -579,11 +581,14 @@ class _Facts:
         ]
         if len(spoken_numbers) < 2:
             return None
-        proposal = self.messages[spoken_numbers[-2] - 1]
-        answer = self.messages[spoken_numbers[-1] - 1]
+
+        *_, proposal_number, answer_number = spoken_numbers
+        # Numbers of messages begin at 1.
+        proposal = self.messages[proposal_number - 1]
+        answer = self.messages[answer_number - 1]
         is_proposal = proposal.role == "assistant" and _PROPOSAL.search(proposal.content)
-        is_rejected = answer.role == "user" and _RETRACTION.search(answer.content)
-        return spoken_numbers[-1] if is_proposal and is_rejected else None
+        is_rejection = answer.role == "user" and _RETRACTION.search(answer.content)
+        return answer_number if is_proposal and is_rejection else None
 
 
 class _UserMessages:

@@ -240,14 +240,18 @@ def diff_call(
 def _diff_arguments(
     golden: dict[str, AcceptedValues], predicted: dict[str, Any], rules: ComparisonRules
 ) -> Iterator[ArgumentDiff]:
-    """Yield the differences in the arguments of a call: first in golden order those that differ or
-    are missing, then the additional ones.
+    """Yield the differences between the golden and the predicted arguments of a call.
+
+    First come arguments that differ or are missing, in the order of the golden call, then arguments
+    that the golden call does not have.
     """
     budget = ComparisonBudget(rules)
     for name, accepted in golden.items():
         path = append_to_path("", name)
         if name in predicted:
-            differences = diff_accepted_values(accepted, predicted[name], path, 0, budget)
+            differences = diff_accepted_values(
+                accepted, predicted[name], path, depth=0, budget=budget
+            )
             yield from _summarize_differences(path, differences)
         elif not accepted.optional:
             yield ArgumentDiff(path, state="-", reason="required, but missing")

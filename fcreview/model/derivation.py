@@ -555,9 +555,9 @@ def _derive_from_claims(
 
 
 def _compute_coverage(verdicts: Mapping[TargetCriterion, Any], metadata: Metadata) -> float | None:
-    """Return the mean of the scores of the claims, as MCP-Atlas rounds it. Returns None if no
-    verdict overrides a claim, or if the scores of others are unknown.
+    """Return the mean score of the claims of an answer after the reviews, as MCP-Atlas rounds it.
 
+    Returns None if no review overrides the score of a claim, or if the score of a claim is unknown.
     A claim whose judge failed counts as 0.
     """
     recorded = metadata.get(CLAIM_SCORES_KEY)

@@ -319,17 +319,21 @@ COEFFICIENT_LABELS: dict[CoefficientName, str] = {
 def format_group_cells(
     coefficients: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient
 ) -> list[str]:
-    """Format the group of a coefficient as table cells: its benchmark or category, if any, and its
-    criterion. Before a category, the benchmark is omitted if all `coefficients` in the table have
-    the same benchmark.
+    """Format which ratings a coefficient is about, as table cells: the benchmark and category, if
+    the ratings are divided by them, and the criterion.
+
+    `coefficients` are those of the whole table. If all have the same benchmark, it is not repeated
+    before a category.
     """
     benchmark, category, _ = get_group_key(coefficient)
     has_one_benchmark = len({each.benchmark for each in coefficients}) == 1
+    is_category_enough = category is not None and has_one_benchmark
     names = []
-    if benchmark is not None and not (category is not None and has_one_benchmark):
+    if benchmark is not None and not is_category_enough:
         names.append(benchmark)
     if category is not None:
         names.append(category)
+
     cells = []
     if names:
         cells.append(sanitize("/".join(names)))

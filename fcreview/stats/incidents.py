@@ -35,17 +35,21 @@ def omit_incidents(items: Sequence[ScoredItem]) -> list[ScoredItem]:
 
 
 def omit_incidents_keeping_positions(items: Sequence[ScoredItem]) -> dict[int, ScoredItem]:
-    """Return the items of `omit_incidents` by their position in `items`."""
-    answered = {_get_group(item) for item in items if not item.is_incident}
-    incomplete = {item.group for item in items if item.is_incident and item.group is not None}
+    """Return the items that `omit_incidents` keeps, by their position in `items`."""
+    answered_categories = {_get_group(item) for item in items if not item.is_incident}
+    incomplete_groups = {
+        item.group for item in items if item.is_incident and item.group is not None
+    }
     kept = {}
     for position, item in enumerate(items):
-        if not item.is_incident and item.group in incomplete:
+        if item.is_incident:
+            # If all items of a category are incidents, they stay, without verdicts.
+            if _get_group(item) not in answered_categories:
+                kept[position] = _without_verdicts(item)
+        elif item.group in incomplete_groups:
             kept[position] = replace(item, is_group_incomplete=True)
-        elif not item.is_incident:
+        else:
             kept[position] = item
-        elif _get_group(item) not in answered:
-            kept[position] = _without_verdicts(item)
     return kept
 
 

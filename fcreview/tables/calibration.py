@@ -447,8 +447,9 @@ def _list_kind_items(kinds: Sequence[ErrorGroup]) -> tuple[int, ...]:
 
 
 def _build_error_row(kind: ErrorGroup) -> Row:
-    """Return the row of a group of verdicts, such as those on a category: how many of them human
-    verdicts contradict in the same way, as a share with its 95 % interval.
+    """Return the row that says how often a kind of automatic verdict is wrong by human verdicts.
+
+    It has the share with its 95 % interval, for example for the passes in one category.
     """
     share = kind.wrong / kind.of
     low, high = compute_wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)

@@ -239,6 +239,7 @@ class _ScoredItem:
         try:
             outcome = check_calls(calls, answers, self.inputs.get_function_docs(self.id))
         except MALFORMED_DATA:
+            # A damaged golden answer cannot tell the versions apart.
             return None
         return None if outcome.valid else outcome.error_type
 

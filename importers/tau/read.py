@@ -701,8 +701,8 @@ def _make_error_verdicts(
 ) -> Iterator[Verdict]:
     """Yield a verdict for each target and criterion on which a judge found errors.
 
-    The errors without a turn have a criterion of their own if the judge also gave another verdict
-    on their criterion, as in the flags (`flagged_criteria`).
+    Errors without a turn are about the whole item. If it already has a verdict of the judge on this
+    criterion (`flagged_criteria`), they get a criterion of their own.
     """
     errors_by_target: defaultdict[TargetCriterion, list[dict[str, Any]]] = defaultdict(list)
     for error in errors:

@@ -627,8 +627,9 @@ def _name_repeated_events(
 
 
 def _repeated_events_line(repeated: Sequence[TimelineEvent], name: str, cells: int) -> Line:
-    """Return `+ call 3-7 · 5x get_weather(city="Rome")`, or a similar line for a repeated
-    message.
+    """Return one line for equal calls or messages in a row, with their number.
+
+    An example is `+ call 3-7 · 5x get_weather(city="Rome")`.
     """
     first = repeated[0]
     times = f"{len(repeated)}x "

@@ -171,8 +171,9 @@ def _join_replies(item: Item) -> str:
 
 
 def summarize_groups(groups: Sequence[AnswerGroup], *, hides_verdicts: bool) -> str:
-    """Return `3 of 4 runs fail · 2 different answers`. Failures are omitted if no verdict is
-    known.
+    """Summarize the answers of runs to a question: `3 of 4 runs fail · 2 different answers`.
+
+    Without verdicts, or if they are hidden, only the number of runs is given.
     """
     parts = []
     verdicts: Counter[bool] = Counter()
@@ -357,23 +358,24 @@ def _verdict_line(group: AnswerGroup, *, hides_verdicts: bool) -> Line:
 
 def _own_verdict_line(rows: Sequence[QueueRow]) -> Line:
     """Return `you ✓`, or `you ✓ 1 of 3` if the annotator reviewed some of the runs."""
-    counts: Counter[str] = Counter()
-    styles = {}
+    count_by_sign: Counter[str] = Counter()
+    style_by_sign = {}
     for row in rows:
         if row.you is not None:
             sign = symbols().verdict_symbol(row.you)
-            styles[sign] = get_verdict_style(row.you)
-            counts[sign] += 1
-    if not counts:
+            style_by_sign[sign] = get_verdict_style(row.you)
+            count_by_sign[sign] += 1
+    if not count_by_sign:
         return BLANK_LINE
 
     parts: list[StyledText] = [("you", "people")]
-    for sign, count in counts.items():
-        parts.append((f" {sign}", styles[sign]))
-        if len(counts) > 1:
+    for sign, count in count_by_sign.items():
+        parts.append((f" {sign}", style_by_sign[sign]))
+        if len(count_by_sign) > 1:
             parts.append((f" {count}", ""))
-    if counts.total() < len(rows):
-        parts.append((f" {counts.total()} of {len(rows)}", "dim"))
+    n_reviewed = count_by_sign.total()
+    if n_reviewed < len(rows):
+        parts.append((f" {n_reviewed} of {len(rows)}", "dim"))
     return (*parts, (" ", ""))
 
 

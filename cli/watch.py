@@ -73,7 +73,10 @@ class FileWatcher:
         return watcher
 
     def has_changed_files(self) -> bool:
-        """Whether a file changed since the last call, or the last import failed."""
+        """Whether a file changed since the last call, or the last import failed.
+
+        Also records the current states of the files, for the next call.
+        """
         if self._imported_sources is None:
             self._imported_sources = self._load_imported_file_states()
 

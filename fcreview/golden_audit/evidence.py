@@ -491,13 +491,13 @@ class QuestionEvidence:
     def build_alternative_answer(
         self, difference: AnswerDifference, runs: Iterable[int]
     ) -> AlternativeAnswer:
-        """Build the alternative answer that `runs` gave.
+        """Return the answer that `runs` gave instead of the golden one.
 
-        Its text names the golden call if others have its function.
+        If several golden calls have the same function, its text says which of them is meant.
         """
-        n_calls = sum(call.name == difference.function for call in self.question.golden)
+        n_calls_of_function = sum(call.name == difference.function for call in self.question.golden)
         text = difference.label
-        if n_calls > 1 and difference.path:
+        if n_calls_of_function > 1 and difference.path:
             text = f"call {difference.golden_index + 1}, {difference.label}"
 
         runs = tuple(runs)

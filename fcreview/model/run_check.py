@@ -363,11 +363,10 @@ def _describe_undecoded(counts: RunCounts) -> str:
 
 
 def _check_other_replies(run: CheckedRun) -> CheckLine:
-    """Check whether score entries quote another reply than the result file contains. Such scores
-    belong to another run of the model.
+    """Check whether score entries quote another reply than the result file contains.
 
-    If most entries do, the importer has dropped the official verdicts, and only the fact
-    `scores_of_other_replies` tells their number.
+    Such scores belong to another run of the model. If most entries are such, the importer has
+    dropped all official verdicts. Then only the fact `scores_of_other_replies` has their number.
     """
     counts = run.counts
     where = OTHER_REPLY_FILTER if counts.n_other_reply else ""

@@ -319,14 +319,19 @@ def replace_answer(item: ScoredItem, criterion: str, answer: Any) -> ScoredItem:
 
 
 def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
-    """Return the scale from which answers are drawn, or None if the scale is unknown or has no
-    bounds.
+    """Return the scale from which the answers on a criterion are drawn.
+
+    Returns None if the scale is unknown or has no bounds.
     """
-    named = SCALES.get(criterion)
-    scale = named if named is not None and named.known_labels else find_scale(criterion, automatic)
+    scale = SCALES.get(criterion)
+    if scale is None or not scale.known_labels:
+        # The automatic answers may tell the scale.
+        scale = find_scale(criterion, automatic)
+
     if scale is None or scale.labels or _list_scale_values(scale):
         return scale
-    return scale if scale.numbers is not None and np.isfinite(scale.numbers).all() else None
+    has_bounds = scale.numbers is not None and np.isfinite(scale.numbers).all()
+    return scale if has_bounds else None
 
 
 def classify_answer(answer: Any, scale: Scale) -> str:

@@ -283,10 +283,11 @@ class _ScoreReader:
         self._last_number = max(numbers, default=-1)
 
     def read(self, paths: Sequence[Path]) -> _Scores:
-        """Read the entries of failing items from the first of the score files.
+        """Read which items fail, from the first of the score files.
 
-        Entries are in the order of the dataset, so reading ends after the last of the replies.
-        Items without an entry passed if the whole file, or all entries up to there, could be read.
+        The file has an entry for each failing item, in the order of the dataset. So reading ends
+        after the last item that is needed. Items without an entry passed, if all entries up to
+        there could be read.
         """
         found = _Scores()
         header: dict[str, Any] | None = None

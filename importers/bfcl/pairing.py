@@ -278,13 +278,18 @@ class Pairing:
         return self._run_of_result.get(found.files[0].path) if found.files else None
 
     def _find_results_of_same_path(self, scores_key: RunKey) -> RunKey | None:
-        """Return the opened results with the same path in an output folder beside that of the
-        scores, if they have an evaluation. Otherwise, the names of the folders decide.
+        """Return the key of the results that are at the same place as the scores, or None.
+
+        That is, they have the same path in an output folder beside that of the scores. Results
+        without an evaluation are left out.
         """
-        scores_folder, version = scores_key
-        for key, evaluations in self._evaluations.items():
-            if key[1] == version and evaluations and _are_in_same_place(key[0], scores_folder):
-                return key
+        scores_folder, scores_version = scores_key
+        for results_key, evaluations in self._evaluations.items():
+            results_folder, results_version = results_key
+            if not evaluations or results_version != scores_version:
+                continue
+            if _are_in_same_place(results_folder, scores_folder):
+                return results_key
         return None
 
     def _is_used(self, files: Files) -> bool:

@@ -282,8 +282,9 @@ def fetch_ranking_marks(connection: Connection, runs: Sequence[int]) -> dict[int
 def find_overridden_verdicts(
     connection: Connection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:
-    """Return the automatic verdict that each annotation overrides, or None, in the order of the
-    annotations, which are given with their item numbers.
+    """Return the automatic verdict that each annotation overrides, or None if it overrides none.
+
+    `annotations` are pairs (item number, annotation). The verdicts are in their order.
     """
     items = list({item for item, annotation in annotations if is_definite(annotation.verdict)})
     if not items:

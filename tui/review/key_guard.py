@@ -74,7 +74,8 @@ class KeyGuard:
     def record_new_item(self, *, is_from_list: bool) -> None:
         """Record that a new item was selected but is not on screen yet.
 
-        `is_from_list`: the item was selected in the list, which already highlights it.
+        `is_from_list`: the item was selected in the list, which already highlights it. Then keys
+        are never for the previous item.
         """
         drawn_at = self.drawn_at
         if is_from_list:

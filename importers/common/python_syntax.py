@@ -158,12 +158,17 @@ def _check_result_size(operation: ast.operator, left: Any, right: Any) -> None:
 def _check_integer_size(operation: ast.operator, left: int, right: int) -> None:
     """Raise UnsupportedArithmetic if an integer would have more than MAX_INTEGER_BITS bits."""
     left_bits = left.bit_length()
-    if isinstance(operation, ast.Pow) and right > 0 and left_bits * right > MAX_INTEGER_BITS:
-        raise UnsupportedArithmetic("the result of ** is too large")
-    if isinstance(operation, ast.LShift) and left_bits + right > MAX_INTEGER_BITS:
-        raise UnsupportedArithmetic("the result of << is too large")
-    if isinstance(operation, ast.Mult) and left_bits + right.bit_length() > MAX_INTEGER_BITS:
-        raise UnsupportedArithmetic("the result of * is too large")
+    match operation:
+        case ast.Pow():
+            sign, n_bits = "**", left_bits * max(right, 0)
+        case ast.LShift():
+            sign, n_bits = "<<", left_bits + right
+        case ast.Mult():
+            sign, n_bits = "*", left_bits + right.bit_length()
+        case _:
+            return
+    if n_bits > MAX_INTEGER_BITS:
+        raise UnsupportedArithmetic(f"the result of {sign} is too large")
 
 
 def _check_sequence_length(operation: ast.operator, left: Any, right: Any) -> None:

@@ -187,8 +187,9 @@ def apply_overrides_to_log(
 def _locate_comparisons_by_address(
     log: EvaluationLog, result_record: JsonObject, dataset_record: JsonObject | None
 ) -> dict[str, ComparisonPosition]:
-    """Return address of a call -> where the log has its comparison. Calls without a comparison are
-    missing.
+    """Find where the log has the comparison of each call, by the address of the call.
+
+    Calls without a comparison are missing.
     """
     predicted_path = checker.parse_predicted_path(result_record)
     golden_path = checker.parse_golden_path(dataset_record)

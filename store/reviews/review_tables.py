@@ -253,6 +253,7 @@ class ReviewTables:
     def has_seen_verdicts(self, item_number: int, annotator: str) -> bool:
         """Return whether the annotator has seen other verdicts on the item.
 
+        The next verdict would then no longer be blind. A hidden duplicate counts on its own.
         Raises KeyError for an unknown item.
         """
         item = strip_duplicate_mark(item_number)

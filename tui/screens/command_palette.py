@@ -555,14 +555,24 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     async def _load_context(self) -> None:
         if self._palette_context.has_queue:
             await self._palette_context.load_from_store()
-            self._gather_commands(self._input_box.value.strip())
+            if self.is_on_stack:
+                self._gather_commands(self._input_box.value.strip())
 
     @work(exclusive=True, group="items")
     async def _search_items(self, query: str) -> None:
         if self._palette_context.has_queue and len(query) >= MIN_QUERY:
             await self._palette_context.find_items(query)
-            if self._palette_context.items:
+            if self._palette_context.items and self.is_on_stack:
                 self._gather_commands(query)
+
+    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
+    async def _gather_commands(self, search_value: str) -> None:
+        """Search for commands. The palette can be closed, and its list removed, before the search
+        of Textual's palette begins.
+        """
+        search = CommandPalette._gather_commands.__wrapped__  # type: ignore[attr-defined]
+        if self.query(CommandList):
+            await search(self, search_value)
 
     def on_key(self, event: events.Key) -> None:
         """Insert characters that were typed before the input had the focus."""

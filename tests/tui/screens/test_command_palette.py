@@ -574,3 +574,17 @@ async def test_open_palette_follows_theme_changes(make_app: Any) -> None:
         await pilot.pause()
         placeholder = app.screen.query_one(PaletteInput).get_component_styles("input--placeholder")
         assert placeholder.color.hex.lower() == app.get_css_variables()["dim"]
+
+
+async def test_search_that_begins_after_the_palette_closed_does_nothing(
+    make_app: Any, wait_for_screen: Any
+) -> None:
+    """Textual removes the list of a closing palette before it cancels the search."""
+    async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("colon")
+        palette = pilot.app.screen
+        assert isinstance(palette, CommandPaletteScreen)
+        await palette.query_one(CommandList).remove()
+        await palette._gather_commands("clus").wait()
+        assert pilot.app.is_running

@@ -38,6 +38,7 @@ from fcreview.cli.workspace_import import (
 )
 from fcreview.errors import EXIT_FAILURE
 from fcreview.model.run_name import build_run_names
+from fcreview.model.sync_copy import find_original_name
 from fcreview.model.wording import format_count
 from fcreview.safe_files import UnsafeFileError
 
@@ -130,6 +131,7 @@ def _collect_workspace_facts(options: WorkspaceOptions) -> list[Fact]:
         _build_fact("workspace", str(workspace.root)),
         *_collect_journal_facts(workspace),
         *_collect_unsafe_file_facts(workspace),
+        *_collect_copied_file_facts(workspace),
     ]
 
 
@@ -292,6 +294,23 @@ def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
             if problem is not None:
                 location = str(path.relative_to(workspace.root))
                 yield _build_fact("workspace", problem, location, is_problem=True)
+
+
+def _collect_copied_file_facts(workspace: Workspace) -> Iterator[Fact]:
+    """Yield a problem for each copy of a file, such as the errata, that two machines changed.
+
+    Copies of journals count as journals, and have problems of their own.
+    """
+    for path in sorted(workspace.root.rglob("*")):
+        original = find_original_name(path.name)
+        if original is None or path.is_relative_to(workspace.reviews):
+            continue
+        problem = (
+            f"a copy of {original} that another machine changed. fcreview does not use it. Compare"
+            " both files, and delete the copy"
+        )
+        location = str(path.relative_to(workspace.root))
+        yield _build_fact("workspace", problem, location, is_problem=True)
 
 
 def _find_unsafe_file_problem(workspace: Workspace, path: Path) -> str | None:

@@ -28,6 +28,7 @@ from fcreview.importers.mapping.read import MappedRun
 from fcreview.importers.mapping.runs import RunKey, SourceFile, group_files_by_run
 from fcreview.importers.mapping.shared_files import MAX_KEPT_BYTES
 from fcreview.model.item import ImportIssue, Run
+from fcreview.model.sync_copy import find_original_name
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 IMPORTER = "mapping"
@@ -71,7 +72,21 @@ def find_runs(
     found = DiscoveredRuns()
     for chosen in _choose_mappings(files, search):
         _add_runs(found, chosen)
+    found.issues += _report_copies(files)
     return found
+
+
+def _report_copies(files: Sequence[Path]) -> Iterator[ImportIssue]:
+    """Yield a warning for each copy that a program which synchronises folders made of a mapping
+    file, because two machines changed it.
+    """
+    for path in files:
+        if find_original_name(path.name) == DEFAULT_NAME:
+            what = (
+                f"the file is a copy of {DEFAULT_NAME} that another machine changed. It is not"
+                " used. Compare both files, and delete the copy"
+            )
+            yield ImportIssue(str(path), None, what=what)
 
 
 # -- which mapping files apply

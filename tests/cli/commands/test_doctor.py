@@ -110,3 +110,16 @@ def test_store_of_other_user_is_marked(cli: Cli, imported_run: Path) -> None:
     done = cli("items", imported_run)
     assert done.code == 0
     assert f"{store} is not verified. Another user wrote this store" in done.err
+
+
+def test_copies_that_another_machine_changed_are_listed(cli: Cli, imported_run: Path) -> None:
+    folder = imported_run / ".fcreview"
+    (folder / "drafts").mkdir()
+    names = ["errata (conflicted copy).jsonl", "drafts/ann.sync-conflict-20261128-101010-A.json"]
+    for name in names:
+        (folder / name).write_text("{}\n")
+    done = cli("doctor", imported_run)
+    assert done.code == 1
+    for name, original in zip(names, ["errata.jsonl", "ann.json"], strict=True):
+        (line,) = [line for line in done.out.splitlines() if name in line]
+        assert f"a copy of {original} that another machine changed" in line

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import Done
+from tests.store.reviews.test_full_disk import LimitedDisk
 
 Cli = Callable[..., Done]
 TASK = [
@@ -80,6 +81,27 @@ def test_siblings_get_the_correction_and_others_are_named(cli: Cli, runs: Path) 
         BASE_ITEM: FIX["ground_truth"],
         "multi_turn_miss_func_0": [[], corrected_call, [CALLS[1]]],
     }
+
+
+def test_full_disk_saves_exactly_the_fixes_that_are_printed(
+    cli: Cli, imported_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [BASE_ITEM, "--golden-fix", json.dumps(FIX), "--accept", "--siblings"]
+    usual = shutil.copytree(imported_runs, tmp_path / "usual")
+    assert cli("label", usual, *command).code == 0
+    (journal,) = (usual / ".fcreview" / "reviews").glob("*.jsonl")
+    first_line, second_line = journal.read_bytes().splitlines(keepends=True)
+    rooms = [0, len(first_line) - 2, len(first_line) + 40, len(first_line + second_line) - 2]
+    for room in rooms:
+        runs = shutil.copytree(imported_runs, tmp_path / str(room))
+        cli("import", runs)
+        with monkeypatch.context() as patched:
+            LimitedDisk(patched, room)
+            done = cli("label", runs, *command)
+        assert done.code == 1
+        assert "No space left on device. The review was not saved" in done.err
+        n_printed = done.out.count("with a golden fix accepted")
+        assert n_printed == len(fetch_golden_fixes(cli, runs)) == int(room > len(first_line))
 
 
 def test_undo_retracts_the_fixes_of_siblings_together(cli: Cli, runs: Path) -> None:

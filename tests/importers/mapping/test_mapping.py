@@ -148,6 +148,22 @@ def test_default_file_beside_the_data_is_used(tmp_path: Path) -> None:
         assert issues == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fcreview-map (conflicted copy).toml",
+        "fcreview-map.sync-conflict-20261128-101010-ABC.toml",
+    ],
+)
+def test_copy_of_a_mapping_that_another_machine_changed_is_named(tmp_path: Path, name: str) -> None:
+    path = write_mapping(tmp_path, '[item]\nid = "id"\n', [{"id": 1}, {"id": 2}])
+    (tmp_path / name).write_bytes(path.read_bytes())
+    items, issues = read_folder(tmp_path)
+    assert len(items) == 2
+    (issue,) = [issue for issue in issues if issue.file == str(tmp_path / name)]
+    assert "a copy of fcreview-map.toml that another machine changed" in issue.what
+
+
 def test_items_of_several_models_are_several_runs(tmp_path: Path) -> None:
     rows = [{"id": n, "bot": bot, "ok": True} for bot in ("a", "b") for n in range(2)]
     write_mapping(tmp_path, '[item]\nid = "id"\nmodel = "bot"\nverdict = "ok"\n', [*rows, "{"])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +130,28 @@ def test_drafts_are_limited_and_damaged_entries_are_omitted(tmp_path: Path) -> N
     assert describe_drafts(kept) == "unsaved note on a, and 99 more"
     state.write("drafts", {"drafts": [1, {"kind": "note"}, {"kind": [], "id": "", "text": ""}]})
     assert drafts.read_all() == []
+
+
+@contextmanager
+def limit_file_size(n_bytes: int) -> Iterator[None]:
+    """Let every write beyond this size fail, as on a full disk."""
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, usual[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+
+
+def test_full_disk_keeps_the_earlier_drafts(tmp_path: Path) -> None:
+    drafts = DraftFile(AnnotatorState(tmp_path, "alice"))
+    first = Draft("note", id="a", subject="1", text="t" * 200)
+    second = Draft("golden answer", id="b", subject="2", text="u" * 300)
+    drafts.keep(first)
+    for room in (0, 1, 150, 500):
+        with limit_file_size(room):
+            drafts.keep(second)
+        assert drafts.read_all() == [first]
+        assert [path.name for path in (tmp_path / "drafts").iterdir()] == ["alice.json"]
+    drafts.keep(second)
+    assert drafts.read_all() == [first, second]

@@ -172,6 +172,16 @@ class AnswerError(TeamError):
         )
 
 
+class MissingFunctionError(AnswerError):
+    """Raised when a server lacks a function or a column of its answer, as one with the functions of
+    another version of fcreview does.
+    """
+
+    def __init__(self, request: str, cause: str) -> None:
+        super().__init__(request)
+        self.cause = cause  # the first line of the server's message
+
+
 @dataclass(frozen=True, slots=True)
 class Membership:
     project: str
@@ -309,6 +319,8 @@ class TeamServer:
         """
         try:
             return self._fetch_row("SELECT fcreview.schema_version()").get_number(0)
+        except MissingFunctionError as error:
+            raise TeamError(f"{address} is not a team server ({error.cause})") from None
         except (UnreachableError, AnswerError):
             raise
         except TeamError as error:
@@ -477,9 +489,14 @@ class TeamServer:
         decoded.
         """
         request = _name_request(sql)
+        errors = load_driver().errors
+        missing = (errors.UndefinedFunction, errors.UndefinedColumn, errors.InvalidSchemaName)
         with translate_errors(), limit_answer_time(self._connection):
             try:
                 rows = self._connection.execute(sql.encode(), values, binary=True).fetchall()
+            except missing as error:
+                cause, _, _ = str(error).partition("\n")
+                raise MissingFunctionError(request, clip(sanitize(cause), _MAX_ERROR)) from None
             except (ValueError, TypeError, LookupError, ArithmeticError) as error:
                 # The driver psycopg cannot decode a value.
                 raise AnswerError(request) from error

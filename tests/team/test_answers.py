@@ -85,6 +85,11 @@ WRONG: list[tuple[str, str, str]] = [
     ("datasets", "", "VALUES ('alice', 'r', NULL::int, 'g', 'p')"),
     ("invite", "RETURNS int", "VALUES (1)"),
     ("invite", "RETURNS SETOF text", "SELECT 'x' WHERE false"),
+    # columns of another version of fcreview
+    ("whoami", "RETURNS TABLE (project text, member text)", "VALUES ('p', 'alice')"),
+    ("pull", "RETURNS TABLE (next text, body bytea)", "VALUES ('1.1.1', ''::bytea)"),
+    ("push", "RETURNS TABLE (line int, reason text)", "VALUES (1, 'no')"),
+    ("members", "RETURNS SETOF text", "VALUES ('alice')"),
 ]
 """(function, result type if it is another, wrong answer)."""
 
@@ -111,6 +116,9 @@ class WrongServer:
         self._server.admin_sql(
             f"DROP FUNCTION fcreview.{function}; CREATE FUNCTION fcreview.{definition}", DATABASE
         )
+
+    def drop_function(self, function: str) -> None:
+        self._server.admin_sql(f"DROP FUNCTION fcreview.{function}", DATABASE)
 
     def connect(self) -> TeamServer:
         return TeamServer.connect(self.address)
@@ -151,6 +159,22 @@ def test_wrong_answer_is_reported_with_its_function(
     with pytest.raises(AnswerError) as raised:
         send_all_requests(wrong)
     assert f"the server answers in an unknown form (fcreview.{function})" in str(raised.value)
+
+
+@pytest.mark.parametrize("function", ["whoami", "missing", "pull", "invite"])
+def test_server_without_a_function_is_reported(wrong: WrongServer, function: str) -> None:
+    wrong.answer_rightly()
+    wrong.drop_function(function)
+    with pytest.raises(AnswerError) as raised:
+        send_all_requests(wrong)
+    assert f"the server answers in an unknown form (fcreview.{function})" in str(raised.value)
+
+
+def test_database_without_the_version_is_no_team_server(wrong: WrongServer) -> None:
+    wrong.answer_rightly()
+    wrong.drop_function("schema_version")
+    with pytest.raises(TeamError, match=r"is not a team server .*schema_version"):
+        wrong.connect()
 
 
 def test_settle_that_never_ends_does_not_hang(wrong: WrongServer, postgres: PostgresServer) -> None:

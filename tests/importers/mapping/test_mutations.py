@@ -185,7 +185,7 @@ def copy_livemcpbench(bench: Path, folder: Path) -> MutatedFile:
 @pytest.mark.bench
 @pytest.mark.sweep
 @only_long
-@pytest.mark.parametrize(("copy", "count"), [(copy_inhouse, 600), (copy_livemcpbench, 700)])
+@pytest.mark.parametrize(("copy", "count"), [(copy_inhouse, 600), (copy_livemcpbench, 800)])
 def test_no_mutation_of_a_published_file_loses_anything_in_silence(
     bench: Path, tmp_path: Path, copy: Callable[[Path, Path], MutatedFile], count: int
 ) -> None:

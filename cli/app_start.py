@@ -285,6 +285,7 @@ def _create_app_session(session: WorkspaceSession, config: Config, *, blind: boo
         golden=build_golden_services(),
         services=partial(build_report_services, session),
     )
+    app_session.shows_judges = session.shows_judges
     app_session.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
     app_session.fixed_annotator_reason = explain_fixed_annotator(session)
     app_session.theme = load_theme(config)

@@ -23,6 +23,7 @@ pass_at = 0.0                         # the value from which a score passes
 [review]
 key_guard_ms = 200                    # how long an item is on screen before review keys act on it
 hide_model = true                     # hide the names of models, as --hide-model
+show_judge = false                    # show verdicts of `fcreview judge` early, as --show-judge
 ```
 """
 
@@ -186,6 +187,8 @@ class ReviewSettings:
     """Milliseconds that an item must have been on screen before a review key acts on it."""
     hide_model: bool = False
     """Whether screens hide the names of models."""
+    show_judge: bool = False
+    """Whether verdicts of `fcreview judge` are visible before the annotator's own verdict."""
 
 
 DEFAULT_REVIEW = ReviewSettings()
@@ -193,7 +196,8 @@ DEFAULT_REVIEW = ReviewSettings()
 
 def _check_review(value: Any) -> ReviewSettings:
     """Check the table `[review]`. Raises ValueError for an unknown name or an invalid number."""
-    if not isinstance(value, dict) or value.keys() - {"key_guard_ms", "hide_model"}:
+    names = {"key_guard_ms", "hide_model", "show_judge"}
+    if not isinstance(value, dict) or value.keys() - names:
         raise ValueError(f"[review] must have lines such as key_guard_ms = {DEFAULT_KEY_GUARD_MS}")
 
     guard = value.get("key_guard_ms", DEFAULT_KEY_GUARD_MS)
@@ -202,10 +206,14 @@ def _check_review(value: Any) -> ReviewSettings:
             "key_guard_ms in [review] must be a whole number of milliseconds from 0 to"
             f" {MAX_KEY_GUARD_MS:,}"
         )
-    hide_model = value.get("hide_model", False)
-    if not isinstance(hide_model, bool):
-        raise ValueError("hide_model in [review] must be true or false")
-    return ReviewSettings(guard, hide_model)
+    for name in ("hide_model", "show_judge"):
+        if not isinstance(value.get(name, False), bool):
+            raise ValueError(f"{name} in [review] must be true or false")
+    return ReviewSettings(
+        guard,
+        hide_model=value.get("hide_model", False),
+        show_judge=value.get("show_judge", False),
+    )
 
 
 def _setting(check: Callable[[Any], T], default: D) -> T | D:

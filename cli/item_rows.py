@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from fcreview.model.wording import INCIDENT_PREFIX, format_count, format_verdict
 
 if TYPE_CHECKING:
     from fcreview.model.item import Run
+    from fcreview.store.judgements import ItemJudgement
     from fcreview.store.rows import QueueRow, View
 
 
@@ -75,12 +76,20 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
     """
     n_runs = len(view.runs) or session.n_runs
     shows_runs = n_runs > 1
-    headers = ["run", *HEADERS] if shows_runs else HEADERS
+    judges = session.store.judgements.names
+    headers = _list_headers(judges, shows_run=shows_runs)
 
     n_printed = 0
     widths: list[int] = []
     for rows in fetch_row_windows(session, view, limit):
-        table = [_format_row_cells(row, shows_run=shows_runs) for row in rows]
+        judgements = session.store.fetch_visible_judgements(rows)
+        table = []
+        for row in rows:
+            cells = _format_row_cells(row, shows_run=shows_runs)
+            # The columns of `fcreview judge` follow that of the imported judge verdict.
+            index = headers.index("judge") + 1
+            cells[index:index] = _format_judgement_cells(session, row, judgements, judges)
+            table.append(cells)
         is_first_window = bool(table) and not widths
         if is_first_window:
             # Later rows may be wider, but waiting for them would take long.
@@ -96,6 +105,30 @@ def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) ->
         print_message(f"{n_printed:,} of {items}")
     else:
         print_message(items)
+
+
+def _list_headers(judges: Sequence[str], *, shows_run: bool) -> list[str]:
+    """Return the headings: those of all tables, and one for each judge of `fcreview judge`."""
+    index = HEADERS.index("judge") + 1
+    names = [f"judge {name}" for name in judges]
+    headers = [*HEADERS[:index], *names, *HEADERS[index:]]
+    if shows_run:
+        headers.insert(0, "run")
+    return headers
+
+
+def _format_judgement_cells(
+    session: WorkspaceSession,
+    row: QueueRow,
+    judgements: Mapping[int, Sequence[ItemJudgement]],
+    judges: Sequence[str],
+) -> list[str]:
+    """Format the verdict of each judge of `fcreview judge`, which is hidden until the review."""
+    is_hidden = row.you is None and not session.store.judgements.shows_all
+    if is_hidden:
+        return ["hidden"] * len(judges)
+    verdicts = {each.judge: each.verdict for each in judgements.get(row.item, ())}
+    return [format_verdict(verdicts.get(judge)) for judge in judges]
 
 
 def _measure_columns(table: Sequence[Sequence[str]]) -> list[int]:

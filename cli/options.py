@@ -57,6 +57,7 @@ class WorkspaceOptions:
     mapping: str | None = None  # mapping file, or the name of one that fcreview has
     name: str | None = None  # name of the only run at the paths, empty to forget it
     execute: bool = False  # whether this command may execute predicted calls
+    show_judge: bool = False  # whether verdicts of `fcreview judge` are always visible
     errata: str | None = None  # path of the errata file, `NO_ERRATA` to remove errata, or None
 
     @property
@@ -168,12 +169,17 @@ MAP_HELP = (
     "Mapping file that says where everything is in the files (docs/mapping.md). fcreview remembers"
     " it; `none` forgets it."
 )
+SHOW_JUDGE_HELP = (
+    "Show the verdicts of `fcreview judge` also on items that you have not reviewed"
+    " (docs/judge.md)."
+)
 POLICY_HELP = f"Rule for items on which annotators disagree: {', '.join(POLICIES)}."
 DATA_HELP = "Dataset folder. fcreview remembers it for the run. You can repeat the option."
 WORKSPACE_HELP = "Store .fcreview/ in DIR instead of next to the run."
 SHARED_OPTIONS: dict[str, ParameterSpec] = {
     "annotator": (AnnotatorOption, None),
     "policy": (Annotated[str, option("--policy NAME", POLICY_HELP)], UNANIMOUS),
+    "show_judge": (Annotated[bool, option("--show-judge", SHOW_JUDGE_HELP)], False),
     "data": (Annotated[list[Path] | None, option("--data DIR", DATA_HELP)], None),
     "errata": (Annotated[str | None, option("--errata FILE", ERRATA_HELP)], None),
     "workspace": (Annotated[Path | None, option("--workspace DIR", WORKSPACE_HELP)], None),

@@ -245,6 +245,8 @@ class WorkspaceSession:
     policy: Policy = UNANIMOUS  # policy that decides items on which annotators disagree
     options: WorkspaceOptions | None = None
     failed_runs: tuple[str, ...] = ()  # names of the runs whose import by this command failed
+    # whether verdicts of `fcreview judge` are visible before the annotator's own verdict
+    shows_judges: bool = False
     _store: Store | None = None
     _runs: list[RunRow] = field(default_factory=list)
 
@@ -254,8 +256,15 @@ class WorkspaceSession:
         if self._store is None:
             from fcreview.store.store import Store
 
-            self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
-            print_journal_warnings(self._store.reviews.warnings)
+            self._store = Store.open(
+                self.workspace,
+                self.annotator,
+                policy=self.policy,
+                shows_judges=self.shows_judges,
+            )
+            print_journal_warnings(
+                [*self._store.reviews.warnings, *self._store.judgements.warnings]
+            )
             _warn_about_unrescored_items(self._store)
             if not self._store.is_verified:
                 self._print_not_verified()

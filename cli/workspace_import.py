@@ -92,6 +92,7 @@ def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
         policy=policy,
         options=options,
         failed_runs=updated.failed_runs,
+        shows_judges=options.show_judge or config.review.show_judge,
     )
     try:
         yield session

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
     from fcreview.stats.source_strata import SourceVerdicts
     from fcreview.store.estimation import CalibrationCell, FrameCache, RunSampleStatus
+    from fcreview.store.judgements import JudgementTable
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
 
@@ -52,7 +53,9 @@ class UnblindedAnalysis:
         lock: threading.RLock,
         workspace: Workspace,
         reviews: ReviewTables,
+        judgements: JudgementTable,
     ) -> None:
+        self._judgements = judgements
         self._connection = connection
         self._lock = lock
         self._workspace = workspace
@@ -135,7 +138,7 @@ class UnblindedAnalysis:
 
     def fetch_verdict_pairs(self, view: View) -> list[VerdictPair]:
         """Pair each automatic verdict with the resolved human verdict on the same target and
-        criterion.
+        criterion. Verdicts of `fcreview judge` count if the annotator may see them.
         """
         # imports NumPy, which is slow to load
         from fcreview.store.estimation import (
@@ -144,7 +147,12 @@ class UnblindedAnalysis:
 
         return self._run_query(
             lambda: fetch_verdict_pairs(
-                self._connection, self._workspace, self._reviews, view, self._frames
+                self._connection,
+                self._workspace,
+                self._reviews,
+                view,
+                self._frames,
+                self._judgements.fetch_visible(),
             )
         )
 

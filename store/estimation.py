@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from fcreview.model.item import SourceName
     from fcreview.model.metric import ScoredItem
     from fcreview.model.review import Event
+    from fcreview.store.judgements import ItemJudgement
     from fcreview.store.reviews.review_index import EventIndex
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
@@ -352,12 +353,15 @@ def fetch_verdict_pairs(
     reviews: ReviewTables,
     view: View,
     cache: FrameCache,
+    judgements: Mapping[int, Sequence[ItemJudgement]],
 ) -> list[VerdictPair]:
     """Pair automatic verdicts with human verdicts, to measure how far the automatic ones can be
     trusted.
 
     Human verdicts on which annotators disagree are left out. An item of a random sample has a
     weight, the number of items that it stands for. Other items have the weight 1.
+
+    `judgements`: verdicts of `fcreview judge` by item number. They belong to no source of the run.
     """
     loaded = load_random_samples(connection, workspace, cache).samples
     # Questions that decide a rank were selected by verdicts that agree with the human ones more or
@@ -377,7 +381,15 @@ def fetch_verdict_pairs(
         weight = 1.0
         if is_random:
             weight = _compute_weight(content_key, item.select_automatic_verdict(), samples)
-        pairs += _pair_verdicts(item, human_verdicts[item.item], is_random, weight)
+        automatic = _combine_automatic_verdicts(item)
+        for judgement in judgements.get(item.item, ()):
+            key = _make_verdict_key(
+                "judge", (judgement.target, judgement.criterion), judgement.label
+            )
+            automatic[key] = judgement.verdict
+        pairs += _pair_verdicts(
+            item, automatic, human_verdicts[item.item], is_random=is_random, weight=weight
+        )
     return pairs
 
 
@@ -449,7 +461,9 @@ def _fetch_automatic_verdicts(connection: Connection, view: View) -> list[_Judge
 
 def _pair_verdicts(
     item: _JudgedItem,
+    automatic_verdicts: Mapping[_VerdictKey, Any],
     human_verdicts: Mapping[TargetCriterion, Any],
+    *,
     is_random: bool,
     weight: float,
 ) -> Iterator[VerdictPair]:
@@ -459,7 +473,7 @@ def _pair_verdicts(
     `weight` is the weight of the item in estimates, and `is_random` says whether it was drawn at
     random.
     """
-    for key, automatic in _combine_automatic_verdicts(item).items():
+    for key, automatic in automatic_verdicts.items():
         human = human_verdicts.get((key.target, key.criterion))
         if human is None or automatic is None:
             continue

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fcreview.model.golden_fix import GoldenFixDecision
     from fcreview.model.item import Item, Run
     from fcreview.model.review import Event, ItemKey, Opinion
+    from fcreview.store.judgements import ItemJudgement
 
 ITEM_NUMBERS_PER_RUN = 1 << 32
 """The number of an item (`items.item`) is the number of its run times this number, plus its position
@@ -545,6 +546,10 @@ class ItemDetail:
     golden: GoldenFixDecision | None = None
     """What annotators decided about the golden answer of the question. None without a golden fix,
     and in blind review before a verdict.
+    """
+    judgements: list[ItemJudgement] = field(default_factory=list)
+    """Verdicts of judges that `fcreview judge` asked. Empty until the annotator has reviewed the
+    item, unless `Store.open` got `shows_judges`.
     """
     presentation: int | None = None  # 2 for a hidden duplicate, else None; see `Event.presentation`
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +19,7 @@ from fcreview.model.run_check import DEFAULT_LIMITS, CheckLimits, RunCheck, chec
 from fcreview.model.run_name import build_run_names, list_identifying_names
 from fcreview.store import database
 from fcreview.store.database import SQL_TIMEOUT, SqlResult, StoreError, retry_with_more_memory
+from fcreview.store.judgements import JudgementTable
 from fcreview.store.queries import item_detail, view_items
 from fcreview.store.queries import runs as run_queries
 from fcreview.store.queries.clusters import fetch_clusters_by_groupings
@@ -49,6 +50,7 @@ from fcreview.tables.queues import ShareProgress
 # modules of features that only some commands use are imported on use, to start faster
 if TYPE_CHECKING:
     from fcreview.store.analysis import UnblindedAnalysis
+    from fcreview.store.judgements import ItemJudgement
     from fcreview.store.label_fields import LabelSelection
     from fcreview.store.queries.contradictions import ItemContradiction
     from fcreview.store.queries.golden_audit import SuspectTable
@@ -78,6 +80,7 @@ class Store:
         annotator: str | None,
         blind: bool,
         policy: Policy,
+        shows_judges: bool,
     ) -> None:
         """Open the reviews, and prepare the queries. `annotator` is the one who reviews, if any."""
         self.workspace = workspace
@@ -89,6 +92,9 @@ class Store:
         self.lock = threading.RLock()
         """For every use of `connection`, because all threads share its temporary tables."""
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
+        self.judgements = JudgementTable(
+            connection, workspace, self._run_query, shows_all=shows_judges and not blind
+        )
         self._is_interrupted = False
         """Whether `interrupt` was called during the running query."""
         self._is_locked = False
@@ -118,6 +124,7 @@ class Store:
         *,
         blind: bool = False,
         policy: Policy = UNANIMOUS,
+        shows_judges: bool = False,
     ) -> Store:
         """Open the store of a workspace: a DuckDB file, or a lake of Parquet files.
 
@@ -128,6 +135,8 @@ class Store:
             annotator: The annotator who reviews.
             blind: Whether other verdicts are hidden until the annotator has reviewed an item.
             policy: Which human verdict counts if annotators disagree.
+            shows_judges: Whether verdicts of judges that fcreview asked are visible on an item
+                before the annotator has reviewed it. They never are in blind mode.
         """
         if workspace.lake is not None:
             from fcreview.store.lake.reader import open_lake as open_store
@@ -138,7 +147,8 @@ class Store:
         connection = open_store(workspace, lambda connection: attach_cache(connection, workspace))
         try:
             store = retry_with_more_memory(
-                connection, lambda: cls(workspace, connection, annotator, blind, policy)
+                connection,
+                lambda: cls(workspace, connection, annotator, blind, policy, shows_judges),
             )
             store.file_state = file_state
             return store
@@ -556,7 +566,7 @@ class Store:
             from fcreview.store.analysis import UnblindedAnalysis
 
             self._analysis = UnblindedAnalysis(
-                self.connection, self.lock, self.workspace, self.reviews
+                self.connection, self.lock, self.workspace, self.reviews, self.judgements
             )
         return self._analysis
 
@@ -627,6 +637,22 @@ class Store:
         with self.lock:
             return self.reviews.has_new_journal_lines()
 
+    def fetch_visible_judgements(self, rows: Iterable[QueueRow]) -> dict[int, list[ItemJudgement]]:
+        """Return the verdicts of judges that fcreview asked, by item number, without those that the
+        annotator must not see yet: before their own verdict on the item, unless all are shown.
+        """
+        number_by_row = {
+            row.item: strip_duplicate_mark(row.item)
+            for row in rows
+            if self.judgements.shows_all or row.you is not None
+        }
+        judgements = self.judgements.fetch(number_by_row.values())
+        return {
+            row_number: judgements[number]
+            for row_number, number in number_by_row.items()
+            if number in judgements
+        }
+
     def _raise_if_blind(self, feature: str) -> None:
         if self.blind:
             raise StoreError(f"{feature} is not available in blind mode")
@@ -695,14 +721,17 @@ class Store:
         items = item_detail.read_items(
             self.connection, list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
         )
+        rows = self._fetch_rows(item_numbers)
+        judgements = self.fetch_visible_judgements(rows)
         details = []
-        for row in self._fetch_rows(item_numbers):
+        for row in rows:
             item = items.get(strip_duplicate_mark(row.item))
             if item is None:
                 raise self._make_damage_error(row)
             detail = item_detail.build_detail(
                 row, self.runs[row.run], item, self.reviews, blind=self.blind
             )
+            detail.judgements = judgements.get(row.item, [])
             details.append(detail)
         return details
 

@@ -156,6 +156,10 @@ class Session(SessionSettings):
     ) -> None:
         super().__init__()
         self.annotator = annotator
+        self.shows_judges = False
+        """Whether verdicts of `fcreview judge` are visible before the annotator's own verdict. It
+        must be set before the store is opened.
+        """
         self.blind = blind
         """Whether review is blind: other verdicts on an item are hidden until this annotator
         submits one.
@@ -397,10 +401,13 @@ class Session(SessionSettings):
 
         The caller must pass the new store to `swap_store` or close it.
         """
+        return self._hide_models_of(self._open_store(self._get_store().workspace))
+
+    def _open_store(self, workspace: Workspace) -> Store:
         from fcreview.store.store import Store
 
-        return self._hide_models_of(
-            Store.open(self._get_store().workspace, self.annotator, blind=self.blind)
+        return Store.open(
+            workspace, self.annotator, blind=self.blind, shows_judges=self.shows_judges
         )
 
     def _hide_models_of(self, store: Store) -> Store:
@@ -551,16 +558,14 @@ class Session(SessionSettings):
     def _get_store(self) -> Store:
         """Return the store. The first call opens it."""
         if self._store is None:
-            from fcreview.store.store import Store, StoreError
+            from fcreview.store.store import StoreError
 
             if self._workspace is None:
                 raise SessionError("no workspace is open")
             # Earlier versions cached the first rows of the queue in this folder.
             shutil.rmtree(self._workspace.root / "first", ignore_errors=True)
             try:
-                self._store = self._hide_models_of(
-                    Store.open(self._workspace, self.annotator, blind=self.blind)
-                )
+                self._store = self._hide_models_of(self._open_store(self._workspace))
             except (StoreError, OSError) as error:
                 raise SessionError(str(error)) from error
         return self._store

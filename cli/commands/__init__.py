@@ -37,6 +37,7 @@ COMMAND_GROUPS = {
         "report": "Print the benchmark's metrics for each run.",
         "estimate": "Estimate accuracy from reviewed samples.",
         "calibrate": "Measure checkers and judges against human labels.",
+        "judge": "Ask a language model for verdicts.",
         "suspects": "List golden answers that look wrong.",
         "errata": "Create, check and publish errata files.",
         "rules": "Preview, accept and list equivalence rules.",

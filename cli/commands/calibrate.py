@@ -16,8 +16,17 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import check_choice, emit, emit_json, emit_lines, print_figure
+from fcreview.cli.output import (
+    check_choice,
+    emit,
+    emit_json,
+    emit_lines,
+    print_figure,
+    print_message,
+)
 from fcreview.cli.workspace_import import open_workspace
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
 from fcreview.stats.calibration import (
     CALIBRATION_SCOPES,
     MAX_ERROR_GROUPS,
@@ -55,7 +64,7 @@ _JSON_KEYS = {
 }
 
 
-@workspace_command("policy")
+@workspace_command("annotator", "policy", "show_judge")
 def calibrate(
     options: WorkspaceOptions,
     where: WhereOption = "",
@@ -86,6 +95,7 @@ def calibrate(
         session.print_policy(as_json=as_json)
         view = session.build_view(where, run=run, queue="dataset")
         verdict_pairs = session.store.analysis.fetch_verdict_pairs(view)
+        _explain_hidden_judgements(session)
         base_filter = view.where
         if run is not None:
             base_filter = f"{view.where} run:{session.find_run_number(run)}".strip()
@@ -95,6 +105,16 @@ def calibrate(
             _print_json(build_filter, verdict_pairs, scopes)
         else:
             _print_tables(build_filter, verdict_pairs, scopes)
+
+
+def _explain_hidden_judgements(session: WorkspaceSession) -> None:
+    """Say on how many labelled items the verdicts of `fcreview judge` do not count."""
+    n_hidden = session.store.judgements.count_hidden_labelled_items()
+    if n_hidden:
+        print_message(
+            f"verdicts of fcreview judge are not counted on {format_count(n_hidden, 'item')} that"
+            f" {sanitize(session.annotator)} has not reviewed. Pass --show-judge to count all"
+        )
 
 
 @dataclass(frozen=True, slots=True)

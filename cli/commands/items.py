@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.item_rows import (
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 
-@workspace_command("annotator", "policy")
+@workspace_command("annotator", "policy", "show_judge")
 def items(
     options: WorkspaceOptions,
     where: WhereOption = "",
@@ -102,9 +103,11 @@ def _emit_items_as_json(
     store = session.store
     for rows in fetch_row_windows(session, view, limit):
         judge_verdicts = store.analysis.fetch_judge_verdicts([row.item for row in rows])
+        judgements = store.fetch_visible_judgements(rows)
         for row in rows:
             fields = build_row_json(row, store.runs[row.run])
             fields["judged"] = judge_verdicts.get(row.item, [])
+            fields["judgements"] = [asdict(each) for each in judgements.get(row.item, [])]
             emit_json(fields)
     for missing_item in missing:
         run = store.runs[missing_item.run]

@@ -1,4 +1,6 @@
-"""`fcreview merge`: merge the reviews, queues, errata and rules of another copy of a workspace."""
+"""`fcreview merge`: merge the reviews, queues, judges, errata and rules of another copy of a
+workspace.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +29,7 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.errata import ErrataKey
+    from fcreview.store.judgements import MergedJudge
     from fcreview.store.queue_sampling import MergedQueue
     from fcreview.store.reviews.journal_merge import MergedJournal
     from fcreview.store.workspace import Workspace
@@ -188,7 +191,7 @@ def merge(
 ) -> None:
     """Merge another workspace.
 
-    Adds the reviews, queues, errata and rules of OTHER to the workspace of PATH. Lists the
+    Adds the reviews, queues, judges, errata and rules of OTHER to the workspace of PATH. Lists the
     annotators with new reviews and asks before it writes anything. Nothing is overwritten, and
     OTHER is not changed.
 
@@ -227,6 +230,7 @@ def _merge_workspace(
     Journals of other annotators are merged only after confirmation.
     """
 
+    from fcreview.store.judgements import merge_judges
     from fcreview.store.queue_sampling import merge_queues
     from fcreview.store.reviews.journal_merge import plan_journal_merge
     from fcreview.store.reviews.journal_reader import read_events_and_warnings
@@ -248,6 +252,9 @@ def _merge_workspace(
         n_merged += 1
     for queue in merge_queues(workspace, other):
         _report(queue, _print_merged_queue, as_json=as_json)
+        n_merged += 1
+    for judge in merge_judges(workspace, other):
+        _report(judge, _print_merged_judge, as_json=as_json)
         n_merged += 1
     for errata in _merge_errata_and_rules(workspace, other):
         _report(errata, _print_merged_errata, as_json=as_json)
@@ -366,6 +373,21 @@ def _print_merged_journal(merged: MergedJournal) -> None:
         )
     for warning in merged.warnings:
         print_message(f"fcreview: {warning}")
+
+
+def _print_merged_judge(merged: MergedJudge) -> None:
+    """Print how many verdicts of `fcreview judge` are new."""
+    judge = format_cell(merged.judge)
+    if merged.why:
+        print_message(f"fcreview: the judge {judge} was not merged: {format_cell(merged.why)}")
+        return
+    verdicts = format_count(merged.new, "new verdict")
+    emit(f"judge {judge}: {verdicts}, {merged.known:,} already in this workspace")
+    if merged.kept_as != merged.judge:
+        print_message(
+            f"fcreview: this workspace has another judge {judge}, so the merged one is"
+            f" {format_cell(merged.kept_as)}"
+        )
 
 
 def _print_merged_queue(merged: MergedQueue) -> None:

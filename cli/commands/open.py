@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 MAX_COPIED_ITEMS = 20_000  # maximum number of items of a lake that are copied to a local store
 
 
-@workspace_command("annotator", *IMPORT_OPTIONS, path_argument=PATHS_OR_CURRENT_FOLDER)
+@workspace_command(
+    "annotator", "show_judge", *IMPORT_OPTIONS, path_argument=PATHS_OR_CURRENT_FOLDER
+)
 def open_(
     options: WorkspaceOptions,
     item: Annotated[str | None, option("--item ID", "Open this item first.")] = None,

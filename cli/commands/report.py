@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 MAX_LISTED_CONTRADICTIONS = 3
 
 
-@workspace_command("annotator", "policy")
+@workspace_command("annotator", "policy", "show_judge")
 def report(
     options: WorkspaceOptions,
     run: Annotated[

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fcreview.tui.text.lines import Line
 
 
-@workspace_command("annotator")
+@workspace_command("annotator", "show_judge")
 def show(
     options: WorkspaceOptions,
     item: ItemArgument,

@@ -27,7 +27,7 @@ def sql(
     The statement can only read the tables of the workspace (docs/sql-and-json.md).
 
     Tables and views: runs, items, messages, calls, pairs, verdicts, functions, import_issues,
-    sources, reviews, labels.
+    sources, reviews, labels, judgements.
 
     Example: fcreview sql runs/ 'SELECT model, error_type, count(*) AS n FROM items GROUP BY ALL
     ORDER BY n DESC'

@@ -168,6 +168,13 @@ FILTER_KEYS: dict[str, FilterKey] = {
         sql.JUDGE_CONDITIONS,
         "judge verdict on the item or its parts: pass, fail, any or unknown",
     ),
+    "judgement": FilterKey(
+        sql.build_judgement_condition,
+        "verdict of `fcreview judge` on an item that you reviewed: pass, fail, any or none, or of"
+        " one judge: NAME=pass",
+        shows_verdict=True,
+        depends_on_reviews=True,
+    ),
     "criterion": _make_verdict_key(
         sql.match_subquery(_IN_VERDICTS, sql.match_text("v.criterion")),
         "criterion of an automatic verdict, such as equivalent or dialog_act",

@@ -398,6 +398,32 @@ def build_metadata_condition(term: FilterTerm) -> SqlCondition:
     return combine_value_conditions(term, compare_metadata)
 
 
+_IN_JUDGEMENTS = "i.item IN (SELECT item FROM visible_judgements v WHERE {})"
+_JUDGEMENT_CONDITIONS = {"pass": "v.verdict", "fail": "NOT v.verdict", "any": "true"}
+
+
+def build_judgement_condition(term: FilterTerm) -> SqlCondition:
+    """Build a condition on the visible verdicts of `fcreview judge`: a verdict of any judge, or
+    `NAME=VERDICT` of one judge.
+    """
+
+    def compare_judgement(value: FilterValue) -> SqlCondition:
+        name, equals, word = value.text.rpartition("=")
+        params: list[object] = []
+        condition = "true"
+        if equals:
+            condition = "lower(v.judge) = lower(?)"
+            params.append(name)
+        if word.lower() == "none":
+            return f"NOT ({_IN_JUDGEMENTS.format(condition)})", params
+        verdict = _JUDGEMENT_CONDITIONS.get(word.lower())
+        if verdict is None:
+            raise InvalidValueError("use pass, fail, any, none or NAME=pass", value)
+        return _IN_JUDGEMENTS.format(f"{condition} AND {verdict}"), params
+
+    return combine_value_conditions(term, compare_judgement)
+
+
 _SEARCHES = (
     match_substring(["i.question"]),
     match_substring(["content"], "i.messages"),

@@ -40,6 +40,7 @@ from fcreview.tui.item_view.verdicts import (
     import_issue_blocks,
     incident_blocks,
     judge_blocks,
+    judgement_blocks,
     mark_reviewed_blocks,
     paragraph_lines,
     review_blocks,
@@ -719,6 +720,7 @@ def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptio
 
     # What the reader looks up.
     blocks += available_function_blocks(indexed, options)
+    blocks += judgement_blocks(detail.judgements)
     blocks += review_blocks(indexed)
     blocks += import_issue_blocks(item.issues)
     blocks += metadata_blocks(detail, options)

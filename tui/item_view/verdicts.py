@@ -31,6 +31,7 @@ from fcreview.model.wording import (
     format_count,
     format_verdict,
 )
+from fcreview.store.judgements import ItemJudgement
 from fcreview.store.rows import ItemDetail, QueueRow, Suspicion
 from fcreview.tui.item_view.blocks import (
     ESTIMATED_ROW_CELLS,
@@ -665,6 +666,28 @@ def _judge_rationale_block(key: str, verdict: Verdict, max_rows: int) -> Block:
         title=f"judge {sanitize(verdict.by or '')}",
         full_text=lambda: rationale,
     )
+
+
+def judgement_blocks(
+    judgements: Sequence[ItemJudgement], max_rows: int = RATIONALE_ROWS
+) -> list[Block]:
+    """Return the verdicts of `fcreview judge`, each with its rationale.
+
+    The store leaves out those that the annotator must not see yet.
+    """
+    blocks = []
+    for judgement in judgements:
+        verdict = Verdict(
+            "judge",
+            judgement.verdict,
+            target=judgement.target,
+            criterion=judgement.criterion,
+            rationale=judgement.rationale,
+            by=judgement.label,
+        )
+        key = f"judgement:{judgement.judge}:{judgement.target}:{judgement.criterion}"
+        blocks.append(_judge_rationale_block(key, verdict, max_rows))
+    return blocks
 
 
 def find_judge_label_verdict(item: Item) -> Verdict | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fcreview.judging.records import Judgement, JudgeSetup
 from fcreview.model.item import (
     AcceptedValues,
     Call,
@@ -30,6 +31,7 @@ from fcreview.model.item import (
 from fcreview.model.review import Annotation
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.judgements import get_judge_path, open_judge_writer
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import make_item
@@ -88,7 +90,41 @@ def build_workspace(planted: PlantedWorkspace, place: Path) -> Workspace:
     )
     _write_reviews(planted, workspace)
     _write_filters(planted, workspace)
+    write_judgements(planted, workspace)
     return workspace
+
+
+def write_judgements(planted: PlantedWorkspace, workspace: Workspace) -> None:
+    """Replace the verdicts of `fcreview judge` on all items."""
+    from fcreview.store.store import Store
+
+    reason = planted.word("vellum")
+    get_judge_path(workspace, "oak").unlink(missing_ok=True)
+    with Store.open(workspace) as store:
+        numbers = [store.find_items(f"item_{number}")[0] for number in range(COUNT)]
+        contents = store.judgements.fetch_contents(numbers)
+    setup = JudgeSetup(
+        source="command",
+        address=reason,
+        model=reason,
+        criterion="correct",
+        template="{{predicted}}",
+        prompt_hash=reason,
+    )
+    with open_judge_writer(workspace, "oak") as writer:
+        writer.append(setup)
+        for number, ok in zip(numbers, planted.passing, strict=True):
+            verdict = Judgement(
+                setup.id,
+                content=contents[number],
+                criterion="correct",
+                verdict=ok,
+                rationale=reason,
+                model=reason,
+                prompt_hash=reason,
+                time="2026-01-01T00:00:00Z",
+            )
+            writer.append(verdict)
 
 
 def _make_items(

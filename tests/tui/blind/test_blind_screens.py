@@ -193,10 +193,12 @@ N_ITEMS = 3
 """Number of items. They include all combinations of verdicts and an item of several turns."""
 
 
-async def walk(workspace: Workspace, size: tuple[int, int], part: str) -> list[str]:
+async def walk(
+    workspace: Workspace, size: tuple[int, int], part: str, *, blind: bool = True
+) -> list[str]:
     """Return the screens of one part of the walk, which starts at the queue of failures."""
     app = FcreviewApp(
-        Session(workspace, "alice", blind=True, golden=build_golden_services()),
+        Session(workspace, "alice", blind=blind, golden=build_golden_services()),
         View(queue="failures"),
     )
     screens: list[str] = []

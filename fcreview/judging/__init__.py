@@ -1,0 +1,1 @@
+"""Ask a language model for verdicts: prompts, replies, and the records of a judge."""

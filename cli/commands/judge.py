@@ -76,8 +76,8 @@ MAX_FAILURES_IN_ROW = 20
 """Number of failures without a verdict between them after which no more items are sent."""
 ITEMS_PER_BATCH = 100
 """Number of items that are in memory with their full texts."""
-MEASURED_ITEMS = 20
-"""Number of items whose prompts estimate the number of tokens."""
+MEASURED_ITEMS = 100
+"""Approximate number of items whose prompts estimate the number of tokens."""
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_PRICE = 1_000_000
 """Prices are for a million tokens, as providers state them."""
@@ -337,11 +337,15 @@ class _JudgePlan:
     def n_pending(self) -> int:
         return len(self.pending)
 
-    def iter_requests(self) -> Iterator[JudgeRequest[_PendingItem]]:
-        """Yield the requests. The full texts of a few items are in memory at a time."""
+    def iter_requests(
+        self, items: Sequence[_PendingItem] | None = None
+    ) -> Iterator[JudgeRequest[_PendingItem]]:
+        """Yield the requests of these items, by default of all. The full texts of a few items are
+        in memory at a time.
+        """
         from fcreview.cli.judge_clients import JudgeRequest
 
-        pending = iter(self.pending)
+        pending = iter(self.pending if items is None else items)
         while batch := list(islice(pending, ITEMS_PER_BATCH)):
             details = self.job.session.store.read_details([each.item for each in batch])
             for each, detail in zip(batch, details, strict=True):
@@ -509,7 +513,7 @@ def _write_default_prompt(workspace: Workspace) -> None:
 
 def _print_first_prompt(plan: _JudgePlan, *, as_json: bool) -> None:
     _describe_plan(plan)
-    for request in islice(plan.iter_requests(), 1):
+    for request in plan.iter_requests(plan.pending[:1]):
         if as_json:
             emit_json({"id": request.id, "item": request.item, "prompt": request.prompt})
         else:
@@ -539,13 +543,21 @@ def _describe_plan(plan: _JudgePlan) -> None:
 
 
 def _estimate_tokens(plan: _JudgePlan) -> str:
-    lengths = [len(request.prompt) for request in islice(plan.iter_requests(), MEASURED_ITEMS)]
+    # Items of one category stand together, so the measured ones come from the whole list.
+    distance = max(1, plan.n_pending // MEASURED_ITEMS)
+    measured_items = plan.pending[::distance]
+    lengths = [len(request.prompt) for request in plan.iter_requests(measured_items)]
     tokens_per_item = sum(lengths) / len(lengths) / CHARACTERS_PER_TOKEN
     text = f"about {tokens_per_item:,.0f} tokens for each item"
     cost = plan.job.prices.compute_cost(round(tokens_per_item * plan.n_pending), 0)
     if cost is not None:
-        text += f" · cost without replies about {cost:,.2f}"
+        text += f" · cost without replies about {_format_cost(cost)}"
     return text
+
+
+def _format_cost(cost: float) -> str:
+    """Format a cost with two decimals, or with four if it is below 1."""
+    return f"{cost:,.4f}" if cost < 1 else f"{cost:,.2f}"
 
 
 def _confirm() -> None:
@@ -598,7 +610,7 @@ class _Totals:
         if self.tokens_in or self.tokens_out:
             parts.append(f"{self.tokens_in:,} + {self.tokens_out:,} tokens")
         if self.cost is not None:
-            parts.append(f"cost {self.cost:,.2f}")
+            parts.append(f"cost {_format_cost(self.cost)}")
         return " · ".join(parts)
 
     def as_json(self) -> dict[str, Any]:

@@ -64,6 +64,7 @@ def test_nothing_is_sent_without_a_yes(judge: Cli, run: Path) -> None:
     assert refused.code == 1
     assert "Pass --yes" in refused.err
     assert f"6 items to send to {server.url}/chat/completions, model oak" in refused.err
+    assert "tokens for each item" in refused.err
     assert dry.code == 0
     assert "Golden answer:" in dry.out
     assert server.requests == []
@@ -80,12 +81,14 @@ def test_source_must_be_named(cli: Cli, run: Path) -> None:
 
 def test_verdicts_are_recorded_with_prompt_model_date_and_split(judge: Cli, run: Path) -> None:
     with serve() as server:
-        done = judge(server.url, "--yes", "--json", "--price-in", "2", "--price-out", "10")
+        prices = ("--price-in", "2", "--price-out", "10")
+        done = judge(server.url, "--yes", "--json", *prices)
     assert done.code == 0, done.err
     (totals,) = done.objects
     assert (totals["verdicts"], totals["failed"], totals["left"]) == (N_ITEMS, 0, 0)
     assert (totals["tokens_in"], totals["tokens_out"]) == (600, 60)
     assert totals["cost"] == pytest.approx(600 * 2e-6 + 60 * 10e-6)
+    assert "cost without replies about 0.00" in done.err
     setup, *verdicts = read_records(run)
     assert setup["act"] == "setup"
     assert len(verdicts) == N_ITEMS

@@ -60,6 +60,7 @@ class JudgeFile:
     """The first verdict on each item that belongs to the setup."""
     incidents: list[JudgeIncident] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    _setup_id: str = ""
 
     @property
     def label(self) -> str:
@@ -75,9 +76,11 @@ class JudgeFile:
 
     def add_record(self, record: JudgeRecord) -> None:
         if isinstance(record, JudgeSetup):
-            self.setup = self.setup or record
+            if self.setup is None:
+                self.setup = record
+                self._setup_id = record.id
             return
-        if self.setup is None or record.setup != self.setup.id:
+        if self.setup is None or record.setup != self._setup_id:
             self.warnings.append(f"{self.name}: a record belongs to another setup. It is ignored")
         elif isinstance(record, JudgeIncident):
             self.incidents.append(record)

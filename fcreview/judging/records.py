@@ -129,6 +129,11 @@ _ACTS: dict[type[JudgeRecord], str] = {
 }
 
 
+_FIELD_NAMES = {
+    record_class: frozenset(each.name for each in fields(record_class)) for record_class in _ACTS
+}
+
+
 def serialize_record(record: JudgeRecord) -> bytes:
     """Return the line of a record, with its newline."""
     if isinstance(record, JudgeSetup):
@@ -211,7 +216,7 @@ def _read_item_record(record_class: type[R], content: Mapping[str, Any]) -> R:
 
 def _select_fields(record_class: type[Any], content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that this version knows. A later version may have added others."""
-    names = {each.name for each in fields(record_class)}
+    names = _FIELD_NAMES[record_class]
     return {name: value for name, value in content.items() if name in names}
 
 

@@ -64,7 +64,10 @@ FILTERS = [
 QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(BUILTIN_QUEUES))],
-    *[(key, "escape") for key in ("c", "i", "r", "percent_sign", "C", "x", "B", "question_mark")],
+    *[
+        (key, "escape")
+        for key in ("c", "i", "r", "percent_sign", "C", "x", "B", "Z", "question_mark")
+    ],
     *[(key, "escape") for key in ("number_sign", "exclamation_mark", "greater_than_sign")],
     *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "g")],
     ("slash", "=zaphod", "enter"),

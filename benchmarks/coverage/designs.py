@@ -386,11 +386,19 @@ def measure(
     ]
     truth = {metric.name: metric.value for metric in metrics(true_items)}
     estimation_input = build_input(run, labels.statuses, metrics)
+    reference_settings = EstimationSettings(seed=seed, interval_method="score")
+    references = {
+        reference.name: reference
+        for reference in estimate_metrics(estimation_input, reference_settings)
+    }
     for one in estimate_metrics(estimation_input, EstimationSettings(seed=seed)):
         shown = get_shown_interval(one)
         value = truth[one.name]
-        if shown is not None and one.estimated is not None and value is not None:
-            yield one.name, make_measured(shown, one.estimated, value, reference=None)
+        reference_ends = get_shown_interval(references[one.name])
+        if shown is None or one.estimated is None or value is None or reference_ends is None:
+            continue
+        half_width = (reference_ends[1] - reference_ends[0]) / 2
+        yield one.name, make_measured(shown, one.estimated, value, reference=half_width)
 
 
 def measure_corrected(

@@ -34,8 +34,10 @@ from fcreview.stats.answer_model import (
 )
 from fcreview.stats.cluster_estimation import (
     GroupMetrics,
+    GroupValues,
     build_groups,
     compute_metric_estimate,
+    compute_reference_interval,
     draw_metric_values,
     find_group_metrics,
     make_pass_rate_values,
@@ -63,7 +65,11 @@ from fcreview.stats.posterior import (
     draw_posterior,
 )
 from fcreview.stats.sampling import format_stratum_name
-from fcreview.stats.score_interval import ScoreStratum, compute_score_interval
+from fcreview.stats.score_interval import (
+    ScoreInterval,
+    ScoreStratum,
+    compute_score_interval,
+)
 from fcreview.stats.source_strata import remove_source_strata
 
 
@@ -127,6 +133,7 @@ EstimationMethod = Literal[
     "other verdicts",
     "whole groups",
     "not a mean",
+    "few groups",
     "no target",
     "label errors",
 ]
@@ -145,6 +152,7 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
         " queue create --cluster"
     ),
     "not a mean": "the metric is not a mean over tasks or conversations",
+    "few groups": "too few tasks or conversations of the sample are reviewed",
     "label errors": "the correction for errors of annotators needs a metric that is a mean of item"
     " verdicts",
     "no target": "the metric measures the spread of the results, so there is no true value to"
@@ -766,7 +774,7 @@ def _estimate_metrics_without_bounds(
     methods = _choose_methods(run, dependencies, metrics.latest)
     estimator: _GroupEstimator | _ItemEstimator
     if is_group_sample(run.statuses):
-        estimator = _GroupEstimator(run, settings.seed)
+        estimator = _GroupEstimator(run, settings)
     else:
         sampled_keys = [key for key in metrics.reviewed if methods[key] == "posterior"]
         estimator = _ItemEstimator(run, dependencies, models, sampled_keys, settings)
@@ -783,7 +791,9 @@ def _estimate_metrics_without_bounds(
         )
         estimate = metrics.estimate(key, facts.method, facts.counts, estimator)
         if estimate is None and facts.method == "posterior" and metrics.has_both(key):
-            facts = replace(facts, method=_explain_missing_estimate(estimator, settings))
+            facts = replace(
+                facts, method=_explain_missing_estimate(estimator, metrics.automatic[key], settings)
+            )
         yield _build_metric_estimate(metric, facts, estimate, settings)
 
 
@@ -851,11 +861,11 @@ def _take_known_value(metric: Metric) -> ValueEstimate | None:
 
 
 def _explain_missing_estimate(
-    estimator: _GroupEstimator | _ItemEstimator, settings: EstimationSettings
+    estimator: _GroupEstimator | _ItemEstimator, metric: Metric, settings: EstimationSettings
 ) -> EstimationMethod:
     """Return why a sampled metric has no estimate."""
     if isinstance(estimator, _GroupEstimator):
-        return "not a mean"
+        return "few groups" if estimator.is_mean(metric) else "not a mean"
     if settings.label_errors is not None:
         return "label errors"
     return "posterior"
@@ -973,24 +983,25 @@ class ValueEstimate:
 class _GroupEstimator:
     """Estimates metrics from a sample of whole groups."""
 
-    def __init__(self, run: EstimationInput, seed: int) -> None:
+    def __init__(self, run: EstimationInput, settings: EstimationSettings) -> None:
         groups = build_groups(run.statuses)
         self._metrics = GroupMetrics(
             groups, run.automatic_items, run.reviewed_items, run.compute_metrics
         )
         self._mean_group_size = len(run.statuses) / len(groups)
-        self._seed = seed
+        self._settings = settings
 
     def estimate(self, metric: Metric, counts: ItemCounts) -> ValueEstimate | None:  # noqa: ARG002
         """Estimate a metric, given with its automatic value. Return None if it is not a mean over
-        groups, or if no group that it counts was sampled.
+        groups, or if too few groups that it counts were sampled.
         """
         values = self._metrics.find_values(metric)
         if values is None or not values.n_sampled:
             return None
-        draws = draw_metric_values(values, DEFAULT_DRAWS, self._seed)
-        low, high = map(float, np.percentile(draws, UNEVEN_INTERVAL_PERCENTILES))
-        estimated = min(max(compute_metric_estimate(values), low), high)
+        draws = draw_metric_values(values, DEFAULT_DRAWS, self._settings.seed)
+        interval = self._compute_interval(values, draws)
+        if interval is None:
+            return None
 
         def count_needed(half_width: float) -> int | None:
             n_groups = count_needed_uniform_reviews(
@@ -1002,7 +1013,23 @@ class _GroupEstimator:
             )
             return None if n_groups is None else ceil(n_groups * self._mean_group_size)
 
-        return ValueEstimate(estimated, low=low, high=high, count_needed=count_needed)
+        return ValueEstimate(
+            interval.estimated, low=interval.low, high=interval.high, count_needed=count_needed
+        )
+
+    def is_mean(self, metric: Metric) -> bool:
+        """Whether a metric is a weighted mean over groups."""
+        return self._metrics.find_values(metric) is not None
+
+    def _compute_interval(self, values: GroupValues, draws: FloatArray) -> ScoreInterval | None:
+        """Return the interval by the chosen method. The reference method has none if a stratum has
+        fewer than two sampled groups.
+        """
+        if self._settings.interval_method == "score":
+            return compute_reference_interval(values)
+        low, high = map(float, np.percentile(draws, UNEVEN_INTERVAL_PERCENTILES))
+        estimated = min(max(compute_metric_estimate(values), low), high)
+        return ScoreInterval(estimated, low=low, high=high)
 
 
 class _ItemEstimator:

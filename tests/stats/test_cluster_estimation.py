@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from fcreview.model.metric import Metric, ScoredItem, build_pass_rate_metric
 from fcreview.model.review import ITEM_CORRECT
+from fcreview.stats.cluster_estimation import compute_t_quantile
 from fcreview.stats.estimation import (
     EstimationInput,
     EstimationSettings,
@@ -178,3 +180,40 @@ def test_pass_rate_of_all_items_uses_conversations_as_units() -> None:
     )
     assert clustered is not None and as_single_items is not None
     assert clustered.high - clustered.low > as_single_items.high - as_single_items.low
+
+
+def test_reference_interval_equals_the_textbook_difference_estimator() -> None:
+    """With n of N equal groups and the corrections d of the sampled ones, the estimate is A + mean d
+    and its half-width t s sqrt((1 - n / N) / n), computed here with scipy.
+    """
+    generator = np.random.default_rng(4)
+    items, truth = make_items(generator)
+    sampled = set(generator.choice(N_GROUPS, 40, replace=False).tolist())
+    reviewed = {position for position in range(len(items)) if position // GROUP_SIZE in sampled}
+    run = review(items, truth, reviewed, by_group=True)
+    settings = EstimationSettings(interval_method="score")
+    found = {each.name: each for each in estimate_metrics(run, settings)}["pass rate"]
+
+    automatic = np.array([item.valid for item in items]).reshape(N_GROUPS, GROUP_SIZE).mean(axis=1)
+    human = np.array(truth).reshape(N_GROUPS, GROUP_SIZE).mean(axis=1)
+    corrections = (human - automatic)[sorted(sampled)]
+    estimated = automatic.mean() + corrections.mean()
+    deviation = corrections.std(ddof=1) * np.sqrt((1 - 40 / N_GROUPS) / 40)
+    half_width = scipy.stats.t.ppf(0.975, 39) * deviation
+    assert found.estimated == pytest.approx(estimated)
+    assert found.low == pytest.approx(estimated - half_width, rel=1e-4)
+    assert found.high == pytest.approx(estimated + half_width, rel=1e-4)
+
+
+@pytest.mark.parametrize("degrees_of_freedom", [3, 5, 10, 40, 1000])
+def test_t_quantile_equals_that_of_scipy(degrees_of_freedom: int) -> None:
+    expected = scipy.stats.t.ppf(0.975, degrees_of_freedom)
+    assert compute_t_quantile(degrees_of_freedom) == pytest.approx(expected, rel=0.01)
+
+
+def test_reference_interval_needs_two_sampled_groups() -> None:
+    items, truth = make_items(np.random.default_rng(4))
+    run = review(items, truth, set(range(GROUP_SIZE)), by_group=True)
+    settings = EstimationSettings(interval_method="score")
+    found = {each.name: each for each in estimate_metrics(run, settings)}["pass rate"]
+    assert found.low is None and found.method == "few groups"

@@ -540,13 +540,24 @@ def _explain_trust(figures: JudgeFigures) -> Iterator[str]:
         " that an estimate does not need if it divides the items by this source."
     )
     best = figures.sources[0]
-    share_saved = best.labels_saved.value
-    if share_saved is not None and share_saved < 1:
+    worth = _format_worth(best.labels_saved)
+    if worth:
         name = _build_trust_row(best).texts[0]
-        worth = 100 / (1 - share_saved)
-        yield f"With {name}, 100 labels are worth {worth:.0f} labels without a source."
+        yield f"With {name}, 100 labels are worth {worth} labels without a source."
     if figures.effective_number is not None:
         yield _describe_effective_number(figures.effective_number)
+
+
+def _format_worth(saved: WeightedMeasure) -> str:
+    """Return how many labels of a plain sample 100 labels are worth, such as `172 [139, 213]`.
+    Empty if that is unknown or unlimited.
+    """
+    if saved.value is None or saved.low is None or saved.high is None:
+        return ""
+    if max(saved.value, saved.high) >= 1:
+        return ""
+    worth, low, high = (100 / (1 - share) for share in (saved.value, saved.low, saved.high))
+    return f"{worth:.0f} [{low:.0f}, {high:.0f}]"
 
 
 def _describe_effective_number(number: EffectiveNumber) -> str:

@@ -379,7 +379,10 @@ def compute_t_quantile(degrees_of_freedom: int) -> float:
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
     )
-    return sum(term / degrees_of_freedom**power for power, term in enumerate(terms))
+    quantile = 0.0
+    for power, term in enumerate(terms):
+        quantile += term / float(degrees_of_freedom) ** power
+    return quantile
 
 
 def draw_metric_values(values: GroupValues, n_draws: int, seed: int) -> FloatArray:

@@ -65,11 +65,16 @@ def _suggest_ids(session: WorkspaceSession, item_id: str, run: str | None) -> st
 
 
 def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> None:
-    emit_lines(
-        format_item_lines(
-            session.store.read_detail(item), session.annotator, get_wrap_width(), full=full
-        )
-    )
+    detail = read_compared_detail(session, item)
+    emit_lines(format_item_lines(detail, session.annotator, get_wrap_width(), full=full))
+
+
+def read_compared_detail(session: WorkspaceSession, item: int) -> ItemDetail:
+    """Read an item, compared with the golden answer that annotators accepted, if there is one."""
+    from fcreview.importers.registry import compare_with_golden_fix
+    from fcreview.tui.accepted_golden import compare_with_accepted_golden
+
+    return compare_with_accepted_golden(session.store.read_detail(item), compare_with_golden_fix)
 
 
 def format_item_lines(

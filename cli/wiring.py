@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.model.golden_fix import RescoredVerdict
-    from fcreview.model.item import Item, Run
+    from fcreview.model.item import Call, Item, Run
     from fcreview.run_plan import RunPlan
     from fcreview.stats.conventions import RunConventions
     from fcreview.stats.estimation import MetricEstimate
@@ -140,6 +140,21 @@ def build_golden_services() -> GoldenSupport:
 
         return make_fix_from_prediction(run, item)
 
+    def compare(run: Run, item: Item, fix: dict[str, Any]) -> Item | None:
+        from fcreview.importers.registry import compare_with_golden_fix
+
+        return compare_with_golden_fix(run, item, fix)
+
+    def parse(run: Run, item: Item, fix: dict[str, Any]) -> list[Call]:
+        from fcreview.importers.registry import parse_golden_fix
+
+        return parse_golden_fix(run, item, fix)
+
+    def explain_rejection(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+        from fcreview.importers.registry import explain_golden_fix_rejection
+
+        return explain_golden_fix_rejection(run, item, fix)
+
     return GoldenSupport(
         make_template,
         find_problem=find_problem,
@@ -147,6 +162,9 @@ def build_golden_services() -> GoldenSupport:
         rescore=rescore,
         rescores=rescores,
         make_from_prediction=make_from_prediction,
+        compare=compare,
+        parse=parse,
+        explain_rejection=explain_rejection,
     )
 
 

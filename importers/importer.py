@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
-    from fcreview.model.item import Call, Item, ReadRecord, Run
+    from fcreview.model.item import Call, CallPair, Item, ReadRecord, Run
     from fcreview.model.metric import Metric, OwnMetric, RunItems, ScoredItem
     from fcreview.run_plan import (
         AppliedGoldenFix,
@@ -233,6 +233,20 @@ class Importer(ABC):
     def parse_golden_fix(self, run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:
         """Return the golden calls in a valid golden fix. The list is empty if it has none."""
         return []
+
+    def pair_with_golden_fix(
+        self,
+        run: Run,
+        item: Item,
+        golden_fix: dict[str, Any],
+        golden: list[Call],
+    ) -> list[CallPair]:
+        """Pair the predicted calls with the golden calls of a golden fix, to show the differences
+        as the import shows those from the dataset's golden answer.
+        """
+        from fcreview.matching.align import align_calls_by_turn
+
+        return align_calls_by_turn(golden, item.predicted)
 
     def recompute_verdict(
         self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any

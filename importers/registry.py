@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +55,15 @@ from fcreview.importers.nemo_gym.importer import NemoGymImporter
 from fcreview.importers.sessions.importer import SessionsImporter
 from fcreview.importers.tau.importer import TauImporter
 from fcreview.importers.verifiers.importer import VerifiersImporter
+from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.golden_fix import RescoredVerdict
 from fcreview.model.item import Call, ImportIssue, Item, PartSummary, ReadRecord, Run
-from fcreview.model.json_value import answer_hash, canonical_json
+from fcreview.model.json_value import (
+    answer_hash,
+    canonical_json,
+    parse_accepted_values,
+    to_plain_json,
+)
 from fcreview.model.metric import (
     Metric,
     OwnScore,
@@ -695,6 +701,49 @@ def parse_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> list[C
         return importer_for(run).parse_golden_fix(run, item, golden_fix)
     except MALFORMED_DATA:
         return []
+
+
+def compare_with_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> Item | None:
+    """Return a copy of the item that is compared with a valid golden fix instead of the dataset's
+    golden answer: with its golden calls, pairs and first difference. The verdicts stay.
+
+    None if the importer cannot parse the golden calls of the fix.
+    """
+    calls = parse_golden_fix(run, item, golden_fix)
+    golden = [_use_stored_values(call) for call in _move_to_own_turn(calls, item)]
+    if not golden:
+        return None
+    try:
+        pairs = importer_for(run).pair_with_golden_fix(run, item, golden_fix, golden)
+    except MALFORMED_DATA:
+        return None
+    compared = replace(item, golden=golden, pairs=pairs)
+    find_first_difference(pairs, golden, item.predicted).apply_to(compared)
+    return compared
+
+
+def _use_stored_values(call: Call) -> Call:
+    """Return a golden call with the values that the store would contain: lists, but no tuples.
+
+    The predicted calls of an item come from the store too.
+    """
+    if call.arguments is None:
+        return call
+    arguments = {}
+    for name, accepted in call.arguments.items():
+        arguments[name] = parse_accepted_values(to_plain_json(accepted))
+    return replace(call, arguments=arguments)
+
+
+def _move_to_own_turn(golden: list[Call], item: Item) -> list[Call]:
+    """Put golden calls into the turn that the item judges, because a golden fix of a single turn
+    does not name its turn.
+    """
+    judged_turns = {call.turn for call in item.golden}
+    if len(judged_turns) != 1 or any(call.turn for call in golden):
+        return golden
+    (turn,) = judged_turns
+    return [replace(call, turn=turn) for call in golden]
 
 
 def rewrite_golden(

@@ -120,9 +120,13 @@ class Reviewer:
             self._store.reviews.add_new_journal_events()
         return events
 
-    def review_golden_fixes(self, fixes: Iterable[tuple[int, Annotation]]) -> list[Event]:
+    def review_golden_fixes(
+        self, fixes: Iterable[tuple[int, Annotation]], *, after: Event | None = None
+    ) -> list[Event]:
         """Write golden fixes of several questions as one bulk review, which one undo retracts. Each
         fix is for the question of an item. The events are on disk when this returns.
+
+        `after`: review of this annotator that the same undo retracts, such as the fix of a sibling.
 
         Raises StoreError in blind mode; JournalError if the reviews could not be saved; KeyError if
         an item does not exist.
@@ -136,7 +140,7 @@ class Reviewer:
                 reviews.append(
                     (UnreviewedItem(item, key, prediction_hash, golden_hash), annotation)
                 )
-        events = self._journal.append_bulk_review(reviews, queue=self.queue)
+        events = self._journal.append_bulk_review(reviews, queue=self.queue, after=after)
         with self._store.lock:
             self._store.reviews.add_new_journal_events()
         return events

@@ -552,6 +552,15 @@ class ItemDetail:
     item, unless `Store.open` got `shows_judges`.
     """
     presentation: int | None = None  # 2 for a hidden duplicate, else None; see `Event.presentation`
+    corrected_item: Item | None = None
+    """The item, compared with the golden answer that annotators accepted. None without one, or if
+    the comparison is not possible. Reviews and exports use `item`.
+    """
+
+    @property
+    def displayed_item(self) -> Item:
+        """The item as screens show it."""
+        return self.corrected_item or self.item
 
 
 @dataclass(slots=True)

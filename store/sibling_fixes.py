@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.golden_audit.sibling_corrections import transfer_correction
 from fcreview.golden_audit.siblings import SiblingQuestion, count_calls, group_siblings
+from fcreview.model.golden_fix import find_question_key
 from fcreview.store.queries.item_detail import read_items
 from fcreview.store.rows import View, get_run_number, strip_duplicate_mark
 from fcreview.store.siblings import GoldenFixParser, fetch_sibling_questions
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fcreview.model.item import Call, Item, Run
+    from fcreview.model.review import QuestionKey
     from fcreview.store.store import Store
 
 FIX_DOES_NOT_FIT = "its golden answer lacks the corrected calls"
@@ -50,9 +52,43 @@ def plan_sibling_fixes(
     """Return the fix of each sibling of an item's question for which a valid golden fix of the item
     is not yet the answer. Siblings in all runs of the store count.
     """
+    questions = fetch_sibling_questions(store, View(), formats.parse)
+    siblings = select_siblings(questions, find_question(store, item_number))
+    return plan_fixes_of_siblings(store, item_number, golden_fix, formats, siblings)
+
+
+def find_question(store: Store, item_number: int) -> QuestionKey:
+    """Return the question of an item."""
+    number = strip_duplicate_mark(item_number)
+    with store.lock:
+        key, _, _ = store.reviews.fetch_key_and_hashes(number)
+    return find_question_key(key)
+
+
+def select_siblings(
+    questions: Sequence[SiblingQuestion], own_key: QuestionKey
+) -> list[SiblingQuestion]:
+    """Return the questions in other parts of the dataset that are nearly equal to the one with this
+    key.
+    """
+    for group in group_siblings(questions):
+        if own_key in [question.key for question in group]:
+            return [question for question in group if question.key != own_key]
+    return []
+
+
+def plan_fixes_of_siblings(
+    store: Store,
+    item_number: int,
+    golden_fix: dict[str, Any],
+    formats: GoldenFormats,
+    siblings: Sequence[SiblingQuestion],
+) -> list[SiblingFix]:
+    """Return the fix of each of these siblings for which a valid golden fix of the item is not yet
+    the answer.
+    """
     item, run = _read_item(store, item_number)
     new_calls = formats.parse(run, item, golden_fix)
-    siblings = _find_siblings(store, item_number, item, formats)
     new_counts = count_calls(new_calls)
     fixes = []
     for sibling in siblings:
@@ -68,19 +104,6 @@ def _read_item(store: Store, item_number: int) -> tuple[Item, Run]:
     with store.lock:
         item = read_items(store.connection, [number])[number]
     return item, store.runs[get_run_number(number)]
-
-
-def _find_siblings(
-    store: Store, item_number: int, item: Item, formats: GoldenFormats
-) -> Sequence[SiblingQuestion]:
-    """Return the questions in other parts of the dataset that are nearly equal to that of the item."""
-    questions = fetch_sibling_questions(store, View(), formats.parse)
-    run = store.runs[get_run_number(strip_duplicate_mark(item_number))]
-    own_part = (run.benchmark, run.generation, run.language, item.category, item.id)
-    for group in group_siblings(questions):
-        if own_part in [question.key for question in group]:
-            return [question for question in group if question.key != own_part]
-    return []
 
 
 def _make_sibling_fix(

@@ -799,6 +799,13 @@ GOLDEN_TEXT_ACTIONS = [
 
 GOLDEN_EFFECT_ACTIONS = [
     *(action for action in ITEM_ACTIONS if action.id in {key.action_id for key in VERDICT_KEYS}),
+    Action(
+        "golden_effect.siblings",
+        "s",
+        action="toggle_siblings",
+        label="siblings too",
+        help="correct the siblings of the question in the same save, or leave them",
+    ),
     *make_scroll_actions("golden_effect"),
     Action("golden_effect.cancel", "escape,q", action="cancel", label="back to the text"),
 ]
@@ -827,6 +834,13 @@ FORM_ACTIONS = [
     Action("form.next", "tab,down", action="screen.move(1)", label="next field"),
     Action("form.previous", "shift+tab,up", action="screen.move(-1)", label="previous field"),
     Action("form.clear", "ctrl+u", action="clear_text", label="clear field"),
+    hidden(
+        "form.clear_scope",
+        "ctrl+x",
+        action="screen.clear_scope",
+        label="all items",
+        help="clear the fields that limit the items",
+    ),
     Action(
         "form.copy",
         "ctrl+y",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fcreview.stats.conventions import RunConventions
     from fcreview.stats.estimation import MetricEstimate
     from fcreview.stats.ranking import NamedRanking
-    from fcreview.store.rows import RunRow
+    from fcreview.store.rows import RunRow, View
     from fcreview.store.store import Store
     from fcreview.tables.runs import OwnScores
     from fcreview.tui.figure_scope import FigureScope
@@ -412,15 +412,12 @@ LABEL_FORMATS = ("jsonl", "csv", "parquet", "labelstudio", "hf")
 """Export formats with one row or task for each label."""
 
 
-def describe_exported_labels(store: Store, values: Mapping[str, str], runs: Sequence[int]) -> str:
+def describe_exported_labels(store: Store, values: Mapping[str, str], view: View) -> str:
     """Return `writes 1,234 labels` for the values of the export form. Raises FilterError for an
     invalid filter.
-
-    `runs`: numbers of the opened runs. Empty for all runs.
     """
     from fcreview.exporters.base import EXPORTERS
     from fcreview.store.label_fields import LABEL_SUBSETS, LabelSelection
-    from fcreview.store.rows import View
 
     format_name = values.get("format", "")
     if format_name not in EXPORTERS:
@@ -431,8 +428,6 @@ def describe_exported_labels(store: Store, values: Mapping[str, str], runs: Sequ
     if subset not in LABEL_SUBSETS:
         return f"labels are {', '.join(LABEL_SUBSETS)}"
 
-    queue = values.get("queue", "") or "dataset"
-    view = View(values.get("where", ""), queue=queue, runs=tuple(runs))
     batches = store.iter_label_batches(view, LabelSelection(subset))
     n_labels = sum(len(batch) for batch in batches)
     return f"writes {format_count(n_labels, 'label')}"

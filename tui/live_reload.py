@@ -243,7 +243,9 @@ def prepare_item_reload(
     old_item = reviewer.displayed
     new_view = renumber_items(view, old_store, new_store)
     new_number = find_new_item_number(old_item.detail.row, new_store)
-    detail = old_item.detail if new_number is None else new_store.read_detail(new_number)
+    detail = old_item.detail
+    if new_number is not None:
+        detail = pane.compare_with_accepted_golden(new_store.read_detail(new_number))
     navigator = _locate_in_new_store(old_item.navigator, new_view, new_number, old_store, new_store)
     new_item = DisplayedItem(detail, navigator)
     last_completed_item = _find_last_completed_item(pane, old_store, new_store)

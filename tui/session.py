@@ -24,11 +24,12 @@ from fcreview.model.sanitize import HiddenNames, sanitize
 from fcreview.store.drafts import DraftFile
 from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
+from fcreview.tui.accepted_golden import compare_with_accepted_golden
 from fcreview.tui.action_queue import ActionQueue
 from fcreview.tui.queue_state import QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
-    from fcreview.model.item import Item, Run
+    from fcreview.model.item import Call, Item, Run
     from fcreview.model.review import Annotation, Event, ItemKey
     from fcreview.store.golden_fix_effect import Rescorer
     from fcreview.store.reviewer import Reviewer
@@ -77,6 +78,12 @@ class GoldenSupport:
     """Returns whether an accepted golden answer changes verdicts of the run's benchmark."""
     make_from_prediction: Callable[[Run, Item], dict[str, Any] | None] = lambda *_: None
     """Returns the predicted calls as a golden answer in the benchmark's format, or None."""
+    compare: Callable[[Run, Item, dict[str, Any]], Item | None] = lambda *_: None
+    """Returns the item, compared with another golden answer, or None if that is not possible."""
+    parse: Callable[[Run, Item, dict[str, Any]], list[Call]] = lambda *_: []
+    """Returns the golden calls in a golden answer. Empty if they cannot be parsed."""
+    explain_rejection: Callable[[Run, Item, dict[str, Any]], str | None] = lambda *_: None
+    """Returns why a golden answer is invalid or changes nothing, or None if it can be applied."""
 
 
 T = TypeVar("T")
@@ -339,6 +346,20 @@ class Session(SessionSettings):
                 raise asyncio.CancelledError from None
             raise
 
+    async def read_detail(self, item: int) -> ItemDetail:
+        """Return an item as screens show it. Raises the exceptions of `read`."""
+        return await self.read(
+            lambda store: self.compare_with_accepted_golden(store.read_detail(item))
+        )
+
+    def compare_with_accepted_golden(self, detail: ItemDetail) -> ItemDetail:
+        """Return an item that is compared with the golden answer that annotators accepted, if there
+        is one.
+        """
+        if self.golden_support is None:
+            return detail
+        return compare_with_accepted_golden(detail, self.golden_support.compare)
+
     async def read_in_background(self, query: Callable[[Store], T]) -> T:
         """Call a query as `read` does, but let every other call interrupt it.
 
@@ -480,6 +501,19 @@ class Session(SessionSettings):
             return events
 
         return await self.write(write_reviews)
+
+    async def record_sibling_fixes(
+        self, fixes: Sequence[tuple[int, Annotation]], review: Event
+    ) -> None:
+        """Write the golden fixes of an item's siblings, which one undo retracts together with the
+        review of the item. Raises the exceptions of `Reviewer.review_golden_fixes`.
+        """
+
+        def write_fixes(reviewer: Reviewer) -> None:
+            reviewer.review_golden_fixes(fixes, after=review)
+            self.n_bulk_changes += 1
+
+        await self.write(write_fixes)
 
     async def undo_latest_review(self) -> list[Event]:
         """Retract this annotator's latest review or bulk review. See `Reviewer.undo`."""

@@ -198,7 +198,7 @@ def _record_review(
     _print_event(event, as_json)
     _warn_about_contradiction(session, detail.row)
     if review_options.corrects_siblings:
-        _correct_siblings(session, sibling_fixes, annotation, review_options, as_json)
+        _correct_siblings(session, sibling_fixes, annotation, event, review_options, as_json)
 
 
 def _plan_sibling_fixes(
@@ -220,11 +220,14 @@ def _correct_siblings(
     session: WorkspaceSession,
     sibling_fixes: Sequence[SiblingFix],
     review: Annotation,
+    event: Event,
     review_options: ReviewOptions,
     as_json: bool,
 ) -> None:
     """Record the golden fix of each sibling with the note of the first review, but without its
     verdict, which is about another answer. Name the siblings that cannot be corrected.
+
+    `event`: the first review, which an undo retracts with those of the siblings.
     """
     if not sibling_fixes:
         print_message("no sibling has another golden answer")
@@ -239,8 +242,8 @@ def _correct_siblings(
         if review_options.accepts_golden_fix:
             annotation = _accept_golden_fix(session, item, annotation)
         fixes.append((item, annotation))
-    for event in session.create_reviewer().review_golden_fixes(fixes):
-        _print_event(event, as_json)
+    for sibling_event in session.create_reviewer().review_golden_fixes(fixes, after=event):
+        _print_event(sibling_event, as_json)
 
 
 @dataclass(frozen=True, slots=True)

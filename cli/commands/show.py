@@ -8,7 +8,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.item_text import find_item_number, format_item_heading, print_item
+from fcreview.cli.item_text import (
+    find_item_number,
+    format_item_heading,
+    print_item,
+    read_compared_detail,
+)
 from fcreview.cli.options import (
     ForceOption,
     ItemArgument,
@@ -66,7 +71,7 @@ def _write_item_page(session: WorkspaceSession, item: int, file: Path, *, force:
     """Write the item to an HTML file."""
     from fcreview.exporters.export import OverwriteRules, write_output_file
 
-    detail = session.store.read_detail(item)
+    detail = read_compared_detail(session, item)
     page = render_item_page(detail, session.annotator, format_item_heading(detail))
     rules = OverwriteRules.for_store(session.store, force=force)
     write_output_file(file, page.encode("utf-8", "replace"), rules)
@@ -87,7 +92,10 @@ def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
     item["extra"] = benchmark_fields | extra
     # Earlier versions printed this key, always with null.
     item["common"] = None
-    return _get_dataclass_fields(detail) | {"item": item}
+    detail_fields = _get_dataclass_fields(detail)
+    # Programs read the item as the benchmark has it, and the golden fix in `golden`.
+    del detail_fields["corrected_item"]
+    return detail_fields | {"item": item}
 
 
 def _build_state_differences_json(differences: dict[str, Any]) -> dict[str, Any]:

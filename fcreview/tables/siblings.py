@@ -31,10 +31,13 @@ def describe_answer_holders(answer: SiblingAnswer) -> str:
     """Return the items with a golden answer: `multi_turn_base_3, multi_turn_miss_func_3`,
     sanitized. Items of a benchmark with versions are followed by theirs.
     """
-    return ", ".join(map(_describe_item, answer.questions))
+    return ", ".join(map(describe_sibling, answer.questions))
 
 
-def _describe_item(question: SiblingQuestion) -> str:
+def describe_sibling(question: SiblingQuestion) -> str:
+    """Return the name of a question among its siblings, sanitized: its id, the category if the id
+    lacks it, and the version of the benchmark.
+    """
     key = question.key
     name = key.id if key.category in key.id else f"{key.category} {key.id}"
     return sanitize(f"{name} ({key.generation})" if key.generation else name)

@@ -11,7 +11,7 @@ from fcreview.model.metric import OwnMetric
 from fcreview.run_plan import GoldenExecutionError
 
 if TYPE_CHECKING:
-    from fcreview.model.item import Call, Item, ReadRecord, Run
+    from fcreview.model.item import Call, CallPair, Item, ReadRecord, Run
     from fcreview.model.metric import Metric, RunItems, ScoredItem
     from fcreview.run_plan import (
         AppliedGoldenFix,
@@ -100,6 +100,18 @@ class AcebenchImporter(Importer):
         from fcreview.importers.acebench import writeback
 
         return writeback.parse_golden_fix(run, item, golden_fix)
+
+    def pair_with_golden_fix(
+        self,
+        run: Run,
+        item: Item,
+        golden_fix: dict[str, Any],
+        golden: list[Call],
+    ) -> list[CallPair]:
+        from fcreview.importers.acebench.checker import COMPARISON_RULES
+        from fcreview.matching.align import align_calls_by_turn
+
+        return align_calls_by_turn(golden, item.predicted, COMPARISON_RULES)
 
     def recompute_verdict(
         self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any

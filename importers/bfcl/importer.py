@@ -10,7 +10,7 @@ from fcreview.importers.importer import Importer
 from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
-    from fcreview.model.item import Call, Item, ReadRecord, Run
+    from fcreview.model.item import Call, CallPair, Item, ReadRecord, Run
     from fcreview.model.metric import Metric, ScoredItem
     from fcreview.run_plan import (
         AppliedGoldenFix,
@@ -125,6 +125,17 @@ class BfclImporter(Importer):
         from fcreview.importers.bfcl import writeback
 
         return writeback.parse_golden_fix(run, item, golden_fix)
+
+    def pair_with_golden_fix(
+        self,
+        run: Run,
+        item: Item,
+        golden_fix: dict[str, Any],
+        golden: list[Call],
+    ) -> list[CallPair]:
+        from fcreview.importers.bfcl import writeback
+
+        return writeback.pair_with_golden_fix(run, item, golden_fix, golden)
 
     def make_fix_from_prediction(self, run: Run, item: Item) -> dict[str, Any] | None:
         from fcreview.importers.bfcl import writeback

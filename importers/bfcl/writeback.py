@@ -20,7 +20,9 @@ from statistics import stdev
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
+from fcreview.importers.bfcl.checker.call_check import pair_calls
 from fcreview.importers.bfcl.checker.evaluate import EvaluationSettings, evaluate_result
+from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import (
     DatasetFiles,
     DatasetItem,
@@ -48,7 +50,8 @@ from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import function_names, list_objects
 from fcreview.importers.common.writeback import FixesByRecord, GoldenFixes, JsonObject, LineEdits
-from fcreview.model.item import Call, Extra, Item, Run
+from fcreview.matching.align import align_calls_by_turn
+from fcreview.model.item import Call, CallPair, Extra, Item, Run
 from fcreview.model.json_value import is_string_list
 from fcreview.model.metric import ScoredItem
 from fcreview.model.sanitize import redact_third_party_keys
@@ -424,7 +427,8 @@ def _check_golden_turns(ground_truth: Any, item: Item) -> str | None:
     """
     if not isinstance(ground_truth, list) or not all(map(is_string_list, ground_truth)):
         return f"{GROUND_TRUTH} must be a list of call strings for each turn"
-    if item.n_turns and len(ground_truth) != item.n_turns:
+    has_known_turns = item.n_turns > 0 and not _was_cut_off(item)
+    if has_known_turns and len(ground_truth) != item.n_turns:
         return f"{GROUND_TRUTH} has {len(ground_truth)} turns, but {item.id} has {item.n_turns}"
     for texts in ground_truth:
         problem = _check_golden_call_texts(texts, item)
@@ -586,14 +590,22 @@ def _make_ground_truth(run: Run, item: Item) -> Any:
 
 
 def _list_call_texts_by_turn(item: Item) -> list[list[str]]:
-    """Return the golden calls of each turn as texts. Empty if there is no golden call."""
-    if not item.golden:
+    """Return the golden calls of each turn as texts. Empty if there is no golden call, or if the
+    number of turns is not known.
+    """
+    if not item.golden or _was_cut_off(item):
         return []
     turns: list[list[str]] = [[] for _ in range(item.n_turns)]
     for call in item.golden:
-        if call.turn < item.n_turns:
-            turns[call.turn].append(call.raw or "")
+        turns[call.turn].append(call.raw or "")
     return turns if any(turns) else []
+
+
+def _was_cut_off(item: Item) -> bool:
+    """Whether the conversation ended before the last turn with golden calls, as after a failed
+    request. The number of turns of the item is then not that of the golden answer.
+    """
+    return any(call.turn >= item.n_turns for call in item.golden)
 
 
 def _list_accepted_values(call: Call) -> JsonObject:
@@ -629,3 +641,28 @@ def _find_run_decoder(run: Run, version: str) -> Decoder:
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
     return parse_golden_calls(golden_fix.get(GROUND_TRUTH), item.category, item.functions)
+
+
+def pair_with_golden_fix(
+    run: Run, item: Item, golden_fix: JsonObject, golden: list[Call]
+) -> list[CallPair]:
+    """Pair the predicted calls with corrected golden calls, as the import does: by the rules of the
+    checker in single-turn categories.
+    """
+    category, config = filenames.resolve_category_and_config(item.id, item.category)
+    if category.startswith("multi_turn"):
+        return align_calls_by_turn(golden, item.predicted, COMPARISON_RULES)
+
+    dataset_item = DatasetItem(
+        item.id,
+        category,
+        functions=item.functions,
+        ground_truth=golden_fix.get(GROUND_TRUTH),
+        golden_calls=golden,
+    )
+    version = filenames.get_rules_version(run.generation)
+    settings = EvaluationSettings(
+        version, category=category, decoder=_find_run_decoder(run, version), config=config
+    )
+    rules = settings.find_rules(dataset_item)
+    return pair_calls(dataset_item, item.predicted, rules, with_schema_violations=True)

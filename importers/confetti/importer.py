@@ -10,7 +10,7 @@ from fcreview.importers.importer import Importer
 from fcreview.model.metric import OwnMetric
 
 if TYPE_CHECKING:
-    from fcreview.model.item import Call, Item, ReadRecord, Run
+    from fcreview.model.item import Call, CallPair, Item, ReadRecord, Run
     from fcreview.model.metric import Metric, ScoredItem
     from fcreview.run_plan import (
         AppliedGoldenFix,
@@ -88,6 +88,18 @@ class ConfettiImporter(Importer):
         from fcreview.importers.confetti import writeback
 
         return writeback.parse_golden_fix(run, item, golden_fix)
+
+    def pair_with_golden_fix(
+        self,
+        run: Run,
+        item: Item,
+        golden_fix: dict[str, Any],
+        golden: list[Call],
+    ) -> list[CallPair]:
+        from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
+        from fcreview.matching.align import align_calls_by_turn
+
+        return align_calls_by_turn(golden, item.predicted, COMPARISON_RULES)
 
     def recompute_verdict(
         self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any

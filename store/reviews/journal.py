@@ -187,10 +187,19 @@ class Journal:
         return set(missing)
 
     def append_bulk_review(
-        self, reviews: Iterable[tuple[UnreviewedItem, Annotation]], *, queue: str | None = None
+        self,
+        reviews: Iterable[tuple[UnreviewedItem, Annotation]],
+        *,
+        queue: str | None = None,
+        after: Event | None = None,
     ) -> list[Event]:
-        """Write one bulk review, with one event for each item."""
-        shared = {"blind": False, "queue": queue, "bulk": secrets.token_hex(16)}
+        """Write one bulk review, with one event for each item.
+
+        `after`: review of the annotator that the bulk review belongs to. Its id is then the name of
+        the bulk review, so that one undo retracts both.
+        """
+        name = secrets.token_hex(16) if after is None else after.event
+        shared = {"blind": False, "queue": queue, "bulk": name}
         events = []
         for item, annotation in reviews:
             hashes = {"prediction_hash": item.prediction_hash, "golden_hash": item.golden_hash}

@@ -433,7 +433,8 @@ class EventIndex:
 
     def find_latest_reviews(self, annotator: str) -> list[Event]:
         """Return the annotator's latest review, which an undo would retract. If it was a bulk
-        review (one verdict on many items), return all of its reviews, in journal order.
+        review (one verdict on many items), return all of its reviews, in journal order, with the
+        review that it belongs to.
         """
         last = find_last_event(self._events.values(), annotator, self.retracted)
         if last is None or last.bulk is None:
@@ -441,7 +442,8 @@ class EventIndex:
         events = (
             event
             for event in self._events.values()
-            if (event.annotator, event.bulk) == (annotator, last.bulk)
+            # A bulk review that belongs to another review has its id as name.
+            if event.annotator == annotator and last.bulk in (event.bulk, event.event)
         )
         return [
             event

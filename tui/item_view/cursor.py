@@ -514,7 +514,7 @@ class Cursor:
         has no functions.
         """
         address = self.nearest_call_address
-        if address is None and not self.detail.item.functions:
+        if address is None and not self.detail.displayed_item.functions:
             return None
 
         # At another call, the choices begin with the first one again.
@@ -522,7 +522,9 @@ class Cursor:
         is_at_other_call = address is not None and address != self.options.docs_call
         if is_at_other_call and current != "all":
             current = ""
-        choice = next_docs_choice(docs_choices(IndexedItem(self.detail.item), address), current)
+        choice = next_docs_choice(
+            docs_choices(IndexedItem(self.detail.displayed_item), address), current
+        )
 
         # The turn of the call must be unfolded, so that its docs are visible.
         part = parse_address(address) if address is not None else None
@@ -554,7 +556,7 @@ class Cursor:
         part = parse_address(target)
         is_turn = part is not None and part.call is None
         if part is not None and is_turn:
-            has_calls = any(pair.turn == part.turn for pair in self.detail.item.pairs)
+            has_calls = any(pair.turn == part.turn for pair in self.detail.displayed_item.pairs)
             return call_address(part.turn, 0) if has_calls else None
 
         for candidate in [target, *(block.target or "" for block in self.blocks)]:

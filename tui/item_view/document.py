@@ -611,18 +611,16 @@ class _HeaderFacts:
         """Cells for the shortest name of the run, with the blanks beside it. 0 if the header needs
         no name.
         """
-        return self._measure_name_with_blanks(MIN_RUN_NAME_CELLS)
+        is_only_run = len(self.run_names) < 2
+        return 0 if is_only_run else self._measure_name_with_blanks(MIN_RUN_NAME_CELLS)
 
     @property
     def preferred_width(self) -> int:
-        """Cells for a comfortable name of the run, with the blanks beside it. 0 if the header needs
-        no name.
-        """
+        """Cells for a comfortable name of the run, with the blanks beside it. 0 without a name."""
         return self._measure_name_with_blanks(PREFERRED_RUN_NAME_CELLS)
 
     def _measure_name_with_blanks(self, max_cells: int) -> int:
-        is_only_run = len(self.run_names) < 2
-        if not self.run_name or is_only_run:
+        if not self.run_name:
             return 0
         return min(display_width(self.run_name), max_cells) + MIN_HEADER_BLANKS
 
@@ -681,7 +679,7 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     all verdicts are from judges.
     """
     indexed = IndexedItem(
-        detail.item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts
+        detail.displayed_item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts
     )
     blocks = _list_blocks(indexed, detail, options)
     blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
@@ -697,7 +695,7 @@ def _list_blocks(indexed: IndexedItem, detail: ItemDetail, options: DisplayOptio
 
     Frames, and the marks of reviewed blocks, are added later.
     """
-    item = detail.item
+    item = indexed.item
     verdicts = _divide_verdict_blocks(indexed, options)
 
     # What the reader must know before reading the item.

@@ -43,6 +43,7 @@ from fcreview.tui.item_view.blocks import (
     group_by,
     text_block,
 )
+from fcreview.tui.item_view.call_diff import format_call
 from fcreview.tui.text.lines import (
     BLANK_LINE,
     Line,
@@ -438,13 +439,25 @@ def golden_fix_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block
     decision = detail.golden
     if decision is None or options.hide_verdicts:
         return []
-    lines = partial(_golden_fix_lines, decision, detail.row)
-    return [Block("golden_fix", lines, title="corrected golden answer")]
+    lines = partial(_golden_fix_lines, decision, detail)
+    block = Block("golden_fix", lines, title="corrected golden answer")
+    if detail.corrected_item is None:
+        return [block]
+    old_answer = text_block(
+        "golden_fix/old",
+        "before",
+        "\n".join(format_call(call) for call in detail.item.golden) or "no call",
+        options,
+        folded_rows=1,
+        style="dim",
+        title="golden answer of the dataset",
+    )
+    return [block, old_answer]
 
 
-def _golden_fix_lines(decision: GoldenFixDecision, row: QueueRow, cells: int) -> list[Line]:
-    """Render how the golden answer was corrected: the status, the authors, the new answer, the
-    effect.
+def _golden_fix_lines(decision: GoldenFixDecision, detail: ItemDetail, cells: int) -> list[Line]:
+    """Render how the golden answer was corrected: the status, the authors, the effect and, if the
+    calls below are compared with another answer, the new answer.
     """
     source = ""
     if decision.annotators:
@@ -453,12 +466,25 @@ def _golden_fix_lines(decision: GoldenFixDecision, row: QueueRow, cells: int) ->
         source = f"{separator}{names}{separator}{sanitize(decision.time[:DATE_CHARS])}"
     title = GOLDEN_STATUS_TITLES[decision.status]
     lines = [rule_line(((title, "strong"), (source, "dim")), cells)]
+    if detail.corrected_item is not None:
+        return lines + paragraph_lines("", _describe_comparison(detail.row), cells, style="dim")
     if decision.golden_fix is not None:
         text = json.dumps(decision.golden_fix, ensure_ascii=False)
         lines += paragraph_lines("", text, cells, style="golden", max_rows=MAX_GOLDEN_FIX_ROWS)
     if decision.counts:
-        lines += paragraph_lines("", _describe_rescored_verdict(row), cells, style="dim")
+        effect = _describe_rescored_verdict(detail.row)
+        lines += paragraph_lines("", effect, cells, style="dim")
     return lines
+
+
+def _describe_comparison(row: QueueRow) -> str:
+    """Say what a corrected golden answer means for the verdict, above calls that are compared with
+    it.
+    """
+    if row.golden_verdict is None:
+        return "the golden column shows it; it does not change the verdict"
+    verdict = "passes" if row.golden_verdict else "fails"
+    return f"the golden column shows it; the prediction {verdict} with it"
 
 
 def _describe_rescored_verdict(row: QueueRow) -> str:

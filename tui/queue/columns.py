@@ -39,6 +39,7 @@ from fcreview.tui.text.short_names import (
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 EQUAL_CALLS = "calls are equal"
+PASSES_WITH_CORRECTION = "passes with the corrected golden answer"
 CALLED_FUNCTION = re.compile(r"(?P<predicted>.+) called \(golden (?P<golden>.+)\)")
 DIFFERENCE_TEXTS = (
     re.compile(r"(?P<predicted>\S+) called \(golden (?P<golden>.+)\)"),
@@ -76,11 +77,14 @@ def find_displayed_error_type(row: QueueRow) -> str:
 
 
 def difference_line(row: QueueRow) -> Line:
-    """Return why the item has no answer, else the first difference (argument, golden value,
-    predicted value), else explain the error type.
+    """Return why the item has no answer, or that it passes with a corrected golden answer, else the
+    first difference (argument, golden value, predicted value), else explain the error type.
     """
     if row.is_incident:
         return make_line(describe_incident(row.incident or "", row.incident_certainty), "warn")
+    if row.golden_verdict:
+        # The difference is one from the golden answer that annotators replaced.
+        return make_line(PASSES_WITH_CORRECTION, "dim")
     if not row.first_difference:
         return _line_without_difference(row)
     pair = _find_value_pair(row, row.first_difference)

@@ -576,7 +576,7 @@ class Adjudicator:
         if case is None:
             self.detail = None
         else:
-            self.detail = await self._session.read(lambda store: store.read_detail(case.item))
+            self.detail = await self._session.read_detail(case.item)
 
 
 def _format_saved_message(event: Event, description: str, *, is_newly_resolved: bool) -> str:

@@ -134,7 +134,7 @@ def format_target_calls(detail: ItemDetail, target: str) -> str:
     """Format the predicted calls of the target (call, turn or item) or, if there are none, its
     golden calls.
     """
-    calls = _find_target_calls(detail.item, target)
+    calls = _find_target_calls(detail.displayed_item, target)
     return "\n".join(format_call(call) for call in calls)
 
 
@@ -253,7 +253,7 @@ def format_item_json(detail: ItemDetail) -> str:
 
     It contains the messages, the functions, and the golden and predicted calls.
     """
-    item = detail.item
+    item = detail.displayed_item
     messages = []
     for message in item.messages:
         messages.append(

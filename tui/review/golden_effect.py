@@ -25,6 +25,7 @@ from fcreview.tui.text.run_names import use_own_separator
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 if TYPE_CHECKING:
+    from fcreview.model.review import Annotation
     from fcreview.tui.session import GoldenSupport, Session
 
 MAX_RUN_NAME_CELLS = 40
@@ -50,6 +51,10 @@ class GoldenCorrection:
     """Changed verdicts of all runs, see `Annotation.golden_verdicts`."""
     summary: str
     """What the correction changes. Empty if it is hidden."""
+    sibling_fixes: Sequence[tuple[int, Annotation]] = ()
+    """(item, golden fix) of the siblings that are corrected in the same act."""
+    n_siblings_left: int = 0
+    """Number of siblings that could be corrected too, and keep their golden answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.screen import Screen
 
-    from fcreview.model.review import Fault, ItemKey
+    from fcreview.model.review import Fault
     from fcreview.store.drafts import DraftSlot
     from fcreview.tui.queue.loader import RemainingItems
     from fcreview.tui.review.golden_effect import GoldenCorrection
@@ -140,10 +140,6 @@ class ItemReviewer:
         self.pace = Pace()
         self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
         self._reviewed_ids: dict[int, str] = {}
-        self.newly_reviewed: set[ItemKey] = set()
-        """Keys of the items that received their first verdict by the annotator since this pane
-        was opened.
-        """
         self._displayed: DisplayedItem | None = None
         self._is_detail_stale = False
         """Whether a review of the displayed item was written since the item was read."""
@@ -339,8 +335,6 @@ class ItemReviewer:
         is_first_verdict = subject.detail.row.you is None
         self.pace.record_item(subject.detail.key, monotonic(), is_first_verdict=is_first_verdict)
         self._reviewed_ids[subject.item] = subject.detail.key.id
-        if is_first_verdict:
-            self.newly_reviewed.add(subject.detail.key)
 
     async def _show_saved_review(self, saved: SavedReview) -> None:
         """Show the next item, or the same item with the review that was just saved."""
@@ -565,7 +559,6 @@ class ItemReviewer:
         detail = await self._prefetcher.read_detail(item)
         # The item is not reviewed any more.
         if detail.row.you is None:
-            self.newly_reviewed.discard(key)
             self.pace.remove_item(key)
         if item == self.displayed.navigator.item:
             self._pending_item = None

@@ -114,7 +114,7 @@ class ItemPrefetcher:
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
             displayed = await self._session.read(
-                lambda store: _read_displayed_item(store, view, item, previous)
+                lambda store: self._read_displayed_item(store, view, item, previous)
             )
         self._numbers[displayed.detail.key, is_hidden_duplicate(item)] = item
         return displayed
@@ -129,13 +129,28 @@ class ItemPrefetcher:
                 return await asyncio.shield(prefetched)
         return None
 
+    def _read_displayed_item(
+        self, store: Store, view: View, item: int, previous: DisplayedItem | None
+    ) -> DisplayedItem:
+        """Read an item with its position in the queue and the reasons why its golden answer looks
+        wrong, in the thread of the store.
+        """
+        navigator = QueueNavigator.locate_item(
+            store, view, item, previous.navigator if previous is not None else None
+        )
+        return DisplayedItem(
+            self._session.compare_with_accepted_golden(store.read_detail(item)),
+            navigator,
+            suspicion=store.fetch_suspicion(view, item),
+        )
+
     async def reread(self, displayed: DisplayedItem) -> DisplayedItem:
         return replace(displayed, detail=await self.read_detail(displayed.navigator.item))
 
     async def read_detail(self, item: int) -> ItemDetail:
         """Read the current detail of an item, because a prefetched detail may be out of date."""
         self._prefetched.pop(item, None)
-        return await self._session.read(lambda store: store.read_detail(item))
+        return await self._session.read_detail(item)
 
     async def prefetch(self, displayed: DisplayedItem, direction: int) -> None:
         """Read the items that are likely to be displayed next. Errors are ignored. `direction`:
@@ -183,7 +198,7 @@ class ItemPrefetcher:
         has_other_runs = self.prefetches_other_runs
 
         def read(store: Store) -> DisplayedItem:
-            displayed = _read_displayed_item(store, view, item, previous)
+            displayed = self._read_displayed_item(store, view, item, previous)
             if not has_other_runs:
                 return displayed
             return replace(displayed, other_runs=store.fetch_rows_in_other_runs(item))
@@ -266,20 +281,6 @@ class ItemPrefetcher:
         if number is None:
             number = await self._session.read(lambda store: find_item_number(store, key))
         return None if number is None else to_item_number(number, is_duplicate=is_duplicate)
-
-
-def _read_displayed_item(
-    store: Store, view: View, item: int, previous: DisplayedItem | None
-) -> DisplayedItem:
-    """Read an item with its position in the queue and the reasons why its golden answer looks
-    wrong.
-    """
-    navigator = QueueNavigator.locate_item(
-        store, view, item, previous.navigator if previous is not None else None
-    )
-    return DisplayedItem(
-        store.read_detail(item), navigator, suspicion=store.fetch_suspicion(view, item)
-    )
 
 
 def _find_neighbours(store: Store, navigator: QueueNavigator, direction: int) -> Neighbours:

@@ -5,7 +5,7 @@ differences from the golden answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -64,7 +64,7 @@ class AnswerGroup:
         """Whether the golden answer is unknown. BFCL's score files have those of failing items
         only, so passing items have none without the dataset.
         """
-        return self.detail.run.lacks_dataset and not self.detail.item.golden
+        return self.detail.run.lacks_dataset and not self.detail.displayed_item.golden
 
     @property
     def items(self) -> list[int]:
@@ -112,10 +112,15 @@ class Question:
         return View(f"item:{','.join(items)}", "dataset")
 
 
-def read_question(store: Store, item_number: int) -> Question:
+def read_question(
+    store: Store,
+    item_number: int,
+    compare: Callable[[ItemDetail], ItemDetail] = lambda detail: detail,
+) -> Question:
     """Read the question of an item with the answers of all runs.
 
-    Runs with equal answers are one group. The largest group comes first.
+    Runs with equal answers are one group. The largest group comes first. `compare` compares an item
+    with the golden answer that annotators accepted, if there is one.
 
     Raises: StoreError if the item does not exist, or the store is damaged.
     """
@@ -123,8 +128,8 @@ def read_question(store: Store, item_number: int) -> Question:
     predictions = store.fetch_predictions_of_same_question(item_number)
     detail_by_item = {}
     for detail in store.read_details([prediction.item for prediction in predictions]):
-        detail_by_item[detail.row.item] = detail
-    displayed = detail_by_item.get(item_number) or store.read_detail(item_number)
+        detail_by_item[detail.row.item] = compare(detail)
+    displayed = detail_by_item.get(item_number) or compare(store.read_detail(item_number))
 
     # Equal answers have the same key.
     details_by_answer: dict[str, list[ItemDetail]] = {}
@@ -385,7 +390,7 @@ def _difference_lines(group: AnswerGroup, cells: int, *, hides_verdicts: bool) -
     The differences are in the calls, in the final state of the environment, and in further criteria
     of the benchmark. The last two tell the verdict, so they are omitted if it is hidden.
     """
-    item = group.detail.item
+    item = group.detail.displayed_item
     lines: list[Line] = []
     if group.lacks_golden:
         lines.append(make_line("the files of these runs have no golden answer", "dim"))

@@ -272,6 +272,8 @@ class NewReview:
     """Whether the item is then completely reviewed, so that the next item can be shown."""
     changes_other_items: bool = False
     """Whether verdicts of other items change too, by a golden fix."""
+    sibling_fixes: Sequence[tuple[int, Annotation]] = ()
+    """(item, golden fix) of the siblings of the question that are corrected in the same act."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,15 +284,21 @@ class SavedReview:
     event: Event
     is_contradictory: bool = False
     """Whether the verdict contradicts another verdict of the annotator on the item."""
+    sibling_problem: str = ""
+    """Why the golden fixes of the siblings could not be written. Empty if they were."""
 
     @property
     def text(self) -> str:
         text = f"saved: {self.review.text}{_overridden_source_text(self.event)}"
+        if self.sibling_problem:
+            return f"{text}, siblings NOT SAVED: {self.sibling_problem}"
         return f"{text}, contradicts your other verdicts" if self.is_contradictory else text
 
     @property
     def style(self) -> str:
         """Style of the message."""
+        if self.sibling_problem:
+            return "bad"
         return "warn" if self.is_contradictory else "good"
 
     @property
@@ -307,12 +315,18 @@ class UndoneReview:
 
     @property
     def event(self) -> Event:
-        """The last undone event."""
-        return self.events[-1]
+        """The last undone event, without those of siblings that belong to it."""
+        own_events = [event for event in self.events if not event.bulk]
+        return own_events[-1] if own_events else self.events[-1]
 
     @property
     def is_bulk(self) -> bool:
         return bool(self.event.bulk)
+
+    @property
+    def n_siblings(self) -> int:
+        """Number of siblings whose golden fixes were undone with that of the item."""
+        return 0 if self.is_bulk else len(self.events) - 1
 
     @property
     def is_duplicate(self) -> bool:
@@ -326,6 +340,8 @@ class UndoneReview:
     @property
     def message(self) -> str:
         name = describe_bulk(self.events) if self.is_bulk else sanitize(self.event.key.id)
+        if self.n_siblings:
+            name += f" and {format_count(self.n_siblings, 'sibling')}"
         return f"undone: {describe_event(self.event)} · {name}"
 
 
@@ -381,8 +397,23 @@ class ReviewRecorder:
         question = (annotation.target, annotation.criterion)
         if is_number and question in find_score_criteria(subject.detail):
             self._last_score = subject.item, annotation.criterion
+        sibling_problem = await self._save_sibling_fixes(review, event)
         is_contradictory = await self._contradicts_own_verdicts(review)
-        return SavedReview(review, event, is_contradictory=is_contradictory)
+        return SavedReview(
+            review, event, is_contradictory=is_contradictory, sibling_problem=sibling_problem
+        )
+
+    async def _save_sibling_fixes(self, review: NewReview, event: Event) -> str:
+        """Write the golden fixes of the siblings. Return why they could not be written, or an empty
+        text.
+        """
+        if not review.sibling_fixes:
+            return ""
+        try:
+            await self._session.record_sibling_fixes(review.sibling_fixes, event)
+        except Exception as error:  # the review of the item itself is on disk
+            return _error_text(error)
+        return ""
 
     async def _contradicts_own_verdicts(self, review: NewReview) -> bool:
         """Whether a saved verdict contradicts other verdicts of the annotator on the item, by the
@@ -617,7 +648,14 @@ class ReviewRecorder:
             golden_status=correction.status,
             golden_verdicts=correction.golden_verdicts,
         )
-        parts = [f"{GOLDEN_ANSWER_PREFIX}{correction.status}", format_verdict(key.value, CORRECT)]
+        fix_text = f"{GOLDEN_ANSWER_PREFIX}{correction.status}"
+        if correction.sibling_fixes:
+            siblings = format_count(len(correction.sibling_fixes), "sibling")
+            fix_text = f"{fix_text} with {siblings}"
+        elif correction.n_siblings_left:
+            siblings = format_count(correction.n_siblings_left, "sibling")
+            fix_text = f"{fix_text} without {siblings}"
+        parts = [fix_text, format_verdict(key.value, CORRECT)]
         if correction.summary:
             parts.append(correction.summary)
         return NewReview(
@@ -629,6 +667,7 @@ class ReviewRecorder:
                 subject, annotation, completes_in_other_queues=True
             ),
             changes_other_items=True,
+            sibling_fixes=correction.sibling_fixes,
         )
 
     def _missing_verdict_hint(self, subject: ReviewSubject) -> str:

@@ -331,7 +331,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         if cases.current is not None and detail is not None:
             answers = answer_lines(
                 cases.current,
-                detail.item,
+                detail.displayed_item,
                 self.adjudicator.role,
                 self.app.size,
                 self._key_name("adjudication.answers"),

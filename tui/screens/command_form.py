@@ -31,10 +31,11 @@ from fcreview.tui.commands import (
     FormField,
     add_run_name_choices,
     build_command_arguments,
-    describe_exported_labels,
     run_and_deliver_download,
 )
+from fcreview.tui.figure_scope import FigureScope, scope_chip
 from fcreview.tui.keymap import find_action_key_names, make_bindings
+from fcreview.tui.queue.form_scope import SCOPE_FIELDS, describe_form_scope, make_form_scope
 from fcreview.tui.queue.loader import read_other_annotators
 from fcreview.tui.queue_state import QueueState
 from fcreview.tui.review.clipboard import copy_text
@@ -298,7 +299,18 @@ ROWS_BESIDE_FIELDS = CHOICE_ROWS + COMMAND_ROWS + 5
 """Rows for the title, the choices with their hint, the count, the command and the keys."""
 COUNT_DELAY = 0.4
 """Seconds without a change before the form counts what the command will write."""
-DescribeOutput = Callable[[Mapping[str, str]], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class FormScope:
+    """Items that the command of a form covers, as the user has filled it in."""
+
+    scope: FigureScope
+    description: str
+    """Number of items and what the command writes, such as `640 items · writes 12 labels`."""
+
+
+DescribeScope = Callable[[Mapping[str, str]], Awaitable[FormScope]]
 CommandRunner = Callable[[Sequence[str], Callable[[str], object]], Awaitable[CommandResult]]
 """Runs a command with options and arguments, and passes its progress on as text."""
 
@@ -325,7 +337,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         run: CommandRunner,
         *,
         format_line: Callable[[Sequence[str]], str] = lambda _: "",
-        describe_output: DescribeOutput | None = None,
+        describe_scope: DescribeScope | None = None,
         folder: Path | None = None,
     ) -> None:
         """Create the form.
@@ -333,12 +345,13 @@ class CommandFormScreen(BottomDialog[str | None]):
         Args:
             run: Runs the command with the entered options and arguments.
             format_line: Returns the line for a shell with these options and arguments.
-            describe_output: Says what the command will write with these values of the fields.
+            describe_scope: Says which items the command covers with these values of the fields.
+                None for a command without a choice of items.
             folder: Folder `.fcreview` of the workspace, for copied text.
         """
         super().__init__()
         self._format_line = format_line
-        self._describe_output = describe_output
+        self._describe_scope = describe_scope
         self._folder = folder
         self._progress = ""
         """Last progress report of the running command."""
@@ -353,7 +366,7 @@ class CommandFormScreen(BottomDialog[str | None]):
             container.border_title = self._form_title
             yield FormFields(self._fields)
             yield LineBlock(id="form-help")
-            yield LineBar(id="form-count")
+            yield LineBar(id="form-scope")
             yield LineBlock(id="form-command")
             yield KeyLine()
 
@@ -363,9 +376,9 @@ class CommandFormScreen(BottomDialog[str | None]):
         self._draw_command()
 
     def on_mount(self) -> None:
-        self.query_one("#form-count").display = self._describe_output is not None
+        self.query_one("#form-scope").display = self._describe_scope is not None
         self._draw_command()
-        self._count_output()
+        self._count_scope()
         if self._fields:
             self._form.inputs[0].focus()
         else:
@@ -380,7 +393,7 @@ class CommandFormScreen(BottomDialog[str | None]):
 
     def on_input_changed(self) -> None:
         self._draw_command()
-        self._count_output()
+        self._count_scope()
         self._show_help()
 
     def _show_help(self) -> None:
@@ -399,18 +412,28 @@ class CommandFormScreen(BottomDialog[str | None]):
         block.show([make_line(f" {row}", "dim") for row in rows])
 
     @work(exclusive=True, group="count")
-    async def _count_output(self) -> None:
-        """Show what the command will write, when the user stops typing."""
-        if self._describe_output is None:
+    async def _count_scope(self) -> None:
+        """Show which items the command covers and what it writes, when the user stops typing."""
+        if self._describe_scope is None:
             return
-        bar = self.query_one("#form-count", LineBar)
+        bar = self.query_one("#form-scope", LineBar)
         bar.show(make_line(" counting ...", "dim"))
         await asyncio.sleep(COUNT_DELAY)
-        values = dict(self._form.field_values)
         try:
-            bar.show(make_line(f" {await self._describe_output(values)}", "strong"))
+            form_scope = await self._describe_scope(dict(self._form.field_values))
         except FcreviewError as error:
             bar.show(make_line(f" {sanitize(str(error))}", "bad"))
+            return
+        key = find_action_key_names(self.app).get("form.clear_scope", "")
+        chip = scope_chip(form_scope.scope, key)
+        description = f" {symbols().separator} {form_scope.description}"
+        bar.show(((" ", ""), *chip, (description, "strong")))
+
+    def action_clear_scope(self) -> None:
+        """Clear the fields that limit the items, so that the command covers all items."""
+        for field, box in zip(self._fields, self._form.inputs, strict=True):
+            if field.name in SCOPE_FIELDS:
+                box.clear()
 
     @property
     def _command_line(self) -> str:
@@ -507,7 +530,7 @@ def open_command_form(
             fields,
             _make_command_runner(app, session, commands, form),
             format_line=partial(commands.format_line, form.command),
-            describe_output=_make_output_description(app, session, form),
+            describe_scope=_make_scope_description(app, session, form, fields),
             folder=session.workspace_folder,
         )
         app.push_screen(form_screen, show_output)
@@ -515,19 +538,29 @@ def open_command_form(
     app.run_worker(open_form(), group="form")
 
 
-def _make_output_description(
-    app: App[Any], session: Session, form: CommandForm
-) -> DescribeOutput | None:
-    """Return a function that counts the labels of an export. None for other commands."""
-    if form.command != "export" or session.blind:
+def _make_scope_description(
+    app: App[Any], session: Session, form: CommandForm, fields: Sequence[FormField]
+) -> DescribeScope | None:
+    """Return a function that names and counts the items of a command. None for a command without a
+    choice of items, and in blind review, where counts could reveal verdicts.
+    """
+    has_choice = any(field.name in SCOPE_FIELDS for field in fields)
+    is_about_one_item = any(field.name == "item" for field in fields)
+    if not has_choice or is_about_one_item or session.blind:
         return None
     state = getattr(app.screen_stack[0], "state", None)
     runs = state.scope if isinstance(state, QueueState) else ()
+    run_numbers: dict[str, str] = {}
+    for field in fields:
+        if field.name == "run":
+            run_numbers.update(field.choices)
 
-    async def describe(values: Mapping[str, str]) -> str:
-        return await session.read_in_background(
-            partial(describe_exported_labels, values=values, runs=runs)
+    async def describe(values: Mapping[str, str]) -> FormScope:
+        scope = make_form_scope(values, runs, run_numbers)
+        description = await session.read_in_background(
+            partial(describe_form_scope, command=form.command, values=values, scope=scope)
         )
+        return FormScope(scope, description)
 
     return describe
 

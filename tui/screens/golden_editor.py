@@ -49,6 +49,7 @@ from fcreview.tui.review.golden_effect import (
 )
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.recorder import ReviewSubject
+from fcreview.tui.review.sibling_search import SiblingPlan, SiblingSearch, sibling_lines
 from fcreview.tui.screens.review_dialogs import (
     NoteScreen,
     SafeTextArea,
@@ -193,6 +194,7 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
         golden_fix: dict[str, Any],
         reason: str | None,
         *,
+        siblings: SiblingSearch,
         hides_verdicts: bool,
     ) -> None:
         """Create the screen.
@@ -200,6 +202,8 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
         With `hides_verdicts`, as in blind review, it does not show verdicts of runs.
         """
         super().__init__()
+        self._siblings = siblings
+        self._plan = SiblingPlan()
         self._session = session
         self._golden = golden
         self._detail = detail
@@ -209,7 +213,7 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._status: GoldenStatus = PROPOSED
         self._effects: GoldenFixEffects | None = None
         self._is_complete = False
-        """Whether the verdicts of all runs have been recomputed."""
+        """Whether the verdicts of all runs have been recomputed, and the siblings are known."""
         self._verdict_key = ""
         """Name of the verdict key that was pressed before the verdicts were complete."""
 
@@ -248,6 +252,7 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
                 self._draw()
         except Exception as error:  # a fix can be saved even if another run cannot be read
             error_text = sanitize(str(error) or type(error).__name__)
+        self._plan = await self._siblings.plan(self._golden_fix)
         self._is_complete = True
         self._draw()
         if error_text:
@@ -261,7 +266,9 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
             (sanitize(self._detail.row.id), ""),
         )
         self.query_one("#effect-title", LineBar).show(title)
-        self._document.show(BlockSource([Block("runs", self._effect_lines)]))
+        self._document.show(
+            BlockSource([Block("runs", self._effect_lines), Block("siblings", self._sibling_lines)])
+        )
         self._show_message(self._question)
         hints = list_key_hints(self)
         self.query_one("#effect-keys", LineBar).show(
@@ -278,10 +285,45 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
             return [make_line("recomputing verdicts ...", "dim")]
         return golden_effect_lines(self._effects, cells)
 
+    def _sibling_lines(self, cells: int) -> list[Line]:
+        key = find_action_key_names(self.app).get("golden_effect.siblings", "")
+        return sibling_lines(self._plan, key, cells)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        return action != "toggle_siblings" or bool(self._plan.possible_fixes)
+
+    def action_toggle_siblings(self) -> None:
+        """Correct the siblings too, or leave them."""
+        self._plan.is_chosen = not self._plan.is_chosen
+        if self._plan.is_chosen and not self._plan.is_measured:
+            self._is_complete = False
+            self._measure_siblings()
+        self._draw()
+
+    @work(exclusive=True, group="siblings")
+    async def _measure_siblings(self) -> None:
+        """Recompute the verdicts on the siblings in all runs, and show them one by one."""
+        error_text = ""
+        try:
+            for fix in self._plan.possible_fixes:
+                if fix.question.item not in self._plan.annotations:
+                    await self._siblings.measure(fix, self._plan, self._reason, self._status)
+                    self._draw()
+        except Exception as error:  # the correction of the item itself can be saved
+            self._plan.is_chosen = False
+            self._verdict_key = ""
+            error_text = sanitize(str(error) or type(error).__name__)
+        self._is_complete = True
+        self._draw()
+        if error_text:
+            self._show_message(f"siblings cannot be corrected: {error_text}", "bad")
+        if self._verdict_key:
+            self._finish(self._verdict_key)
+
     @property
     def _question(self) -> str:
         if not self._is_complete:
-            return "recomputing verdicts ..."
+            return "recomputing verdicts, looking for siblings ..."
         if self._status == ACCEPTED:
             return "Is this answer right? Your verdict accepts the golden answer for all runs."
         return "Is this answer right? Your verdict proposes the golden answer to an adjudicator."
@@ -316,6 +358,8 @@ class GoldenEffectScreen(GuardedModalScreen[GoldenCorrection | None]):
             status=self._status,
             golden_verdicts=changed_verdicts,
             summary=summary,
+            sibling_fixes=self._plan.chosen_fixes,
+            n_siblings_left=self._plan.n_left,
         )
         self.dismiss(correction)
 
@@ -379,6 +423,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._session = session
         self._golden = golden
         self._item = subject.item
+        self._siblings = SiblingSearch(session, golden, subject.item)
         self._detail = subject.detail
         self._hides_verdicts = hides_verdicts
         self._draft = draft
@@ -428,7 +473,11 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     def on_mount(self) -> None:
         blocks = build_golden_reference(self._detail.item, format_run_name(self._detail.row))
         self._reference.show(BlockSource(blocks))
+        self._siblings.start()
         self._check_text()
+
+    def on_unmount(self) -> None:
+        self._siblings.stop()
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.width >= MIN_COLUMNS_WIDTH, "columns")
@@ -582,6 +631,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self._detail,
             golden_fix,
             reason,
+            siblings=self._siblings,
             hides_verdicts=self._hides_verdicts,
         )
         self.app.push_screen(screen, close_with)

@@ -21,7 +21,7 @@ from textual.reactive import reactive
 
 from fcreview.model.address import ITEM
 from fcreview.model.sanitize import sanitize
-from fcreview.store.rows import View
+from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.actions import ITEM_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.cursor import Cursor
@@ -89,6 +89,9 @@ class ItemPane(Vertical):
 
         item: int | None
         """Number of the item. None after a bulk review of many items."""
+
+    class ItemsCounted(Message):
+        """Posted when it is known how many items of the list are left."""
 
     def __init__(
         self, session: Session, view: View, make_screen: Callable[[View, int], GuardedScreen[int]]
@@ -304,6 +307,9 @@ class ItemPane(Vertical):
         key = self._key_name("item.note" if kind == "note" else "item.golden")
         return StatusMessage(f"unsaved {kind}: press {key} to continue", "warn")
 
+    def compare_with_accepted_golden(self, detail: ItemDetail) -> ItemDetail:
+        return self._session.compare_with_accepted_golden(detail)
+
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         """Show the displayed item again after it has changed. The cursor and the folds stay."""
         self.show_summary(())
@@ -406,6 +412,7 @@ class ItemPane(Vertical):
         n_changes = pace.n_changes
         pace.set_count(await self._prefetcher.count_unreviewed(), n_changes)
         self.draw_bars()
+        self.post_message(self.ItemsCounted())
 
     def _make_cursor(self, displayed: DisplayedItem) -> Cursor:
         """Create the cursor of the first item. Later items keep its folds and options."""
@@ -747,18 +754,23 @@ class ItemScreen(GuardedScreen[int]):
 
     def _draw_top(self) -> None:
         """Draw the top line: run and item, the progress of the review, and the annotator."""
-        # The queue may count its items only after this screen was opened.
-        self._progress = self._progress or self._session.progress
-        progress = self._progress
-        if progress is not None:
-            # The progress was counted before the reviews on this screen.
-            n_reviewed = progress.n_reviewed + len(self.item_reviewer.newly_reviewed)
-            progress = ReviewProgress(min(n_reviewed, progress.n_items), progress.n_items)
-
+        self._update_progress()
         detail = self.item_reviewer.displayed.detail
         path = (*self._session.root_breadcrumb, sanitize(detail.row.id))
-        progress_line = top_progress_line(self._session.annotator, progress, self.app.size.width)
+        progress_line = top_progress_line(
+            self._session.annotator, self._progress, self.app.size.width
+        )
         self.query_one(TopLine).show_path(path, progress_line)
+
+    def _update_progress(self) -> None:
+        """Follow the reviews on this screen, and those that were undone."""
+        # The queue may count its items only after this screen was opened.
+        self._progress = self._progress or self._session.progress
+        n_left = self.item_reviewer.pace.n_left
+        if self._progress is None or n_left is None:
+            return
+        n_items = self._progress.n_items
+        self._progress = ReviewProgress(max(n_items - n_left, 0), n_items)
 
     def _start_drawing(self) -> None:
         if not self.is_drawing:
@@ -812,6 +824,9 @@ class ItemScreen(GuardedScreen[int]):
             self.pane.action_back()
 
     def on_item_pane_review_saved(self) -> None:
+        self._draw_top()
+
+    def on_item_pane_items_counted(self) -> None:
         self._draw_top()
 
     def show_unavailable_key(self, key: str) -> None:

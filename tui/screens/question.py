@@ -243,7 +243,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             max_rows = max(size.height // 3 - 1, MIN_QUESTION_ROWS)
             cells = size.width
         margin = 1 if is_small_screen(size) else 4
-        item = self._question.detail.item
+        item = self._question.detail.displayed_item
         lines = question_lines(item, cells - margin, max_rows)
         if is_beside:
             lines += docs_lines(item, cells - margin, max_rows - len(lines))
@@ -324,7 +324,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
             self.call_after_refresh(self._record_frame, self._question)
             return
         item = first_items[next_position]
-        self._show_question(await self._session.read(lambda store: read_question(store, item)))
+        self._show_question(await _read_question(self._session, item))
         self._draw_top()
 
     def action_open_item(self) -> None:
@@ -345,7 +345,7 @@ class QuestionScreen(GuardedScreen[QuestionResult]):
         """Read the question again after a review. The cursor stays on its answer."""
         item = self._question.detail.row.item
         group = self._group
-        question = await self._session.read(lambda store: read_question(store, item))
+        question = await _read_question(self._session, item)
         self._question = question
         if group is not None:
             keys = [each.key for each in question.groups]
@@ -475,6 +475,11 @@ def _hidden_answers_lines(cells: int) -> list[Line]:
     return [fit_line(make_line(HIDDEN_ANSWERS, "dim"), cells)]
 
 
+async def _read_question(session: Session, item: int) -> Question:
+    compare = session.compare_with_accepted_golden
+    return await session.read(lambda store: read_question(store, item, compare))
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionOpener:
     """Opens questions above the current screen."""
@@ -491,7 +496,7 @@ class QuestionOpener:
         """
         screen = self.app.screen
         try:
-            question = await self.session.read(lambda store: read_question(store, item))
+            question = await _read_question(self.session, item)
         except FcreviewError as error:
             return sanitize(str(error))
         if self.app.screen is not screen:

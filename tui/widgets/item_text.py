@@ -277,7 +277,7 @@ class ItemText(DocumentView):
 
     @property
     def _indexed_item(self) -> IndexedItem:
-        item = self.required_cursor.detail.item
+        item = self.required_cursor.detail.displayed_item
         if self._indexed is None or self._indexed.item is not item:
             self._indexed = IndexedItem(item)
         return self._indexed

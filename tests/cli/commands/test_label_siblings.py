@@ -4,53 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.commands import Done
+from tests.sibling_runs import BASE_ITEM, CALLS, FIX, write_sibling_runs
 from tests.store.reviews.test_full_disk import LimitedDisk
 
 Cli = Callable[..., Done]
-TASK = [
-    "Please copy the report of the last quarter from the folder archive into the folder with the"
-    " name backup and keep the original where it is, because others still need it",
-    "Then list what is in the backup",
-]
-DOC = {"name": "cp", "description": "", "parameters": {"type": "dict", "properties": {}}}
-CALLS = ["cp(source='report')", "ls(folder='backup')"]
-GOLDEN = {
-    "multi_turn_base": [[CALLS[0]], [CALLS[1]]],
-    "multi_turn_miss_func": [[], [CALLS[0]], [CALLS[1]]],
-    "multi_turn_long_context": [["mv(source='report')"], [CALLS[1]]],
-}
-"""Golden calls of each turn by category. The last one differs from the others."""
-FIX = {"ground_truth": [["cp(source='report', destination='backup')"], [CALLS[1]]]}
-BASE_ITEM = "multi_turn_base_0"
-
-
-def write_lines(path: Path, records: Sequence[object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
 
 
 @pytest.fixture(scope="module")
 def imported_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("siblings") / "runs"
-    for category, golden in GOLDEN.items():
-        item_id = f"{category}_0"
-        texts = list(TASK) if len(golden) == len(TASK) else [TASK[0], "", TASK[1]]
-        question = [[{"role": "user", "content": text}] for text in texts]
-        name = f"BFCL_v4_{category}"
-        dataset = {"id": item_id, "question": question, "function": [DOC], "involved_classes": []}
-        write_lines(root / "data" / f"{name}.json", [dataset])
-        answer = {"id": item_id, "ground_truth": golden}
-        write_lines(root / "data" / "possible_answer" / f"{name}.json", [answer])
-        replies = [[f"[{', '.join(calls)}]"] for calls in golden]
-        result = root / "result" / "maple-8b" / "multi_turn" / f"{name}_result.json"
-        write_lines(result, [{"id": item_id, "result": replies}])
-    return root
+    return write_sibling_runs(tmp_path_factory.mktemp("siblings") / "runs")
 
 
 @pytest.fixture
@@ -104,11 +72,17 @@ def test_full_disk_saves_exactly_the_fixes_that_are_printed(
         assert n_printed == len(fetch_golden_fixes(cli, runs)) == int(room > len(first_line))
 
 
-def test_undo_retracts_the_fixes_of_siblings_together(cli: Cli, runs: Path) -> None:
+def test_one_undo_retracts_the_fix_with_those_of_the_siblings(cli: Cli, runs: Path) -> None:
+    cli("label", runs, BASE_ITEM, "--verdict", "fail")
     cli("label", runs, BASE_ITEM, "--golden-fix", json.dumps(FIX), "--accept", "--siblings")
     undone = cli("label", runs, "--undo")
-    assert undone.out.startswith("undone: multi_turn_miss_func_0")
-    assert fetch_golden_fixes(cli, runs) == {BASE_ITEM: FIX["ground_truth"]}
+    assert "undone: multi_turn_base_0" in undone.out
+    assert "undone: multi_turn_miss_func_0" in undone.out
+    assert fetch_golden_fixes(cli, runs) == {}
+    labels = cli("export", runs, "--format", "jsonl", "-o", "-").objects
+    assert [label["id"] for label in labels if label["annotators"]] == [BASE_ITEM], (
+        "the earlier review stays"
+    )
 
 
 @pytest.mark.parametrize(

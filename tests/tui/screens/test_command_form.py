@@ -223,6 +223,38 @@ async def test_export_form_lists_formats_counts_labels_and_shows_its_command(
         assert copied.read_text().startswith("fcreview export --format=csv")
 
 
+async def test_form_names_its_scope_and_a_key_clears_it(app: Any, wait_for_screen: Any) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        for key in ("v", "X"):
+            await pilot.press(key)
+            lines = await wait_for_screen(pilot)
+        assert "all items · 3 items · writes 3 labels" in "\n".join(lines)
+
+        find_input(app, "where").value = "official:fail"
+        text = "\n".join(await wait_for_screen(pilot))
+        assert "where official:fail × ^x · 1 item · writes 1 label" in text
+
+        await pilot.press("ctrl+x")
+        text = "\n".join(await wait_for_screen(pilot))
+        assert find_input(app, "where").value == ""
+        assert "all items · 3 items" in text
+
+
+async def test_report_form_counts_the_items_of_the_chosen_run(
+    app: Any, wait_for_screen: Any
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        for key in ("v", "H"):
+            await pilot.press(key)
+            await wait_for_screen(pilot)
+        names = [field.name for field in app.screen._fields]
+        list(app.screen.query(FormInput))[names.index("run")].value = "birch-8b"
+        text = "\n".join(await wait_for_screen(pilot))
+        assert "run birch-8b × ^x · 1 item" in text
+
+
 def test_command_omits_values_that_it_uses_anyway() -> None:
     fields = [FormField("format", "--format", command_default="jsonl")]
     assert build_command_arguments(fields, ["jsonl"]) == ["--"]

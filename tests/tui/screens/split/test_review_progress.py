@@ -73,3 +73,20 @@ async def test_undo_of_an_override_reason_keeps_the_item_reviewed(
             await wait_for_screen(pilot)
         lines = await _wait_for(pilot, wait_for_screen, "1 reviewed · 4 left")
         assert "undone: " in "\n".join(lines)
+
+
+async def test_progress_on_an_item_alone_follows_the_undo_of_a_reason_and_its_verdict(
+    make_app: Any, wait_for_screen: Any
+) -> None:
+    app = make_app(ROWS, view=View(where="effective:fail"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await _wait_for(pilot, wait_for_screen, "0 of 5")
+        for key in ("enter", "p", "1"):
+            await pilot.press(key)
+            await wait_for_screen(pilot)
+        await _wait_for(pilot, wait_for_screen, "1 of 5")
+
+        await pilot.press("z")
+        await wait_for_screen(pilot)
+        await pilot.press("z")
+        await _wait_for(pilot, wait_for_screen, "0 of 5")

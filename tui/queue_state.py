@@ -9,7 +9,7 @@ true if the item under the cursor was open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -252,6 +252,23 @@ def describe_resumed_queue(state: QueueState) -> str:
     if state.queue in PARTIAL_QUEUES or state.queue in SHUFFLED:
         return f"queue {state.queue}"
     return ""
+
+
+@dataclass(slots=True)
+class OverviewPlace:
+    """Where the user left the overview, to show it so again."""
+
+    panel: str = ""
+    """Id of the list with the focus. Empty for the first one."""
+    entries: dict[str, Hashable] = field(default_factory=dict)
+    """Id of a list -> key of the entry under its cursor, such as the number of a run."""
+    scroll_rows: dict[str, int] = field(default_factory=dict)
+    """Id of a list -> number of rows above the visible ones."""
+    first_category: int = 0
+    order: str = ""
+    """Order of the runs."""
+    search: str = ""
+    """Search for runs."""
 
 
 class ReviewProgress(NamedTuple):

@@ -26,7 +26,7 @@ from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.accepted_golden import compare_with_accepted_golden
 from fcreview.tui.action_queue import ActionQueue
-from fcreview.tui.queue_state import QueuePosition, load_position, save_position
+from fcreview.tui.queue_state import OverviewPlace, QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, Run
@@ -179,6 +179,7 @@ class Session(SessionSettings):
         """Exchange of reviews with the user's team. None without a team."""
         self.actions = ActionQueue()
         """Queued actions of the review screens. The app quits only after they have run."""
+        self.overview_place = OverviewPlace()
         self.progress: ReviewProgress | None = None
         """Progress of the annotator in the queue. None before the first count."""
         self.listed_run_names: tuple[str, ...] = ()

@@ -251,9 +251,10 @@ def shorten_difference_line(line: Line, width: int) -> Line:
 def _shorten_value_pair(pair: _ValuePair, width: int) -> Line:
     """Shorten the two values of a difference to fit into `width`.
 
-    The name of the argument is cut only if the values would be narrower than their minimum.
+    The name of the argument is cut before short values, because their ends differ, and only so far
+    that the values have half of the width.
     """
-    min_values_width = min(pair.values_width, 2 * MIN_VALUE_CELLS)
+    min_values_width = min(pair.values_width, max(2 * MIN_VALUE_CELLS, width // 2))
     fitted_pair = pair
     n_missing_cells = min_values_width - pair.find_room_for_values(width)
     if n_missing_cells > 0 and pair.name:

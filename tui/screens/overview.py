@@ -6,7 +6,7 @@ Enter on a line opens its items.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -52,7 +52,7 @@ from fcreview.tui.keymap import (
 )
 from fcreview.tui.queue.choices import REASON_LINES, failure_reason_lines
 from fcreview.tui.queue.loader import QueueLoader, load_own_scores
-from fcreview.tui.queue_state import AnnotatorSwitch, CheckedItems
+from fcreview.tui.queue_state import AnnotatorSwitch, CheckedItems, OverviewPlace
 from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left
 from fcreview.tui.screens.prompts import ConfirmScreen
 from fcreview.tui.session import Session
@@ -110,6 +110,10 @@ class OverviewList(TextList):
         """Index of the entry under the cursor."""
         return self.cursor // self._step
 
+    def move_to_entry(self, index: int) -> None:
+        """Move the cursor to the entry with this index."""
+        self.move_cursor(index * self._step)
+
     def move_cursor(self, index: int) -> None:
         """Move the cursor to an entry. An entry can have several lines, and the cursor stays on the
         first one.
@@ -160,7 +164,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._overview = Overview((), annotator=session.annotator, blind=blind)
         self._runs: Sequence[RunRow] = ()
         """Runs that match the search, in the order of the panel."""
-        self._arrangement = RunArrangement(blind)
+        place = session.overview_place
+        self._arrangement = RunArrangement(blind, order=place.order, search=place.search)
+        self._entries_to_restore = dict(place.entries)
+        """Id of a list -> key of the entry that gets the cursor as soon as the list has it."""
         self._drawn_runs: tuple[object, ...] = ()
         """Values for which the list of runs was drawn last.
 
@@ -172,7 +179,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         The store's thread sets the numbers.
         """
         self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next_actions())
-        self._first_category = 0
+        self._first_category = place.first_category
         self._loader = QueueLoader(session)
         self._message = ""
 
@@ -202,11 +209,70 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             return
         for name in ("runs", "scores"):
             self.watch(self._get_list(name), "scroll_y", self._on_scroll, init=False)
-        self._get_list("runs").focus()
+        self._restore_focus()
         if self._session.shows_welcome:
             self._session.shows_welcome = False
             self._message = format_welcome_message(self.app)
         self._load_overview()
+
+    def _restore_focus(self) -> None:
+        """Focus the panel in which the user left the overview."""
+        self._get_list("runs").focus()
+        panel = self._session.overview_place.panel
+        if panel:
+            # Only after the first layout, it is known which panels a small screen hides.
+            self.call_after_refresh(self._focus_panel_if_visible, panel)
+
+    def _focus_panel_if_visible(self, name: str) -> None:
+        if name in self._visible_panels:
+            self._get_list(name).focus()
+
+    def _leave(self, choice: OverviewChoice) -> None:
+        """Close with the user's choice. Coming back later restores the place."""
+        self._remember_place()
+        self.dismiss(choice)
+
+    def _remember_place(self) -> None:
+        """Remember panel, cursors and scroll positions for the next time."""
+        if not self._has_lists:
+            return
+        place = OverviewPlace(
+            panel=getattr(self.focused, "id", "") or "",
+            first_category=self._first_category,
+            order=self._arrangement.order,
+            search=self._arrangement.search,
+        )
+        for name in PANELS:
+            entry_list = self._get_list(name)
+            keys = self._list_entry_keys(name)
+            if entry_list.entry_index < len(keys):
+                place.entries[name] = keys[entry_list.entry_index]
+                place.scroll_rows[name] = int(entry_list.scroll_offset.y)
+        self._session.overview_place = place
+
+    def _list_entry_keys(self, name: str) -> list[Hashable]:
+        """Return a key for each entry of a list, which stays when the overview is read again."""
+        if name in ("runs", "scores"):
+            return [run.run for run in self._runs]
+        if name == "reasons":
+            return [reason.term for reason in self._overview.reasons or ()]
+        if name == "next":
+            return [action.action_id for action in list_next_actions(self._overview)]
+        return [progress.queue for progress in self._overview.queues or ()]
+
+    def _restore_cursors(self) -> None:
+        """Move the cursor of each list to the entry where the user left it, as soon as the list has
+        this entry. A list in which the user moved in the meantime stays.
+        """
+        for name, key in list(self._entries_to_restore.items()):
+            entry_list = self._get_list(name)
+            keys = self._list_entry_keys(name)
+            if key in keys and entry_list.total:
+                del self._entries_to_restore[name]
+                if entry_list.cursor == 0:
+                    entry_list.move_to_entry(keys.index(key))
+                    top_row = self._session.overview_place.scroll_rows.get(name, 0)
+                    entry_list.scroll_to(y=top_row, animate=False)
 
     @property
     def _has_lists(self) -> bool:
@@ -379,6 +445,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._draw_runs()
         self._draw_reasons()
         self._draw_right_column()
+        self._restore_cursors()
         self.query_one("#message", LineBar).show(
             make_line(f" {self._message}" if self._message else "", "warn")
         )
@@ -574,9 +641,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             return
         index = widget.entry_index
         if widget.id in ("runs", "scores"):
-            self.dismiss(("runs", self._runs[index].run))
+            self._leave(("runs", self._runs[index].run))
         elif widget.id == "reasons" and self._overview.reasons:
-            self.dismiss(("clusters", (self._overview.reasons[index].term,)))
+            self._leave(("clusters", (self._overview.reasons[index].term,)))
         elif widget.id == "next":
             # The id of an action such as `overview.estimates` ends with the name of the list that
             # it opens.
@@ -593,7 +660,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             return
         queue = queues[index]
         if queue.share.annotator == self._overview.annotator:
-            self.dismiss(("file", queue.queue))
+            self._leave(("file", queue.queue))
 
     def on_line_list_chosen(self) -> None:
         self.action_open_entry()
@@ -614,7 +681,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             if choice is None:
                 self._load_overview()
             else:
-                self.dismiss(choice)
+                self._leave(choice)
 
         index = self._get_list("runs").cursor
         run = self._runs[index].run if index < len(self._runs) else None
@@ -664,11 +731,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         elif list_name == "adjudicate":
             self._show_disagreements()
         elif list_name == "suspects":
-            self.dismiss(("order", SUSPECTS_QUEUE))
+            self._leave(("order", SUSPECTS_QUEUE))
         elif list_name in ("runs", "compare"):
-            self.dismiss(("menu", "runs"))
+            self._leave(("menu", "runs"))
         elif list_name == "ranking":
-            self.dismiss(("menu", "ranking"))
+            self._leave(("menu", "ranking"))
         else:
             raise ValueError(f"unknown list {list_name!r}")
 
@@ -682,7 +749,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         other = find_other_with_items_left(queues, self._overview.annotator)
         can_switch = not self._session.fixed_annotator_reason
         if own is not None:
-            self.dismiss(("file", own.queue))
+            self._leave(("file", own.queue))
         elif other is not None and can_switch:
             ask_to_continue_as(self.app, self._session, other)
         else:
@@ -705,11 +772,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         verdicts.
         """
         if self._overview.blind:
-            self.dismiss(("order", "dataset"))
+            self._leave(("order", "dataset"))
         elif self._overview.n_failures == 0:
-            self.dismiss(("order", "failures"))
+            self._leave(("order", "failures"))
         else:
-            self.dismiss(("clusters", ()))
+            self._leave(("clusters", ()))
 
     def _show_disagreements(self) -> None:
         from fcreview.tui.screens.adjudication import AdjudicationScreen
@@ -724,7 +791,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
         def apply_choice(items: CheckedItems | None) -> None:
             if items is not None:
-                self.dismiss(("check", items))
+                self._leave(("check", items))
 
         self.app.push_screen(CheckScreen(self._session, self._view.runs), apply_choice)
 
@@ -761,4 +828,5 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if self._arrangement.search:
             self.action_end_search(False)
         else:
+            self._remember_place()
             super().action_close()

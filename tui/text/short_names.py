@@ -19,6 +19,10 @@ NARROW_CELLS = 8
 _WORD_END = re.compile("[-_ /:@]")
 
 
+MIN_MIDDLE_CELLS = 5
+"""Smallest width of the part of an id between two ellipses, with the first of them."""
+
+
 def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
     """Return short forms of the ids that are wider than `width`, by id.
 
@@ -247,8 +251,19 @@ def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
     def cut_beginning(start: int) -> str:
         return truncate(symbols().ellipsis + text[start:], width)
 
+    def cut_beginning_and_middle(start: int) -> str:
+        """Keep the last word, which often is the number of the item: `…single_f…_31`."""
+        ellipsis = symbols().ellipsis
+        ending = ellipsis + text[max(_find_word_ends(text), default=len(text)) :]
+        middle_cells = width - display_width(ending)
+        if middle_cells < MIN_MIDDLE_CELLS or start >= len(text) - len(ending):
+            return cut_beginning(start)
+        middle = truncate(ellipsis + text[start:], middle_cells + display_width(ellipsis))
+        return middle.removesuffix(ellipsis) + ending
+
     for head_cells in range(kept_index + 1, width - MIN_TAIL_CELLS):
         yield cut_middle(head_cells)
+    yield cut_beginning_and_middle(max(kept_index - 1, 0))
     yield cut_beginning(max(kept_index - 1, 0))
     for head_cells in range(width - 1):
         yield cut_middle(head_cells)

@@ -124,6 +124,33 @@ async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(
         assert "1/2" in "\n".join(lines), "the failing items of both runs only"
 
 
+async def test_back_restores_panel_cursor_and_order_of_the_overview(
+    open_overview: OpenOverview, wait_for_screen: Any
+) -> None:
+    async with open_overview() as (app, pilot):
+        await pilot.press("o", "j")
+        order = app.screen._arrangement.order
+        run = app.screen._list_entry_keys("runs")[1]
+        await pilot.press("2", "enter")
+        await wait_for_screen(pilot)
+        assert isinstance(app.screen, QueueScreen)
+
+        await pilot.press("escape")
+        await wait_for_screen(pilot)
+        overview = app.screen
+        assert isinstance(overview, OverviewScreen)
+        assert overview.focused is overview._get_list("reasons")
+        assert overview._arrangement.order == order
+        runs = overview._get_list("runs")
+        assert overview._list_entry_keys("runs")[runs.entry_index] == run
+
+        await pilot.press("enter")
+        lines = await wait_for_screen(pilot)
+        assert "failures: string is not an accepted" in "\n".join(lines[:4]), (
+            "the reason again, not the run"
+        )
+
+
 async def test_enter_waits_until_the_chosen_run_is_loaded(
     open_overview: OpenOverview, wait_for_screen: Any
 ) -> None:

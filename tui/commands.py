@@ -408,6 +408,29 @@ def _summarize_warnings(warnings: Sequence[str]) -> str:
     return f"; {first_warning} ({len(warnings)} warnings in total)"
 
 
+OUTPUT_NAMES = {
+    "jsonl": "labels.jsonl",
+    "csv": "labels.csv",
+    "parquet": "labels.parquet",
+    "labelstudio": "labels.json",
+}
+"""Export format -> file that the form proposes, for formats with labels."""
+
+
+def propose_output_name(format_name: str) -> str:
+    """Return the file or folder that the form of an export proposes, or an empty text for an
+    unknown format.
+    """
+    from fcreview.exporters.base import EXPORTERS
+
+    export_format = EXPORTERS.get(format_name)
+    if export_format is None:
+        return ""
+    if export_format.content == "folder":
+        return format_name
+    return OUTPUT_NAMES.get(format_name, f"{format_name}.jsonl")
+
+
 LABEL_FORMATS = ("jsonl", "csv", "parquet", "labelstudio", "hf")
 """Export formats with one row or task for each label."""
 

@@ -224,7 +224,7 @@ def format_unresolved_count(cases: CaseList) -> str:
 
 SEARCHING = "searching for disagreements"
 SHUFFLED = StatusMessage(
-    "annotators are in random order; their names appear after you resolve the case", "dim"
+    "annotators in random order, names hidden until you resolve the case", "dim"
 )
 RECEIVED = StatusMessage("reviews of other annotators have arrived", "dim")
 

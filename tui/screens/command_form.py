@@ -31,6 +31,7 @@ from fcreview.tui.commands import (
     FormField,
     add_run_name_choices,
     build_command_arguments,
+    propose_output_name,
     run_and_deliver_download,
 )
 from fcreview.tui.figure_scope import FigureScope, scope_chip
@@ -94,8 +95,10 @@ class FormInput(SafeInput):
         if not self._choices:
             return False
         index = find_choice_index(self._choices, self.value)
-        next_index = 0 if index is None else (index + by) % len(self._choices)
-        self.value = self._choices[next_index]
+        if index is None:
+            self.value = _complete_choice(self._choices, self.value)
+        else:
+            self.value = self._choices[(index + by) % len(self._choices)]
         return True
 
 
@@ -106,6 +109,15 @@ def find_choice_index(choices: Sequence[str], text: str) -> int | None:
         if choice.lower() == value:
             return index
     return None
+
+
+def _complete_choice(choices: Sequence[str], text: str) -> str:
+    """Return the first choice that begins with the text, else the first choice."""
+    beginning = text.strip().lower()
+    for choice in choices:
+        if choice.lower().startswith(beginning):
+            return choice
+    return choices[0]
 
 
 class PathSuggester(Suggester):
@@ -359,6 +371,11 @@ class CommandFormScreen(BottomDialog[str | None]):
         self._form_title = title
         self._fields = fields
         self._command_runner = run
+        self._proposed_output = ""
+        """Text that the form itself entered as the output of an export."""
+        for field in fields:
+            if field.name == "output":
+                self._proposed_output = field.default
         self._is_running = False
 
     def compose(self) -> ComposeResult:
@@ -392,6 +409,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         self._show_help()
 
     def on_input_changed(self) -> None:
+        self._follow_export_format()
         self._draw_command()
         self._count_scope()
         self._show_help()
@@ -400,6 +418,19 @@ class CommandFormScreen(BottomDialog[str | None]):
         if not self._is_running:
             lines = self._form.help_lines(self.app.size.width)
             self.query_one("#form-help", LineBlock).show(lines)
+
+    def _follow_export_format(self) -> None:
+        """Propose a file or folder that fits the chosen format, unless the user entered another."""
+        boxes = {}
+        for field, box in zip(self._fields, self._form.inputs, strict=False):
+            boxes[field.name] = box
+        if "format" not in boxes or "output" not in boxes:
+            return
+        proposal = propose_output_name(boxes["format"].value.strip())
+        is_untouched = boxes["output"].value == self._proposed_output
+        if proposal and is_untouched:
+            self._proposed_output = proposal
+            boxes["output"].value = proposal
 
     def _draw_command(self) -> None:
         """Draw the command that the form stands for."""

@@ -116,7 +116,7 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         assert (
             "0 of 3 resolved" in person.lines[0] and "maple-8b › disagreements" in person.lines[0]
         )
-        assert "annotators are in random order" in person.status()
+        assert "annotators in random order" in person.status()
         assert not any(name in line for line in person.lines for name in SAID)
         assert "decisive step" not in "\n".join(person.lines), "only available keys are shown"
         assert any("Hangzhou is in China" in line for line in person.lines)

@@ -209,7 +209,7 @@ async def test_export_form_lists_formats_counts_labels_and_shows_its_command(
         assert find_input(app, "format").value == "csv"
         text = "\n".join(await wait_for_screen(pilot))
         assert "writes 3 labels" in text
-        assert "fcreview export --format=csv --output=labels.jsonl --annotator=alice" in text
+        assert "fcreview export --format=csv --output=labels.csv --annotator=alice" in text
 
         find_input(app, "only").value = "reviewed"
         assert "writes 0 labels" in "\n".join(await wait_for_screen(pilot))
@@ -253,6 +253,24 @@ async def test_report_form_counts_the_items_of_the_chosen_run(
         list(app.screen.query(FormInput))[names.index("run")].value = "birch-8b"
         text = "\n".join(await wait_for_screen(pilot))
         assert "run birch-8b × ^x · 1 item" in text
+
+
+async def test_export_form_proposes_a_path_that_fits_the_format(
+    app: Any, wait_for_screen: Any
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        for key in ("v", "X", "g", "o", "right"):
+            await pilot.press(key)
+            await wait_for_screen(pilot)
+        assert find_input(app, "format").value == "golden-patch"
+        assert find_input(app, "output").value == "golden-patch"
+
+        find_input(app, "output").value = "mine"
+        await pilot.press("right")
+        await wait_for_screen(pilot)
+        assert find_input(app, "format").value == "jsonl"
+        assert find_input(app, "output").value == "mine", "the path of the user stays"
 
 
 def test_command_omits_values_that_it_uses_anyway() -> None:

@@ -251,10 +251,13 @@ def shorten_difference_line(line: Line, width: int) -> Line:
 def _shorten_value_pair(pair: _ValuePair, width: int) -> Line:
     """Shorten the two values of a difference to fit into `width`.
 
-    The name of the argument is cut before short values, because their ends differ, and only so far
-    that the values have half of the width.
+    The name of the argument is cut only if the values would be narrower than their minimum, or if
+    they are already cut to the ends in which they differ.
     """
-    min_values_width = min(pair.values_width, max(2 * MIN_VALUE_CELLS, width // 2))
+    min_values_width = min(pair.values_width, 2 * MIN_VALUE_CELLS)
+    if pair.predicted.startswith(symbols().ellipsis):
+        # Only the ends are left, in which the values differ.
+        min_values_width = min(pair.values_width, width // 2)
     fitted_pair = pair
     n_missing_cells = min_values_width - pair.find_room_for_values(width)
     if n_missing_cells > 0 and pair.name:

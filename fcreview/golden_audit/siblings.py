@@ -180,11 +180,19 @@ def group_siblings(questions: Sequence[SiblingQuestion]) -> list[list[SiblingQue
 
 
 def _is_ambiguous(group: Sequence[SiblingQuestion]) -> bool:
-    """Whether a group has several questions of one conversation, which are different questions
-    with the same messages of the user. HammerBench has such snapshots.
+    """Whether two questions of a group are turns of the same conversation.
+
+    They are different questions then, although the user's messages are equal. HammerBench has such
+    snapshots of its conversations.
     """
-    conversations = [(question.part, question.group) for question in group if question.group]
-    return len(set(conversations)) < len(conversations)
+    conversations = set()
+    for question in group:
+        # Conversations of different versions and categories may have the same id.
+        conversation = (question.part, question.group)
+        if question.group and conversation in conversations:
+            return True
+        conversations.add(conversation)
+    return False
 
 
 @dataclass(frozen=True, slots=True)

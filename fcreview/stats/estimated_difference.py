@@ -264,22 +264,30 @@ class _Frames:
     """Names for the parts of the questions that were sampled alike."""
 
     def __init__(self, pairs: Iterable[_ItemPair]) -> None:
-        self._first_probabilities = _list_distinct_probabilities(
-            item.probability for pair in pairs for item in pair.items_to_review
-        )
+        probabilities = [item.probability for pair in pairs for item in pair.items_to_review]
+        self._lowest_probabilities = _list_lowest_probabilities(probabilities)
+        """The lowest probability of each group of nearly equal ones, in ascending order."""
 
     def name(self, pair: _ItemPair) -> str:
+        """Return the queues that can draw the items of a pair, and how likely they do. Pairs with
+        equal names were sampled alike.
+        """
         names = set()
         for item in pair.items_to_review:
-            # Similar probabilities count as equal: those of strata of a proportional sample differ
-            # by rounding.
-            level = bisect_right(self._first_probabilities, item.probability)
-            names.add(f"{' '.join(item.queues)} {level}")
+            queues = " ".join(item.queues)
+            names.add(f"{queues} {self._find_probability_group(item.probability)}")
         return ", ".join(sorted(names))
 
+    def _find_probability_group(self, probability: float) -> int:
+        """Return the number, from 1, of the group of nearly equal probabilities that contains one.
 
-def _list_distinct_probabilities(probabilities: Iterable[float]) -> list[float]:
-    """Return the smallest probability of each group of similar ones."""
+        In a proportional sample, the probabilities of the strata differ only by rounding.
+        """
+        return bisect_right(self._lowest_probabilities, probability)
+
+
+def _list_lowest_probabilities(probabilities: Iterable[float]) -> list[float]:
+    """Return the lowest probability of each group of nearly equal ones, in ascending order."""
     from fcreview.stats.posterior import MAX_PROBABILITY_RATIO
 
     smallest: list[float] = []

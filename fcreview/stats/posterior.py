@@ -489,10 +489,16 @@ def _compute_evidence(
 
 
 def _draw_means(grid: _PoolGrid, point: IntArray, generator: np.random.Generator) -> FloatArray:
-    """Draw a pool's mean around each grid point, so that means between the points occur too."""
-    angle = grid.angles[point // len(POOL_STRENGTHS)]
-    offset = grid.angle_step * (generator.random(len(point)) - 0.5)
-    means: FloatArray = np.clip(np.sin(angle + offset) ** 2, _MIN_RATE, 1 - _MIN_RATE)
+    """Draw a pool's mean around each grid point, so that means between the points occur too.
+
+    The grid has equal steps of an angle whose squared sine is the mean. Its points are dense near
+    0 and 1, where small differences of a rate matter.
+    """
+    # The grid points of an angle are adjacent, one for each strength.
+    angle_indexes = point // len(POOL_STRENGTHS)
+    half_steps = generator.random(len(point)) - 0.5
+    angles = grid.angles[angle_indexes] + grid.angle_step * half_steps
+    means: FloatArray = np.clip(np.sin(angles) ** 2, _MIN_RATE, 1 - _MIN_RATE)
     return means
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import zip_longest
@@ -128,23 +128,35 @@ def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
     questions = _collect_questions(runs, match_keys)
     tasks = _find_tasks(runs, match_keys)
 
-    outcomes_by_identity: dict[Cluster, list[list[ItemOutcome]]] = {}
-    for run_index, run in enumerate(runs):
-        for outcome in run:
-            match_key = match_keys[outcome.question_key]
-            identity = _name_task(outcome, match_key)
-            if identity not in tasks:
-                # The item is no trial, so that its question identifies it.
-                identity = (*match_key, _find_question(outcome, questions[match_key]))
-            if identity not in outcomes_by_identity:
-                outcomes_by_identity[identity] = [[] for _ in runs]
-            outcomes_by_identity[identity][run_index].append(outcome)
+    def identify(outcome: ItemOutcome) -> Cluster:
+        """Return what the outcomes that are matched have in common: the task of a trial, and for
+        other items the key and the question.
+        """
+        match_key = match_keys[outcome.question_key]
+        task = _name_task(outcome, match_key)
+        if task in tasks:
+            return task
+        return (*match_key, _find_question(outcome, questions[match_key]))
 
     items = []
-    for identity, outcomes_by_run in outcomes_by_identity.items():
+    for identity, outcomes_by_run in _group_outcomes(runs, identify).items():
         items += _align_outcomes(identity, outcomes_by_run, is_task=identity in tasks)
     n_other_question = sum(len(texts) > 1 for texts in questions.values())
     return AlignedRuns(items, generations=generations, n_other_question=n_other_question)
+
+
+def _group_outcomes(
+    runs: Sequence[Sequence[ItemOutcome]], identify: Callable[[ItemOutcome], Cluster]
+) -> dict[Cluster, list[list[ItemOutcome]]]:
+    """Group outcomes by what identifies them. Each group has a list of outcomes for each run."""
+    groups: dict[Cluster, list[list[ItemOutcome]]] = {}
+    for run_index, run in enumerate(runs):
+        for outcome in run:
+            identity = identify(outcome)
+            if identity not in groups:
+                groups[identity] = [[] for _ in runs]
+            groups[identity][run_index].append(outcome)
+    return groups
 
 
 def _list_generations(runs: Sequence[Sequence[ItemOutcome]]) -> tuple[str, ...]:

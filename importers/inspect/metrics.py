@@ -95,9 +95,10 @@ class EpochValue:
 
 
 def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[ReducedScore]:
-    """Combine the epochs (repeats) of each sample to one value, by the reducer of a score column.
+    """Combine the epochs (repeats) of each sample to one value, by the reducer of a score column,
+    such as the mean.
 
-    A column without a reducer beside columns with one keeps the values of the single epochs. Raises
+    A column can be marked as not reduced. Then each epoch keeps its own value. Raises
     NotRecomputable for an unknown reducer.
     """
     if column.is_unreduced:

@@ -232,6 +232,7 @@ def _is_whole_object(agent_text: bytes) -> bool:
 
 def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPlan:
     """Make the import plan of a run: the rollouts of one agent and model in a file."""
+    # An agent stands for the environment that it plays in, as a version does for a benchmark.
     agent = get_agent_name(first_rollout)
     run = Run(
         benchmark="nemo_gym",
@@ -240,21 +241,30 @@ def _make_plan(path: Path, first_rollout: JsonObject, files: RunFiles) -> RunPla
         model=_choose_model_name(first_rollout, path),
         path=str(path),
     )
+    # Rollouts contain their questions. Input files add only expected answers.
     run.needs_dataset = False
     run.settings = _read_settings(first_rollout)
     run.name_parts = [part for part in (agent, path.stem, path.parent.name) if part]
-    data = [files.materialized_inputs] if files.materialized_inputs else []
     return RunPlan(
         run,
         results=[path],
-        scores=[files.aggregate] if files.aggregate else [],
-        data=[*data, *files.datasets],
-        logs=[files.failures] if files.failures else [],
-        confidence=0.95,
+        scores=_list_known(files.aggregate),
+        data=[*_list_known(files.materialized_inputs), *files.datasets],
+        logs=_list_known(files.failures),
+        confidence=CONFIDENCE,
         reason=f"the records have responses_create_params and {RESPONSE}",
         importer_data=files,
         needs_scores=False,
     )
+
+
+CONFIDENCE = 0.95
+"""How sure it is that a file with these two fields is of NeMo Gym, from 0 to 1."""
+
+
+def _list_known(path: Path | None) -> list[Path]:
+    """Return a file as a list, which is empty if there is no such file."""
+    return [] if path is None else [path]
 
 
 def _choose_model_name(rollout: JsonObject, path: Path) -> str:

@@ -470,6 +470,7 @@ class LakeConnection:
         if not indexes:
             return
 
+        # The variable `whole_items` of the connection lists the files with the items of the indexes.
         query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
         n_rows_by_path = dict(self.connection.execute(query).fetchall())
         empty_columns = self._find_empty_columns()

@@ -333,10 +333,11 @@ def import_part(
 
     Every part gets the same plans and issues, and selects its own runs, which are imported in
     batches into a temporary store. The returned summary has the run numbers of the lake, and 0 for
-    a run that failed.
+    a run that failed. Its issues are those of the search for runs, then those of the runs.
     """
     summary = ImportSummary()
     index_name = part.build_index_name(lake.paths)
+    # The name of an index begins with that of the import, which is the same for all its parts.
     import_name, _, _ = index_name.partition("-")
     with tempfile.TemporaryDirectory(prefix="fcreview-lake-") as name:
         scratch = Path(name)

@@ -450,10 +450,9 @@ class Cursor:
         if index is None:
             return False
         block = self.blocks[index]
-        if block.is_decisive:
-            self.in_arguments = False
-        elif block.is_argument:
-            self.in_arguments = True
+        # A decisive step is a whole call or message. Only a difference can be an argument.
+        if block.is_decisive or block.is_argument:
+            self.in_arguments = not block.is_decisive
         self.index = index
         return True
 

@@ -551,8 +551,11 @@ def _automatic_header_verdict(
 
 
 def _own_header_verdict(row: QueueRow, *, hide_verdicts: bool) -> _HeaderVerdict:
-    """Return the annotator's own verdict on the item, or a symbol for verdicts on only parts
-    of it.
+    """Return the annotator's own verdict on the item for the header: a badge such as PASS where
+    there is room, else its symbol.
+
+    A verdict on only parts of the item is a symbol in both cases. A verdict that contradicts those
+    on the parts is in parentheses.
     """
     if row.is_own_verdict_contradicted and not hide_verdicts:
         # A verdict in parentheses does not count.

@@ -568,22 +568,26 @@ def _plan_extension(
     half_width_in_points: float,
     max_items: int | None,
 ) -> _ExtensionPlan:
-    """Plan how many more items of each stratum a metric needs for an interval of a half-width.
+    """Plan how many more items of each stratum a metric needs for an interval of a half-width, in
+    percentage points.
 
     Raises UsageError if the metric is no rate.
     """
     from fcreview.stats.estimation import ExtensionGoal, plan_extension
 
-    # Items that are drawn already will narrow the interval when they are reviewed.
-    unreviewed = sampled.status.find_undecided_positions(sampled.sample)
+    # Metrics are shares from 0 to 1 or per cent.
+    half_width = half_width_in_points * _find_percentage_point(metric)
+    # Items of the sample without a verdict will narrow the interval when they are reviewed.
+    unreviewed_positions = sampled.status.find_undecided_positions(sampled.sample)
     goal = ExtensionGoal(
         metric.key,
-        half_width=half_width_in_points * _find_percentage_point(metric),
+        half_width=half_width,
         sample_index=sampled.status.samples.index(sampled.sample),
-        pending=unreviewed,
+        pending=unreviewed_positions,
         max_items=max_items,
     )
-    return _ExtensionPlan(metric, plan_extension(draws, goal), n_unreviewed=len(unreviewed))
+    strata = plan_extension(draws, goal)
+    return _ExtensionPlan(metric, strata, n_unreviewed=len(unreviewed_positions))
 
 
 def _draw_and_write_extension(

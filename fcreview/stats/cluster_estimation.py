@@ -285,17 +285,22 @@ def _sum_known_values(values: GroupValues) -> float:
 
 
 def compute_metric_estimate(values: GroupValues) -> float:
-    """Estimate the value that a metric would have if all groups were reviewed: the groups that were
-    not sampled get the mean correction of the sampled groups of their stratum.
+    """Estimate the value that a metric would have if all groups were reviewed (difference
+    estimator, Cochran 1977, Sampling Techniques, section 7.2).
+
+    A group that was not reviewed has its automatic value, plus a correction: the mean of human
+    minus automatic value over the sampled groups of its stratum.
     """
+    # The human values of reviewed groups, and the automatic values of the others
     total = _sum_known_values(values)
     for stratum in _list_strata(values):
-        weights = values.weight[stratum.sampled]
-        if weights.sum() > 0:
-            corrections = values.human[stratum.sampled] - values.automatic[stratum.sampled]
-            total += float(
-                np.average(corrections, weights=weights) * values.weight[stratum.estimated].sum()
-            )
+        sampled_weights = values.weight[stratum.sampled]
+        if sampled_weights.sum() == 0:
+            continue
+        corrections = values.human[stratum.sampled] - values.automatic[stratum.sampled]
+        mean_correction = np.average(corrections, weights=sampled_weights)
+        unreviewed_weight = values.weight[stratum.estimated].sum()
+        total += float(mean_correction * unreviewed_weight)
     return total / float(values.weight.sum())
 
 

@@ -250,13 +250,18 @@ class MetricDependencies:
         return "posterior"
 
     def _choose_method_for_verdicts(self, categories: set[RunCategory]) -> EstimationMethod:
+        """Return the method for a metric that depends on the verdicts of items of these categories,
+        or the reason why there is none.
+        """
         method = _choose_method(
             categories, self._run.statuses, self._population, is_sampled=self._is_sampled
         )
+        if method != "known only":
+            return method
+
+        # No random item has a verdict: none was reviewed, or all reviewed ones are undecided.
         has_undecided_items = any(status.is_undecided for status in self._run.statuses)
-        if method == "known only" and has_undecided_items:
-            return "undecided"
-        return method
+        return "undecided" if has_undecided_items else "known only"
 
     def _choose_method_for_criterion(self, criterion: str, key: MetricKey) -> EstimationMethod:
         model = self._models.get(criterion)

@@ -401,9 +401,9 @@ def make_single_turn_messages(
     """Return the messages of a single-turn item: the opening messages of the dataset, then the
     model's reasoning and reply.
 
-    A reply that consists of native calls adds no message, because the item shows its calls. An empty
-    reply adds an empty message. If no message is added, the result is `opening_messages` itself, so
-    that items can share it.
+    A reply that consists of native calls adds no message, because the item shows its calls. An
+    empty reply adds an empty message. If no message is added, the result is `opening_messages`
+    itself, so that items can share it.
     """
     result = record["result"]
     added: list[Message] = []

@@ -236,15 +236,14 @@ def read_and_stage_run(
     """
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
+    # Function docs and the like that several runs share are written once by each process.
     cache = _shared_row_caches.setdefault(staging_folder, SharedRowCache())
-    part_name = "" if job.plan.part is None else f"-{job.plan.part.index}"
-    path_stem = staging_folder / f"{job.run_number}-{os.getpid()}{part_name}"
     try:
         with _reduce_garbage_collection():
             outcome.staged = stage_run(
                 read_items(job.plan),
                 job.run_number,
-                path_stem,
+                _name_staging_files(job, staging_folder),
                 workspace.to_stored_path,
                 cache,
                 on_progress,
@@ -253,6 +252,7 @@ def read_and_stage_run(
             _add_hash_from_cache(source, workspace, staging_folder) for source in job.sources
         ]
     except Exception as error:
+        # Parts that depend on each other are no error: the run is then read again as a whole.
         outcome.has_dependent_parts = isinstance(error, DependentParts)
         outcome.error = _format_error(error)
         # The cache names rows in the staging files of this run, which is not loaded.
@@ -266,6 +266,16 @@ def read_and_stage_run(
     # The process that waits for the outcome has the summaries, so that they are not sent back.
     job.plan.part_summaries = None
     return outcome
+
+
+def _name_staging_files(job: ReadJob, staging_folder: Path) -> Path:
+    """Return the path of the staging files without their endings, which no other process or part
+    of the run has.
+    """
+    name = f"{job.run_number}-{os.getpid()}"
+    if job.plan.part is not None:
+        name += f"-{job.plan.part.index}"
+    return staging_folder / name
 
 
 def _add_facts_to_run(run: Run, staged: StagedRun) -> None:

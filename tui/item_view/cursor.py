@@ -450,7 +450,7 @@ class Cursor:
         if index is None:
             return False
         block = self.blocks[index]
-        # A decisive step is a whole call or message. Only a difference can be an argument.
+        # At a decisive step, the cursor is on the call itself, not among its arguments.
         if block.is_decisive or block.is_argument:
             self.in_arguments = not block.is_decisive
         self.index = index

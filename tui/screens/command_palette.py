@@ -699,6 +699,7 @@ EXACT and PREFIX: the query is the whole text, or its beginning. WORD_START and 
 is at the start of a word of the text, or inside a word. SPREAD: the letters of a query word are
 spread over several words. IN_HELP: a query word is only in the help.
 """
+MORE_THAN_ANY_SCORE = 10 * EXACT
 MAX_MATCHED_CHARS = 300
 """Largest number of characters of a text that are searched.
 
@@ -743,12 +744,19 @@ def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch 
 
     # All words were found. The text may also begin with the whole query.
     points += _points_for_whole_query(lower_text, words)
-    # Of texts that match equally well, the shorter one is more likely to be meant.
-    score: float = 1 + max(points - min(len(text), 40) // 4, 1)
-    # A match of scattered letters is worse than any match of whole words.
+    points -= _deduct_for_length(text)
+    score = 1.0 + max(points, 1)
+    # A match of scattered letters is worse than any match of whole words, whose score is above 1.
     if is_any_spread:
-        score /= 10 * EXACT
+        score /= MORE_THAN_ANY_SCORE
     return FuzzyMatch(score, frozenset(positions))
+
+
+def _deduct_for_length(text: str) -> int:
+    """Return the points to deduct for the length of a text, at most 10. Of texts that match equally
+    well, the shorter one is more likely to be meant.
+    """
+    return min(len(text), 40) // 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,11 +266,14 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         estimate = services.estimate_own_metric if services is not None else None
         if estimate is None:
             return
-        for run in self._list_runs_without_own_estimate():
+
+        runs_cursor_first = self._list_runs_without_own_estimate()
+        for run in runs_cursor_first:
             self._replace_sample(run, is_estimating_own=True)
         self._draw()
 
-        for run in self._list_runs_without_own_estimate():
+        # An estimate takes seconds, so each one is shown as soon as it is there.
+        for run in runs_cursor_first:
             own_estimate = await estimate(run)
             self._replace_sample(run, own_estimate=own_estimate, is_estimating_own=False)
             self._estimated_runs |= {run.run}

@@ -39,7 +39,7 @@ MIN_ADDRESS_SPACE = 1 << 30
 """Smallest limit of the address space, in bytes (`ulimit -v`). Below it, native libraries abort or
 crash when they start a thread, which Python cannot catch.
 """
-UNCHECKED_ARGUMENTS = {"--help", "-h", "--version", "completion", "schema"}
+UNCHECKED_ARGUMENTS = {"--help", "-h", "--version", "completion", "schema", "skill"}
 """Commands and options that run without checks, because they need little memory and no working
 folder.
 """

@@ -54,6 +54,7 @@ COMMAND_GROUPS = {
     "Setup": {
         "demo": "Open a demo with three models and reviews.",
         "doctor": "Check the setup.",
+        "skill": "Print a guide for coding agents.",
         "completion": "Print a shell completion script.",
     },
 }

@@ -242,6 +242,7 @@ def describe_label_agreement(
         counts = f"{agreement.n_changed:,} of {agreement.n_repeated:,}"
         yield f"annotators changed their verdict on {counts} hidden duplicates ({share})"
 
+    # The first metric is the main one. Its sensitivity stands for that of the others.
     for estimate in estimates:
         if estimate.sensitivity:
             yield _describe_sensitivity(estimate, estimate.sensitivity)

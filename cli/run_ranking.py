@@ -108,6 +108,7 @@ def compute_rankings(
     official = []
     for source in sources:
         outcomes = _fetch_outcomes(analysis, source)
+        # Recomputed verdicts may already be by errata. The first ranking is without them.
         official.append(_undo_errata(outcomes, source, marks))
     without_incidents = [_omit_incidents(outcomes, marks) for outcomes in official]
     with_errata = [_apply_errata(outcomes, marks) for outcomes in official]

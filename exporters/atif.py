@@ -178,17 +178,21 @@ def _add_tool_result(
 ) -> None:
     """Add a tool result to the step of the call that it answers.
 
-    A result without a call is added to the last step if that can be its step, else to a new step of
-    the system.
+    A result that names no known call answers the last step, if that step is a reply of the agent
+    without calls of its own. Otherwise, and if a simulated user made the call, it gets a new step
+    of the system.
     """
     step = steps_by_call_id.get(message.call_id or "")
     if step is not None:
-        result: JsonObject = {"source_call_id": message.call_id, "content": message.content}
-    else:
-        result = {"content": message.content}
-        if message.is_for_user or not _can_have_unnamed_result(steps):
-            steps.append({"source": "system", "message": ""})
-        step = steps[-1]
+        _add_observation(step, {"source_call_id": message.call_id, "content": message.content})
+        return
+
+    if message.is_for_user or not _can_have_unnamed_result(steps):
+        steps.append({"source": "system", "message": ""})
+    _add_observation(steps[-1], {"content": message.content})
+
+
+def _add_observation(step: JsonObject, result: JsonObject) -> None:
     observation = step.setdefault("observation", {"results": []})
     observation["results"].append(result)
 

@@ -105,11 +105,19 @@ def and_runs_of_items_sql(connection: Connection, items: Iterable[int]) -> str:
 
 
 def is_store_of_other_user(workspace: Workspace) -> bool:
-    """Return whether the owner of the store is neither this user nor a group of this user."""
-    if workspace.lake is not None and not os.path.isabs(workspace.lake):  # noqa: PTH117 - an address
+    """Return whether the store, or the folder of a lake, belongs neither to this user nor to one of
+    the user's groups. A lake at an address such as `s3://bucket` has no owner.
+    """
+    if workspace.lake is None:
+        status = workspace.store.lstat()
+    elif os.path.isabs(workspace.lake):  # noqa: PTH117 - it may be an address
+        status = os.stat(workspace.lake)  # noqa: PTH116
+    else:
         return False
-    status = workspace.store.lstat() if workspace.lake is None else os.stat(workspace.lake)  # noqa: PTH116
-    return status.st_uid != os.geteuid() and status.st_gid not in {os.getegid(), *os.getgroups()}
+
+    is_own = status.st_uid == os.geteuid()
+    is_of_own_group = status.st_gid in {os.getegid(), *os.getgroups()}
+    return not (is_own or is_of_own_group)
 
 
 def attach_store(

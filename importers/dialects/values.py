@@ -223,7 +223,9 @@ def to_text(value: Any) -> str:
 def read_text(
     value: Any, *, path: str, what: str = "text", is_optional: bool = False
 ) -> Iterator[Reading]:
-    """Yield a text, and an issue for a value that is none."""
+    """Yield a text. Another value is an issue, and is kept as a note. A missing value (None) is an
+    issue unless the text is optional.
+    """
     if isinstance(value, str):
         yield Text(value)
     elif value is not None:

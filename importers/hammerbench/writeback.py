@@ -120,7 +120,9 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
     Its arguments must be plain values of declared parameters. It may omit any parameter.
     """
-    if should_decline(item.category, golden_fix if item.golden else ""):
+    # The dataset has an empty text in place of a golden call where the model should decline.
+    golden_call: JsonObject | str = golden_fix if item.golden else ""
+    if should_decline(item.category, golden_call):
         return "this item has no golden call, because the correct answer is to decline"
     if set(golden_fix) != {"name", "arguments"}:
         error = writeback.check_fix_fields(golden_fix, "name", "arguments")

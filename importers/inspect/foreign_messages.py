@@ -5,7 +5,7 @@ Solvers that people write may leave messages, content blocks or calls as they go
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,27 +99,41 @@ def _is_own_part(part: Any) -> bool:
 
 
 def _convert_message(converted: ConvertedMessages, message: dict[str, Any], position: int) -> None:
-    """Read what is foreign in a message, and put it beside what is Inspect's own."""
+    """Add a message with parts of another dialect to `converted`, in the form of Inspect.
+
+    The parts and calls that already have this form join the first message that is read from the
+    foreign ones. If there is none, they are a message of their own.
+    """
     own_parts = [part for part in as_list(message.get("content")) if _is_own_part(part)]
-    foreign_message = {name: value for name, value in message.items() if name not in NEUTRAL_FIELDS}
-    if own_parts:
-        foreign_message["content"] = _list_foreign_parts(message)
     own_calls = [call for call in list_objects(message.get("tool_calls")) if _is_own_call(call)]
-    if own_calls:
-        foreign_calls = [call for call in message["tool_calls"] if call not in own_calls]
-        foreign_message["tool_calls"] = foreign_calls
+    foreign_message = _remove_own_parts(message, own_parts, own_calls)
 
     for reading in read_embedded([foreign_message], path="messages", first=position):
         if isinstance(reading, MessageIssue):
             converted.issues.append(reading)
             continue
         converted.messages += _to_inspect_messages(reading, message, own_parts, own_calls)
+        # A result of a tool has no place for them, so they wait for the next message.
         if reading.role != "tool":
             own_parts = []
             own_calls = []
+
     if own_parts or own_calls:
-        rest = {"content": own_parts, "tool_calls": own_calls}
-        converted.messages.append(message | rest)
+        remainder = {"content": own_parts, "tool_calls": own_calls}
+        converted.messages.append(message | remainder)
+
+
+def _remove_own_parts(
+    message: dict[str, Any], own_parts: Sequence[Any], own_calls: Sequence[Any]
+) -> dict[str, Any]:
+    """Return a message without the fields, parts and calls that have the form of Inspect."""
+    foreign_message = {name: value for name, value in message.items() if name not in NEUTRAL_FIELDS}
+    if own_parts:
+        foreign_message["content"] = _list_foreign_parts(message)
+    if own_calls:
+        foreign_calls = [call for call in message["tool_calls"] if call not in own_calls]
+        foreign_message["tool_calls"] = foreign_calls
+    return foreign_message
 
 
 def _is_own_call(call: dict[str, Any]) -> bool:

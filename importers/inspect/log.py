@@ -184,7 +184,8 @@ def _read_eval_of_json_log(file: BinaryIO, path: Path) -> dict[str, Any]:
 def open_log(path: Path) -> Iterator[InspectLog]:
     """Open a log and read its header, to use it in a `with` statement.
 
-    `path` is an archive, a JSON file, or the folder of an unpacked archive. Raises UnreadableLog.
+    `path` is an archive, a JSON file, or the folder of an unpacked archive. Raises UnreadableLog,
+    also if the file cannot be read later, inside the `with` statement.
     """
     if path.is_dir():
         try:

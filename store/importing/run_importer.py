@@ -643,24 +643,32 @@ class _Import:
         return shared_rows + other_shared_rows if shared_rows else []
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
-        """Load several runs in one transaction. If the transaction fails, load each run alone. If a
-        run fails again, load the run without its invalid values.
+        """Load several runs that were read, in one transaction, and delete their staging files. If
+        the transaction fails, load each run alone.
         """
         staged_runs = [outcome.staged for outcome in outcomes if outcome.staged]
         try:
             builder.load_runs(staged_runs)
         except LoadError as error:
-            if len(outcomes) == 1:
-                self._load_without_invalid_values(builder, outcomes[0], error)
-            else:
-                for outcome in outcomes:
-                    self._load_batch(builder, [outcome])
+            self._load_one_by_one(builder, outcomes, error)
         else:
             for outcome in outcomes:
                 self._record_success(builder, outcome)
         for staged in staged_runs:
             for file in staged.items:
                 file.path.unlink(missing_ok=True)
+
+    def _load_one_by_one(
+        self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome], error: LoadError
+    ) -> None:
+        """Load each run in a transaction of its own, after the common one has failed with `error`.
+        If a run fails alone, load it without its invalid values.
+        """
+        if len(outcomes) == 1:
+            self._load_without_invalid_values(builder, outcomes[0], error)
+            return
+        for outcome in outcomes:
+            self._load_batch(builder, [outcome])
 
     def _load_without_invalid_values(
         self, builder: StoreBuilder, outcome: ReadOutcome, load_error: LoadError

@@ -357,9 +357,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             lines.append(make_line(sanitize(caveat), "warn"))
         self._show_pass_rate_lines(heading, lines)
 
-        # The filter of the list does not limit the comparison.
         separator = f" {symbols().separator} "
         sources = format_verdict_sources(source_a, source_b)
+        # The rates are of whole runs, also if the list that opened this screen has a filter.
         title = separator.join(["Pass rates", "whole runs", sources])
         summary = summarize_comparison(comparison, source_a, source_b, width=cells)
         self.query_one("#rates-panel", Panel).set_title(title, summary)

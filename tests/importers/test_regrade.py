@@ -71,7 +71,11 @@ def test_golden_templates_are_valid_and_keep_verdict(sample_items: list[Sample])
         assert check_golden_fix(run, item, draft) is None, item.id
         importer = importer_for(run)
         after = importer.recompute_verdict(run, item, draft, record)
-        assert after == item.rule, item.id
+        # The stored verdict of tau follows from its reward, which no golden answer gives.
+        if importer.name == "tau":
+            assert after is None
+        else:
+            assert after == item.rule, item.id
         known[importer.name] += after is not None
     without = {
         "atif",

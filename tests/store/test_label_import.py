@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fcreview.exporters.label_files import read_jsonl
+from fcreview.store import review_sql
 from fcreview.store.label_import import LabelImportResult, ReviewFile, import_reviews
-from fcreview.store.reviews import review_sql
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.review_index import MAX_SINGLE_QUERIES, ItemIndex
 from fcreview.store.store import Store

@@ -54,6 +54,7 @@ NO_PATHS = {
         "queue",
         "run",
         "seed",
+        "show-judge",
         "siblings",
         "split",
         "trust-rule",

@@ -49,7 +49,7 @@ COMMAND_GROUPS = {
         "merge": "Merge another workspace.",
         "team": "Exchange reviews with a team through a PostgreSQL server.",
         "map": "Check and propose mapping files.",
-        "schema": "Print the JSON Schema of the generic format.",
+        "schema": "Print the JSON Schema of the generic format or a command.",
     },
     "Setup": {
         "demo": "Open a demo with three models and reviews.",

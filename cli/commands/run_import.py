@@ -1,6 +1,6 @@
 """`fcreview import`: import runs into a workspace or a lake.
 
-`fcreview schema`: print the generic format's schema.
+`fcreview schema`: print the schema of the generic format, or of a command's JSON lines.
 """
 
 from __future__ import annotations
@@ -699,14 +699,57 @@ def import_part_on_worker(
         return _import_part(options, load_config(), location, part, n_workers=1)
 
 
-def schema() -> None:
-    """Print the JSON Schema of the generic format.
+def schema(
+    command: Annotated[
+        str | None,
+        option(
+            "--command NAME",
+            "Print the schema of the lines of `fcreview NAME --json`, such as report or 'queue"
+            " list'.",
+        ),
+    ] = None,
+    commands: Annotated[
+        bool, option("--commands", "List the commands whose JSON lines have a schema.")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of the generic format or a command.
 
     fcreview can import your own results if you write them as JSON Lines that match this schema
-    (docs/generic.md).
+    (docs/generic.md). With --command, prints the schema of one line of a command's --json output.
+    Its `version` changes if a field is removed or changes its meaning. New fields do not change it.
 
     Example: fcreview schema > fcreview.schema.json
     """
-    from fcreview.importers.generic_format.read import build_json_schema
+    if commands:
+        if command is not None:
+            raise UsageError("--command and --commands exclude each other. Pass only one of them")
+        emit_lines(_list_commands_with_schema())
+        return
 
-    emit(json.dumps(build_json_schema(), indent=2, ensure_ascii=True))
+    if command is not None:
+        found = _build_command_schema(command)
+    else:
+        from fcreview.importers.generic_format.read import build_json_schema
+
+        found = build_json_schema()
+    emit(json.dumps(found, indent=2, ensure_ascii=True))
+
+
+def _list_commands_with_schema() -> list[str]:
+    from fcreview.cli.json_schemas.commands import LINES_BY_COMMAND
+
+    return sorted(LINES_BY_COMMAND)
+
+
+def _build_command_schema(command: str) -> dict[str, Any]:
+    """Build the schema of a command's JSON lines. Raises UsageError if it has none."""
+    from fcreview.cli.json_schemas.commands import LINES_BY_COMMAND, WITHOUT_SCHEMA
+    from fcreview.cli.json_schemas.declaration import build_schema
+
+    name = " ".join(command.split())
+    if name in WITHOUT_SCHEMA:
+        raise UsageError(f"the JSON lines of {name} have no schema. {WITHOUT_SCHEMA[name]}")
+    if name not in LINES_BY_COMMAND:
+        choices = ", ".join(_list_commands_with_schema())
+        raise UsageError(f"no command {command!a} with a JSON schema: choose one of {choices}")
+    return build_schema(name, LINES_BY_COMMAND[name])

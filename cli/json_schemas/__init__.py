@@ -1,0 +1,1 @@
+"""JSON Schemas of the lines that commands print with `--json`."""

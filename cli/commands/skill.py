@@ -21,6 +21,8 @@ Every command takes the path of a run or of a folder of runs. The first command 
 * Pass `--json`: one JSON object per line on standard output, messages on standard error.
 * `null` is unknown, never 0. `official` is the benchmark's own verdict, `rule` the one that
   fcreview recomputes, `human` that of people, `effective` the one that counts.
+* `fcreview schema --command report` prints the JSON Schema of a command's lines, with a description
+  of each field; `fcreview schema --commands` lists the commands.
 * Exit codes: 0 success; 1 failed, the last line on standard error says why; 2 wrong usage.
 * Never record verdicts in the name of a person. If you must, pass `--annotator` with a name that
   says that you are a program, and say so in your answer.

@@ -130,7 +130,7 @@ def test_item_screen_responds(
     words = ["open", place, "--queue", "dataset", "--item", row["id"], "--run", str(row["run"])]
     with TerminalApp(words, environ) as app:
         app.until("verdict on", 120)
-        for key in ("j", ".", "\x1b[6~", "a", "\x1b[F", "\x1b[H", "d", "/", "no such thing\r", "s"):
+        for key in ("j", ".", "\x1b[6~", "a", "\x1b[F", "\x1b[H", "d", "/", "no such thing\r"):
             start = processor_seconds(app.pid)
             app.type(key)
             wait_until_idle(app)

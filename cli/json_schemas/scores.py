@@ -148,7 +148,7 @@ REPORT = CommandLines(
         Line(
             "A score of a run.",
             REPORTED_RUN
-            | PROBLEMS
+            | optional(PROBLEMS)
             | METRIC
             | SOURCE_VALUES
             | optional(ERRATA_VALUE)

@@ -258,6 +258,7 @@ def _make_message(message: Message) -> JsonObject:
             "fcreview": place,
         }
     written: JsonObject = {"role": message.role, "content": message.content, "fcreview": place}
+    # Other roles, such as log, become system, and are kept in the field of fcreview.
     if message.role not in CHAT_ROLES:
         written["role"] = "system"
         place["role"] = message.role
@@ -267,7 +268,8 @@ def _make_message(message: Message) -> JsonObject:
 
 
 def _make_message_of_calls(step: Step, caller: str, calls: Sequence[JsonObject]) -> JsonObject:
-    """Return a message of the model that consists of calls. It keeps its turn and step."""
+    """Return a message of the model that consists of calls, with its turn and step."""
+    # The chat format has no turns and steps, so they stand in a field of fcreview.
     turn, number = step
     return {
         "role": caller,

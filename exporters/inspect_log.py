@@ -48,6 +48,7 @@ def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
         verdicts = list(_iter_reviewed_verdicts(source, run.run))
         n_items += len({verdict.item_id for verdict in verdicts})
         n_files += _write_logs_of_run(source, run, verdicts, folder)
+    # The command prints these counts at the end.
     source.counts |= {"log": n_files, "reviewed item": n_items}
 
 
@@ -128,6 +129,7 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
         value=label["human"],
         author=author,
         time=time,
+        # The words of the reviewer come before the standard reasons.
         reason=deciding_opinion.get("note") or deciding_opinion.get("reason") or label["fault"],
         details={
             "annotators": label["n_annotators"],

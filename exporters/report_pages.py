@@ -232,6 +232,7 @@ def _count_printed_rows(summary: Sequence[Section]) -> int:
     for table in tables:
         has_vertical_headings = _has_vertical_headings(table)
         lines_left -= UPRIGHT_HEAD_LINES if has_vertical_headings else HEAD_LINES
+    # The tables share the lines that their headings leave.
     rows_of_table = lines_left // max(len(tables), 1)
     return max(MIN_PAPER_ROWS, rows_of_table)
 
@@ -332,6 +333,7 @@ def _render_headings(table: Table) -> Iterator[str]:
         text = _escape_html(column.title).replace("_", "_<wbr>")
         headings.append(f'<th scope="col"{_format_class_attribute(column)}>{text}</th>')
     if table.graphic_at is not None:
+        # The column with graphics is not in `table.columns`, and stands at this index.
         headings.insert(table.graphic_at, '<th scope="col" data-graphic></th>')
     yield from headings
 

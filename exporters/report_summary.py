@@ -196,6 +196,7 @@ def _list_best_run_notes(best: RunFigures, n_tied: int) -> Iterator[str]:
         yield f"{best.own.title} {format_own_score(best.own)}"
     if best.is_unfinished:
         yield f"{best.items_text} items"
+    # With verdicts on only some items, the rate is about these.
     elif 0 < best.n_automatic_verdicts < best.items:
         yield f"{best.n_automatic_verdicts:,} of {format_count(best.items, 'item')}"
     else:
@@ -461,7 +462,8 @@ def add_values_without_incidents(
     sources: Iterable[MetricSource],
     n_incidents: int,
 ) -> None:
-    """Set the values that the metrics have without incidents, which are items without an answer.
+    """Add to each row the value that its metric would have without the items that have no answer
+    because of an incident, such as a failed request.
 
     `compute_metrics` computes the metrics of a source from the other items. A metric that it does
     not compute has no such value.

@@ -607,6 +607,7 @@ def _build_reviewed_item(
         group=item.group,
         golden_hash=item.golden_hash,
         question=item.question,
+        # Only a run of a benchmark has a golden answer or a dataset, or needs one.
         is_benchmark=bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
         is_model_wrong=is_model_wrong,
         is_wrong_for_corrected=faults <= {*MODEL_FAULTS, "golden"},
@@ -779,6 +780,7 @@ def _pair_first_different_replies(
             prompt.append(chosen)
             continue
 
+        # Here, the conversations differ for the first time.
         has_question = any(message.role == "user" for message in prompt)
         if not has_question or not _can_be_pair(chosen, rejected):
             return None
@@ -822,7 +824,10 @@ def _pair_with_golden(item: _ReviewedItem) -> _Pair | None:
 
     None if the reply may be right, or if the golden calls cannot replace it.
     """
-    is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
+    # If the golden answer was corrected, the verdict on the reply under the new answer counts.
+    is_wrong = item.is_model_wrong
+    if item.correction is not None:
+        is_wrong = item.is_wrong_for_corrected
     if not is_wrong:
         return None
     golden_reply = _build_golden_reply(item)

@@ -139,7 +139,9 @@ class _NamedGroups:
             root = self._parents[root]
         # Later searches of the same names are short.
         while self._parents[name] != root:
-            self._parents[name], name = root, self._parents[name]
+            parent = self._parents[name]
+            self._parents[name] = root
+            name = parent
         return root
 
     def join(self, first: str, second: str) -> None:

@@ -246,6 +246,7 @@ class Importer(ABC):
         """
         from fcreview.matching.align import align_calls_by_turn
 
+        # An importer with rules of its own for pairs overrides this, and uses the run and the fix.
         return align_calls_by_turn(golden, item.predicted)
 
     def recompute_verdict(

@@ -118,6 +118,9 @@ class EvidenceReader:
         )
 
     def _count_judge_verdicts(self, rows: Sequence[QueueRow]) -> list[JudgeCount]:
+        """Count for each judge how many of the replies in the rows it judged, and how many of them
+        passed.
+        """
         n_answers: Counter[str] = Counter()
         n_passing: Counter[str] = Counter()
         for row in rows:
@@ -127,7 +130,8 @@ class EvidenceReader:
                 if verdict.source == JUDGE and isinstance(verdict.value, bool):
                     judge = verdict.by or JUDGE
                     n_answers[judge] += 1
-                    n_passing[judge] += verdict.value
+                    if verdict.value:
+                        n_passing[judge] += 1
         return [JudgeCount(judge, n_passing[judge], count) for judge, count in n_answers.items()]
 
     @staticmethod

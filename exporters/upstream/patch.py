@@ -109,11 +109,13 @@ def _open_files(
             imported |= repository.map_imported_files(fix)
         except RefusedFix:
             continue  # `_PatchWriter.add_fix` reports the reason.
+    # If the files are from several checkouts, none of them is used.
     roots = {find_git_root(file, path) for path, file in imported.items()}
     if len(roots) == 1:
         (root,) = roots
         if root is not None:
             return GitCheckout.open(root, commit)
+    # Without a checkout, the patch must name the commit that it applies to.
     if commit is None:
         raise ExportError(NO_COMMIT)
     return ImportedFiles(commit, imported)
@@ -149,7 +151,7 @@ class _PatchWriter:
         self.result = UpstreamResult(commit=files.commit)
 
     def add_fixes(self, fixes: Sequence[ResolvedFix]) -> None:
-        """Add the fixes of one record to the patch, or the reason why they cannot be sent to the
+        """Add the fixes of one record to the patch. If they cannot be sent, add the reason to the
         result.
         """
         try:

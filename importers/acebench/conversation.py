@@ -130,8 +130,8 @@ def _pair_equal_messages(
 ) -> dict[int, int]:
     """Find the messages of the result record (`process`) that are also in the dialogue history.
 
-    Returns the index in `process` -> the step in the history. Pairs do not cross: a later message
-    is never paired with an earlier step.
+    Returns for each of them its index in `process` and its step in the history. Both lists are in
+    the order of the conversation, and the pairs keep this order.
     """
     texts = [_normalise(text) for text in process]
     executed_texts = [_find_partner_text(message.content, texts) for message in executed]

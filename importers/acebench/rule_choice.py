@@ -273,8 +273,10 @@ def compare_quoted_replies(categories: Sequence[CategoryInputs]) -> QuotedReplie
 
 
 def _compare_quoted_texts(inputs: CategoryInputs, quoted_replies: QuotedReplies) -> None:
-    """Compare the replies that score entries quote with those in the result file. Different ones
-    show that the scores belong to another run.
+    """Count how many score entries quote another reply than the result file has for the item.
+
+    Different replies show that the scores belong to another run. The counts are added to
+    `quoted_replies`.
     """
     for record in inputs.iterate_results():
         item_id = record["id"]

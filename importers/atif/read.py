@@ -211,8 +211,9 @@ def _read_documents(trial: TrialFiles, item: Item) -> list[JsonObject]:
             documents.append(document)
 
     # If a document cannot be read, the missing continuation may be that one.
-    are_all_read = len(documents) == len(trial.documents)
-    missing_continuation = documents[-1].get("continued_trajectory_ref") if are_all_read else None
+    if len(documents) < len(trial.documents):
+        return documents
+    missing_continuation = documents[-1].get("continued_trajectory_ref")
     if missing_continuation:
         text = f"the trajectory continues in {missing_continuation}, which was not found"
         add_issue(item, text[:MAX_ISSUE_LENGTH], str(trial.documents[-1]))
@@ -233,6 +234,8 @@ class _SubagentFiles:
         known_paths = [path for path in paths if path in self._position_by_path]
         if not known_paths:
             return None
+        # Several folders of the trial can have a file at this relative path. The first one found
+        # counts.
         first_path = min(known_paths, key=self._position_by_path.__getitem__)
         return read_json(first_path, self._issues, dict)
 
@@ -653,6 +656,7 @@ def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
     """
     for test in tests:
         name = str(test.get("name"))
+        # A status such as `skipped` is no verdict, and gives None.
         passed = CTRF_VERDICTS.get(str(test.get("status")))
         reasons = [str(test[key]) for key in ("message", "trace") if test.get(key)]
         reason = "\n".join(reasons)

@@ -113,6 +113,7 @@ class SubagentReader:
             if subagent is None:
                 text = to_json_text(reference)[:MAX_SHOWN_REFERENCE]
                 self.problems.append(f"the trajectory of the subagent {text} was not found")
+            # Trajectories are compared by identity, because two subagents can have equal content.
             elif any(subagent is outer for outer in path):
                 self._n_circular += 1
             else:
@@ -151,6 +152,7 @@ class SubagentReader:
         steps = [numbered.step for numbered in converted.steps if isinstance(numbered.step, dict)]
         text = self.format_steps(steps)
         self._texts[id(subagent)] = text
+        # The dictionary of texts uses the identity of the object, so the object must be kept alive.
         self._documents.append(subagent)
         self._report_steps(subagent, converted)
         return text

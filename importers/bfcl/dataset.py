@@ -453,6 +453,7 @@ def _list_ids_with_different_records(first: Dataset, second: Dataset) -> list[st
     different_ids = []
     for item_id, item in second.items.items():
         known = first.items.get(item_id)
+        # A record without its golden answer contradicts nothing.
         if known is None or _lacks_only_answer(known, item):
             continue
         if not _has_same_content(known, item):
@@ -708,6 +709,7 @@ def _read_answer_file(path: Path | None) -> AnswerRecords:
         index = len(answers.records)
         record_id = record.value.get("id")
         if isinstance(record_id, str):
+            # Ids can repeat, so an id has a list of records.
             earlier_indexes = answers.indexes_by_id.get(record_id, ())
             answers.indexes_by_id[record_id] = (*earlier_indexes, index)
 

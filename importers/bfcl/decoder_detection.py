@@ -196,8 +196,10 @@ def select_run_decoder(plan: RunPlan) -> DecoderChoice:
 
 
 def expect_run_decoder(plan: RunPlan) -> DecoderChoice | None:
-    """Return the decoder that `select_run_decoder` chooses unless the files contradict it, without
-    reading them. None if only the files tell.
+    """Return the decoder that a run will probably have, without reading its files.
+
+    None if the model's name does not tell the decoder, or if the user named one.
+    `select_run_decoder` makes the final choice, for which it reads the files too.
     """
     version = filenames.get_rules_version(plan.run.generation)
     decoder_of_model = find_model_decoder(plan.run.model, version)
@@ -280,6 +282,7 @@ class _DecoderSelector:
         if not replies:
             return False
         fit = self._fit(decoder, replies)
+        # The other spelling is chosen only if clearly more replies pass with it.
         return fit.finds_few_calls or self._choose_spelling(fit) is not fit
 
     def _select_by_scores(self, evidence: Evidence) -> DecoderChoice:
@@ -393,9 +396,12 @@ class _DecoderSelector:
         name = OTHER_SPELLINGS.get(fit.decoder.name)
         if name is None:
             return fit
+        # The spelling says whether dots in function names were replaced by underscores.
         other = self._fit(DECODERS_BY_NAME[name], fit.replies)
         gain = other.n_passing - fit.n_passing
-        return other if gain > OTHER_SPELLING_GAIN * fit.n_needing_calls else fit
+        if gain > OTHER_SPELLING_GAIN * fit.n_needing_calls:
+            return other
+        return fit
 
     def _is_better_form(self, guessed: Fit, most: int) -> bool:
         """Whether a decoder that finds calls in `most` replies replaces the guess.

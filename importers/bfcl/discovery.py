@@ -215,6 +215,7 @@ def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) 
     for results_folder, score_folders in search.remembered_scores.items():
         plans_of_results = [plan for plan in plans if plan.results_folder == results_folder]
         used_folders = {plan.named_score_folder for plan in plans_of_results}
+        # A remembered folder is lost if none of these runs has its scores from there.
         lost_folders = [folder for folder in score_folders if folder not in used_folders]
         # If this command names scores that are used, the earlier ones do not matter any more.
         has_new_folder = not used_folders.isdisjoint(search.scores)
@@ -769,8 +770,10 @@ def _read_reply_text(results: Results, item_id: str) -> str:
 
 
 def _make_date_sort_key(folder: Path, plan: RunPlan, finder: DatasetFinder) -> tuple[str, int]:
-    """Return (ISO date in the path or else of the newest file, time of the newest file in
-    nanoseconds).
+    """Return the key by which the newest of several dataset folders is found.
+
+    It is a date (that in the path, else that of the newest file), and the time of the newest file
+    in nanoseconds.
     """
     newest = 0
     for name in _list_all_question_categories(plan.importer_data):
@@ -778,8 +781,8 @@ def _make_date_sort_key(folder: Path, plan: RunPlan, finder: DatasetFinder) -> t
         if files is None:
             continue
         for path in files.record_paths:
-            stamp = file_stamp(path)
-            newest = max(newest, stamp[1])
+            _, modified = file_stamp(path)
+            newest = max(newest, modified)
 
     day = filenames.find_date_in_path(folder)
     if not day:

@@ -114,6 +114,7 @@ def _make_corrected_copy(
     The copy keeps the golden hash of the item, so that the reviews that led to the correction do
     not become stale.
     """
+    # The caches depend on the golden answer, so the copy begins with empty ones.
     copy = replace(
         item,
         equivalence_rules=rules,
@@ -672,9 +673,11 @@ def _add_decisive_step(item: Item, context: CategoryContext) -> None:
     """Guess the step that made a multi-turn item fail."""
     failing_turn = item.extra.failing_turn
     if context.kind == "multi_turn" and failing_turn is not None:
+        # Only a call with an effect can have made the final state different.
         is_state_mismatch = item.error_type == "multi_turn:instance_state_mismatch"
         add_decisive_call(item, failing_turn, only_effect_counts=is_state_mismatch)
     elif item.error_type == "multi_turn:force_terminated":
+        # A model that is stopped after too many steps often repeats a call.
         add_guessed_step(item, find_call_loop(item))
 
 

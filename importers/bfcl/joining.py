@@ -496,6 +496,7 @@ def find_scored_item_id(
         record = results.read_record(item_id) if item_id in results.records else None
         if record is not None and is_same_reply(quoted_reply, record.get("result")):
             return item_id
+    # If the reply does not tell it either, the first of them counts.
     return candidates[0]
 
 

@@ -151,6 +151,7 @@ def pool_category_rates(
     if missing_sizes is not None:
         n_counted += sum(missing_sizes[category] for category in missing)
 
+    # A category with items but no verdicts makes the whole rate unknown.
     has_unknown_rate = any(rate.n_verdicts == 0 for rate in known)
     value = None
     if n_counted and not has_unknown_rate:
@@ -631,7 +632,10 @@ def make_v2_overall_and_groups(
 def _combine_live_and_non_live(
     rates: RatesByCategory, non_live_parts: Sequence[CategoryGroup]
 ) -> list[CategoryGroup]:
-    """Combine the groups of non-live and live categories, such as simple and live_simple."""
+    """Return a group for each kind of call, such as simple, with its non-live and live categories.
+
+    `non_live_parts` are the groups of the non-live categories, in the order of the live ones.
+    """
     names = (
         "combined_simple",
         "combined_multiple",
@@ -739,10 +743,11 @@ def _compute_spread(configs: Sequence[Metric]) -> list[Metric]:
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
-    """Return each item as the only trial of its task."""
+    """Return one trial for each item, because BFCL runs each task once."""
     trials = []
     for item in items:
         task = f"{item.category}/{item.id}"
+        # An item without a verdict counts as not passed.
         passed = item.valid is True
         trials.append(Trial(item.id, task=task, passed=passed, ending=_find_ending(item)))
     return TrialTable(trials, "BFCL")

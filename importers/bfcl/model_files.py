@@ -102,6 +102,7 @@ def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 
         path = folder / name
         if is_folder:
             is_part = has_parts and not filenames.is_result_or_score_folder(path)
+            # Groups such as `live` are entered in every version.
             is_entered = is_part or name in filenames.GROUP_FOLDERS
             if is_entered and depth < MAX_GROUP_DEPTH:
                 files += _walk_model_folder(path, version, kind, depth + 1)

@@ -127,6 +127,7 @@ class Pairing:
         `named_folders` are the folders of --score in which the scores of each run are searched as
         well.
         """
+        # The order matters: scores that an earlier step gave to a run are not used again.
         for key in self._results:
             self._find_own_evaluation(key)
         for key in self._results:
@@ -297,7 +298,9 @@ class Pairing:
 
 
 def _make_run_without_results(key: RunKey, scores: Files) -> RunFiles:
-    """Return the run of scores beside results that belong to other scores."""
+    """Return a run that has only scores. The results in the same folder belong to other scores, so
+    they are not those that were scored here.
+    """
     folder, version = key
     what = (
         "these scores have no results: the result files in this folder belong to other score files"

@@ -48,9 +48,12 @@ def find_refusal(file_start: bytes) -> str | None:
     for signature, name in _COMPRESSIONS.items():
         if file_start.startswith(signature):
             return f"the file is compressed ({name}). {UNPACK}"
+    # A tar archive has no signature at its start, but in its first header.
     if file_start[_TAR_SIGNATURE_OFFSET:].startswith(b"ustar"):
         return f"the file is a tar archive. {UNPACK}"
 
+    # UTF-16 with a byte order mark can be read. The mark of UTF-32 can begin with that of UTF-16,
+    # so it is checked first.
     if file_start.startswith(UTF32_BOMS):
         return f"the file is UTF-32. {CONVERT.replace('16', '32', 1)}"
     has_utf16_mark = file_start.startswith(UTF16_BOMS)

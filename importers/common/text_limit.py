@@ -55,6 +55,7 @@ class TextLimiter:
             return
 
         budget = TextBudget()
+        # This changes the item, and counts in the budget the texts that it replaces.
         _limit_item(item, budget)
         texts = format_count(budget.n_refused, "text was", "texts were")
         what = (

@@ -222,6 +222,7 @@ def find_format_error(call: dict[str, Any], function_docs: list[dict[str, Any]])
 
     for name, value in arguments.items():
         declared_type = (properties[name] or {}).get("type")
+        # The evaluator does not check values of other types.
         if declared_type not in _PYTHON_TYPES:
             continue
         if not isinstance(value, _PYTHON_TYPES[declared_type]):

@@ -393,6 +393,7 @@ def _compute_step_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
     model_steps = []
     golden_steps = []
     for sample in samples:
+        # `real_turn_num` and `total_turn_num` are the evaluator's names for the steps of both.
         counts = sample.item.metadata.get("counts")
         if isinstance(counts, dict):
             model_steps.append(get_count_or_zero(counts, "real_turn_num"))

@@ -511,6 +511,7 @@ def _make_metadata(
     if isinstance(counts, dict):
         metadata["counts"] = counts
         n_model_steps = counts.get("real_turn_num")
+        # Without golden steps in the dataset, those that the evaluator counted are shown.
         n_golden_steps = golden_path.steps or counts.get("total_turn_num")
         metadata["steps"] = f"{n_model_steps} model steps, {n_golden_steps} golden steps"
 

@@ -72,6 +72,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         return f"{FIX_FIELD} must be a list of steps, and each step a list of {form}"
 
     n_calls_by_step = Counter(call.step for call in item.golden)
+    # Steps are numbered from 0 without gaps.
     expected_sizes = [n_calls_by_step[step] for step in range(len(n_calls_by_step))]
     if [len(step) for step in steps] != expected_sizes:
         numbers = ", ".join(map(str, expected_sizes))
@@ -451,7 +452,10 @@ def _list_overridden_scores(item: ScoredItem) -> dict[str, int]:
 
 
 def _replace_response_scores(recorded: Any, new_scores: Mapping[str, int]) -> JsonObject:
-    """Return `resp_eval` with new scores. If the record has none, the other score is missing."""
+    """Return `resp_eval`, the judge's scores of the final response, with new scores.
+
+    A score that is neither recorded nor new is marked as not given by the judge.
+    """
     if isinstance(recorded, dict):
         entries = dict(recorded)
     else:

@@ -350,6 +350,7 @@ def read_messages(question: Any) -> list[Message]:
             messages.append(Message(turn=turn, step=-1, role="user", content=text, name=name))
             continue
 
+        # Roles that fcreview does not know are shown as a log.
         message_role: Role = role if role in ("system", "assistant", "tool") else "log"
         messages.append(Message(max(turn, 0), step, role=message_role, content=text, name=name))
         if role == "tool":

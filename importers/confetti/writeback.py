@@ -228,6 +228,7 @@ def rewrite_scores(
     records = load_run_records(plan)
     score_file_names = {path.name for path in plan.scores}
 
+    # A review can be written if at least one score file of the run has a verdict of its kind.
     def is_representable(item: ScoredItem, key: CriterionKey) -> bool:
         return not score_file_names.isdisjoint(_list_files_with_verdict(item, key))
 

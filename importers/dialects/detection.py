@@ -56,6 +56,7 @@ def is_message_list(value: Any) -> bool:
     messages = as_list(value)
     if not messages or not all(isinstance(message, dict) for message in messages):
         return False
+    # The first two show the dialect.
     return all(is_message(message) for message in messages[:2])
 
 

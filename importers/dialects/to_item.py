@@ -90,6 +90,7 @@ class _ConversationFiller:
             self._add_message(message, message.reasoning, name=REASONING)
 
         text = get_shown_text(message)
+        # A reply of only calls needs no message, but an empty message of the user is shown.
         has_no_text = message.role in ("assistant", "log") and not text
         if not has_no_text:
             self._add_message(message, text, name=message.name)

@@ -127,6 +127,7 @@ def read_result(
         elif isinstance(fragment, Placeholder):
             attachments.append(fragment.text)
         else:
+            # Issues and notes go on to the caller.
             yield fragment
     yield ToolResult(
         read_id(call_id),
@@ -184,6 +185,7 @@ def read_call(
         name,
         arguments=arguments.value,
         raw=arguments.raw,
+        # A problem that did not prevent reading the arguments is only the issue above.
         problem=arguments.problem if arguments.value is None else None,
         is_by_provider=is_by_provider,
         server=server,

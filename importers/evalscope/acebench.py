@@ -98,7 +98,7 @@ def _compare_with_messages(
 
 
 def _add_prompt(item: Item, conversation: ParsedConversation) -> None:
-    """Add the system prompt at the start, and the reasoning before the reply."""
+    """Show the system prompt before all messages, and the reasoning after them."""
     prompts = [
         Message(turn=0, step=-1, role="system", content=message.text, name="prompt")
         for message in conversation.messages

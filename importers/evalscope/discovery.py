@@ -133,6 +133,8 @@ class _OutputFolder:
             return True
 
         is_report = kind == REPORTS and path.suffix == ".json"
+        # The name of a model can contain a folder, as in `org/model`. Only its content tells
+        # whether a JSON file that deep is a report.
         if is_report and "/" in place.model:
             is_report = _is_report(path)
         if not is_of_samples and not is_report:

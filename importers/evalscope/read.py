@@ -337,6 +337,7 @@ def _add_review(item: Item, sample: Sample) -> None:
 def _apply_incident(item: Item, sample: Sample, benchmark: str) -> None:
     """Record a failed request. The importers of tau-bench may have found it already."""
     incident = find_incident(sample)
+    # In BFCL, the text of a failed request must not be read as a call or a message.
     is_failed_bfcl_request = incident is not None and incident.counts and benchmark in bfcl.VERSIONS
     if incident is not None and not item.has_incident:
         if is_failed_bfcl_request:

@@ -195,6 +195,7 @@ def _add_deciding_verdict(item: Item, sample: Sample, benchmark: str, official: 
     if error.message is None:
         return
     verdict.rationale = make_excerpt(error.message, MAX_EXPLANATION)
+    # Only if the comparison of the calls found no difference.
     if item.first_difference is None:
         line = " ".join(error.message.split())
         item.first_difference = make_excerpt(line, MAX_DIFFERENCE)

@@ -110,6 +110,8 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
         path=str(path),
         needs_dataset=False,
     )
+    # A header names the format, so it is certain. Fields with these names occur in other formats
+    # too, and chats even more often.
     fields = as_object(first_record)
     if "fcreview" in fields:
         _apply_header(run, fields)
@@ -151,7 +153,8 @@ def _describe_settings(settings: dict[str, Any]) -> list[str]:
     texts = [
         f"{name} {value}" for name, value in public.items() if isinstance(value, str | int | float)
     ]
-    return [text for text in texts if len(text) <= MAX_SETTING_LENGTH][:MAX_NAMED_SETTINGS]
+    short_texts = [text for text in texts if len(text) <= MAX_SETTING_LENGTH]
+    return short_texts[:MAX_NAMED_SETTINGS]
 
 
 def convert_chat_log_line(value: Any, line_number: int) -> Any:

@@ -30,6 +30,7 @@ def find_line_incident(line: JsonObject) -> Incident | None:
     the model answered.
     """
     response = as_object(line.get("response"))
+    # A batch API wraps the body of a response in an object with the status.
     body = as_object(response.get("body", response))
     choices = list_objects(body.get("choices") or line.get("choices"))
     if choices:
@@ -39,6 +40,7 @@ def find_line_incident(line: JsonObject) -> Incident | None:
         source_of_reason = line
         message = _get_last_message(line)
 
+    # An error in the line may be a note beside a complete answer, so the message is checked too.
     if line.get("error") and _is_request_error(line, message):
         return make_error_incident(line["error"], "error")
     response_error = _find_response_error(response, body)

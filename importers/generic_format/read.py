@@ -282,6 +282,7 @@ def _make_items(
         except ValidationError as error:
             yield from _report_validation_errors(error, path, line)
             continue
+        # The header of the file is no item.
         if source is None:
             continue
 
@@ -468,9 +469,10 @@ def _list_answer_messages(source: _SourceRecord) -> list[Any]:
 
 
 def _convert_verdict(given: RecordVerdict, item: Item) -> Verdict:
-    """Convert a verdict.
+    """Convert a verdict of a record to a verdict of the item, which is marked if its judge failed.
 
-    A judge without a value has failed: a judge that was not asked has no verdict.
+    A judge that was asked and gave no value counts as failed. For a judge that was not asked, the
+    record has no verdict at all.
     """
     verdict = Verdict(**given.model_dump())
     if verdict.failure is None and verdict.source == "judge" and verdict.value is None:

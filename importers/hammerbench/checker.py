@@ -473,6 +473,7 @@ def add_judge_verdicts(item: Item, answer: JudgeAnswer, *, has_golden_names: boo
     (`has_golden_names`).
     """
     judge_name = "recorded judge"
+    # The judge failed if it replied without saying whether the arguments mean the same.
     if has_golden_names and answer.reply is not None and not _states_flag(answer.reply):
         _add_failed_judge_verdicts(item, answer.reply, judge_name)
         return

@@ -256,6 +256,8 @@ class ConversationCounts:
         Many conversations have the same outcomes, so each distinct one is tallied once, and
         multiplied by its number.
         """
+        # The three lists below have an entry for each distinct conversation; the first two only for
+        # those with a selected snapshot.
         tallies = []
         occurrences = []
         progress_by_index = []
@@ -538,6 +540,7 @@ def _group_by_conversation(snapshots: Sequence[ScoredItem]) -> dict[str, list[Sc
     groups: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in snapshots:
         if item.group is not None:
+            # The name of a group is the type of the conversation, `_` and its number.
             _, _, conversation = item.group.rpartition("_")
             groups[conversation].append(item)
     for group in groups.values():

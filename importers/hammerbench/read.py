@@ -144,6 +144,7 @@ def parse_flat_log_dialogue(log_input: str) -> list[Message]:
 
     Without these words, the whole text is one message of the user.
     """
+    # The text before the first word is left out. Then, roles and contents alternate.
     _, *parts = _ROLE_PREFIX.split(log_input)
     if not parts:
         return parse_user_message(log_input, 0)
@@ -274,10 +275,12 @@ def _grade_snapshot(
 
 def _add_prediction(item: Item, prediction: Any, call: ParsedCall | None, turn: int) -> None:
     """Add a prediction as a call, or as the last message if it contains none."""
+    # The store keeps the reply as text.
     raw = prediction
     if not isinstance(raw, str):
         raw = orjson.dumps(to_plain_json(raw)).decode()
     if call is None:
+        # The dialogue before the prediction has earlier steps.
         message = Message(turn=turn, step=2, role="assistant", content=raw)
         item.messages = [*item.messages, message]
         return

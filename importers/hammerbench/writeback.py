@@ -314,6 +314,7 @@ def rewrite_scores(
         for path in plan.results:
             if path.name == RESULT_FILE:
                 folder = _ReviewedFolder.load(path, items)
+                # Only items in a file with verdicts get an entry here.
                 name_ok_by_id |= folder.list_name_verdicts()
                 rewritten_files += folder.rewrite_files()
 

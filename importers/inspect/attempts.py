@@ -101,9 +101,13 @@ class ChosenLog:
 
 
 def choose_logs(logs: Sequence[FoundLog]) -> list[ChosenLog]:
-    """Return the logs to import, in the order of their tasks."""
+    """Return the logs to import, in the order of their tasks.
+
+    A task that was run several times has several logs, of which the best attempt is chosen.
+    """
     groups: dict[tuple[str, str], list[FoundLog]] = {}
     for log in logs:
+        # Logs with the same key are attempts at one task, or copies.
         groups.setdefault(log.attempt_key, []).append(log)
 
     chosen: list[ChosenLog] = []
@@ -148,11 +152,11 @@ class _Candidate:
                 is_finished = False
         return cls(
             log,
-            is_finished,
-            n_samples,
-            len(columns),
-            to_json_text(to_json_value(columns)),
-            _read_time(log),
+            is_finished=is_finished,
+            n_samples=n_samples,
+            n_score_columns=len(columns),
+            columns=to_json_text(to_json_value(columns)),
+            written=_read_time(log),
         )
 
     @property

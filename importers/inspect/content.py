@@ -146,8 +146,10 @@ def _shorten(text: str) -> str:
 def _read_server_call(part: dict[str, Any]) -> ServerCall:
     """Read a call that the provider's server made and answered itself, such as a web search."""
     name = str(part.get("name") or part.get("tool_type") or "")
-    error, result = part.get("error"), part.get("result")
+    error = part.get("error")
+    result = part.get("result")
     texts = [f"error: {error}"] if error else []
+    # Only no result is left out, not a result such as 0 or false.
     if result not in (None, ""):
         texts.append(result if isinstance(result, str) else to_json_text(result))
     server = part.get("context")
@@ -206,7 +208,9 @@ def get_text_and_error(message: dict[str, Any]) -> str:
 def format_tool_error(message: dict[str, Any]) -> str:
     """Return the error of a tool message as `error (timeout): ...`, or an empty text."""
     error = message.get("error")
-    return f"error ({error.get('type')}): {error.get('message')}" if isinstance(error, dict) else ""
+    if not isinstance(error, dict):
+        return ""
+    return f"error ({error.get('type')}): {error.get('message')}"
 
 
 def get_text_without_reasoning(content: Any) -> str:

@@ -226,9 +226,10 @@ def _find_shards_folder(path: Path) -> Path | None:
 
 
 def _read_fields(log: FoundLog, found: DiscoveredRuns) -> bool:
-    """Read the object `eval` of a log.
+    """Set `log.fields` to the object `eval` of a log, which describes the run. Return whether it
+    could be read.
 
-    Return false for a log that cannot be read, which becomes a run that fails.
+    A log that cannot be read is added to the runs as one that fails.
     """
     path = log.path
     try:

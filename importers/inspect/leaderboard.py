@@ -647,7 +647,10 @@ def get_reviewed_value(item: ScoredItem, scorer: str, log_metrics: LogMetrics) -
     if scorer != log_metrics.primary:
         return _apply_criterion_reviews(item, scorer, recorded, log_metrics)
     value = _derive_primary_value(item, recorded, log_metrics)
-    return recorded if value is MISSING else value
+    # Without a verdict on the item, the value in the log stays.
+    if value is MISSING:
+        return recorded
+    return value
 
 
 def _apply_criterion_reviews(

@@ -202,7 +202,10 @@ def open_log(path: Path) -> Iterator[InspectLog]:
         try:
             is_archive = file.read(len(SIGNATURE)) == SIGNATURE
             file.seek(0)
-            yield _open_archive_log(file, path) if is_archive else _open_json_log(file, path)
+            if is_archive:
+                yield _open_archive_log(file, path)
+            else:
+                yield _open_json_log(file, path)
         except (OSError, ValueError) as error:
             raise UnreadableLog(str(error)) from error
 
@@ -437,7 +440,9 @@ def _make_sample_rank(header: dict[str, Any]) -> Callable[[str], tuple[int, int]
     The function returns the position of the sample in the dataset, and its epoch. Unknown samples
     come last.
     """
-    sample_ids = as_list(as_object(as_object(header.get("eval")).get("dataset")).get("sample_ids"))
+    eval_fields = as_object(header.get("eval"))
+    dataset = as_object(eval_fields.get("dataset"))
+    sample_ids = as_list(dataset.get("sample_ids"))
     positions: dict[str, int] = {}
     for sample_id in sample_ids:
         positions.setdefault(str(sample_id), len(positions))

@@ -110,10 +110,11 @@ class _Entry:
 def _merge_event_replies(
     messages: Sequence[dict[str, Any]], replies: Sequence[EventReply]
 ) -> list[_Entry]:
-    """Join the messages of a sample with the replies in its events.
+    """Return the messages of a sample in order, completed by the replies that only its events
+    contain.
 
-    A reply that is also a message tells the agent of the message. Any other reply is inserted after
-    the reply before it, and after the results of that one's calls.
+    A reply in the events that is also a message only adds to the message which agent wrote it. Any
+    other reply is inserted after the previous reply and the results of its calls.
     """
     index = _MessageIndex(messages)
     agents: dict[int, str | None] = {}  # number of a message -> its agent
@@ -209,7 +210,10 @@ class _OpenCalls:
 
     def add(self, call: _OpenCall) -> None:
         self.calls.append(call)
+        # An id can be any JSON value, so it is made hashable.
         call_id = make_id_key(call.id)
+        # A result can name its call by id and name, by one of them, or only by the order of
+        # results.
         for key in (
             ("id and name", call_id, call.name),
             ("id", call_id, None),
@@ -335,7 +339,7 @@ class _ConversationBuilder:
         """Return the name of the agent that wrote a reply, or None for the main agent.
 
         Inspect puts `[AGENT] ` before the replies of an agent to which the conversation was handed
-        over.
+        over. A reply that only the events contain, without an agent, gets a name that says so.
         """
         if entry.agent is not None and entry.agent != self._main_agent:
             return entry.agent

@@ -140,6 +140,7 @@ def expand_column_pattern(column: ScoreColumn, values: Sequence[EpochValue]) -> 
     score tells the keys.
     """
     first_object = next((epoch.value for epoch in values if isinstance(epoch.value, dict)), None)
+    # A key that is exactly the name is meant itself, and the name of the scorer is no pattern.
     if first_object is None or column.name in first_object or column.name == column.scorer:
         return [column]
 
@@ -433,6 +434,7 @@ def _compute_mean_of_groups(
     if not groups:
         return 0.0
     values = [_compute_simple_metric(name, params, members) for members in groups]
+    # A group without a value counts as 0.
     return compute_mean([value or 0.0 for value in values])
 
 

@@ -126,6 +126,7 @@ class _LargeSampleReader:
                 self._read_needed_attachments()
             elif name == "store" and first_byte == b"{":
                 self.texts[name] = self._read_agent_states()
+            # Events and attachments come here if they are not of the expected JSON type.
             elif name in _OMITTED_FIELDS or name in ("events", "attachments"):
                 self.stream.skip_value()
             else:
@@ -184,6 +185,7 @@ class _LargeSampleReader:
                 self.stream.skip_value()
                 continue
             text = self.stream.read_value(max(self.budget.remaining - n_read_bytes, 0))
+            # The text is None if it is longer than what is left of the budget.
             if text is None or not self._count_values(text):
                 n_omitted += 1
                 continue

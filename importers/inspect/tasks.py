@@ -155,6 +155,9 @@ def _contains_object(value: Any) -> bool:
 
 
 def _find_cause_of_bfcl_fail(item: Item) -> Cause:
+    """Return the probable cause of a fail, by texts in the error type and in the reasons of the
+    recomputed verdicts. If none is known, see whether the names are spelled in two ways.
+    """
     rationales = [verdict.rationale or "" for verdict in item.verdicts if verdict.source == "rule"]
     text = " ".join([item.rule_error_type or "", *rationales])
     for cause, telling_texts in _CAUSE_TEXTS:

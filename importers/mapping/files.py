@@ -213,12 +213,13 @@ def _read_items_at_path(
 def _read_entries(
     path: Path, items: Any, document: Any, expression: Expression | None
 ) -> Iterator[Row | ImportIssue]:
-    """Yield one item for each key of an object."""
+    """Yield a row for each key of an object, in a file whose items are the values of an object."""
     if not isinstance(items, dict):
         yield make_file_issue(path, f"the items{_at(expression)} are not an object")
         return
     length = measure_file(path)
     for index, (entry, value) in enumerate(items.items()):
+        # The position of an entry in the file is not known, so that of the whole file is given.
         yield Row(
             1,
             offset=0,

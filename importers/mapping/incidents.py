@@ -27,11 +27,14 @@ def add_error(item: Item, form: ItemForm, reader: ValueReader) -> None:
     error = reader.read_text(value)
     if error is None or value is None:
         return
+    # The mapping file says whether such errors are the fault of the infrastructure, not of the
+    # model.
     if form.error_kind == "infrastructure":
         where = value.expression.text if value.expression is not None else value.text
         apply_incident(item, make_error_incident(error, where))
         return
     item.extra.metadata["error"] = error
+    # An item can pass in spite of an error, which then explains nothing.
     if item.official is False:
         item.error_type = TOOL_ERROR
 

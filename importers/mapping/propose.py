@@ -382,8 +382,10 @@ def _choose_opinions(choices: _Choices, fields: Sequence[_Field]) -> None:
 def _propose_opinion(
     fields: Sequence[_Field], words: Sequence[str], reason_key: str
 ) -> dict[str, str]:
-    """Return the table of the first object that has one of the words in its name and a verdict in
-    it. Empty without one. `reason_key`: key of the explanation in the table.
+    """Return the proposed table for the opinion of a judge or a person, or an empty table.
+
+    It is made from the first object whose name contains one of the words, and that contains a
+    verdict. `reason_key` is the key of the explanation in the table.
     """
     for each in fields:
         has_word = any(word in each.name for word in words)

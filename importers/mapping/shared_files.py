@@ -77,7 +77,10 @@ class SharedReader:
         return [*file.issues, *records]
 
     def _read_file(self, path: Path, pattern: FilePattern, version: FileVersion) -> _SharedFile:
-        """Read a file, and keep it. Other files are forgotten if all are too large together."""
+        """Read a file and keep its records, so that other runs need not read it again.
+
+        If all kept files together are too large, the others are forgotten first.
+        """
         file = _SharedFile(version)
         for reading in read_mapped_records(path, self.base, pattern):
             if isinstance(reading, ImportIssue):

@@ -123,7 +123,10 @@ class ValueReader:
         return self._find_in_rows(value)
 
     def _find_in_rows(self, value: Value) -> FoundValue:
-        """Return a value of the item that is in a join. Of several different ones, the first."""
+        """Return a value of the item from the rows that were joined with it.
+
+        If the rows have different values, the first one is returned, and an issue is added.
+        """
         rows = self.rows.get(value.join, ())
         found_values = [row.values[value.key] for row in rows if value.key in row.values]
         if not found_values:

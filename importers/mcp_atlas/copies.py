@@ -82,8 +82,8 @@ def _compare(written: _OutputsOfFile, scored_path: Path, scored: _OutputsOfFile)
 
 
 def _read_outputs(path: Path) -> _OutputsOfFile:
-    """Read which outputs (task, model and answer) a file contains, to find files that contain the
-    same ones.
+    """Read which outputs (task, model and answer) a file contains, so that files with the same
+    outputs can be recognised as copies.
     """
     found = _OutputsOfFile(set())
     for record in read_csv_records(path):

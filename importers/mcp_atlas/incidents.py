@@ -101,6 +101,7 @@ def _check_answer(item: Item, cells: dict[str, str], response: str, errors: Sequ
 
 def _find_stated_error(errors: Sequence[Any]) -> Incident | None:
     """Return the incident that the column `errors` states for a task without a final answer."""
+    # First any failed request among the errors, and only then a limit.
     for error in errors:
         if _is_request_error(error):
             return make_error_incident(error, columns.ERRORS)

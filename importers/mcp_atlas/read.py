@@ -556,6 +556,7 @@ def _read_coverage(item: Item, cells: dict[str, str]) -> float | None:
     try:
         coverage = float(text)
     except ValueError:
+        # Not a number is in no range, so the check below reports it.
         coverage = math.nan
     if not 0 <= coverage <= 1:
         add_issue(item, f"{columns.COVERAGE} is {text[:60]!r}, which is not a number from 0 to 1")

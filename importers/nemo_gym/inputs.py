@@ -133,8 +133,11 @@ def _find_action(written: Any) -> JsonObject | None:
 
 
 def _read_other_form(row: Mapping[str, Any], file: str | None) -> Golden | None:
-    """Read a field of golden calls that contains no calls. A ground truth in words or numbers is
-    an expected answer, as in environments without calls.
+    """Read what a row has in a field for golden calls, if it contains no calls. None if all are
+    empty.
+
+    A ground truth in words or numbers is an expected answer, as in environments without calls.
+    Anything else is reported as a problem.
     """
     for name in (*CALL_LISTS, EXPECTED_ACTION):
         written = row.get(name)

@@ -76,7 +76,8 @@ def _compute_field_statistics(items: Sequence[ScoredItem]) -> list[Metric]:
     for statistic, compute in STATISTICS.items():
         for name, values in list(values_by_field.items())[:MAX_FIELDS]:
             # NeMo Gym leaves out the deviation of a field that only one of several rollouts has.
-            if statistic == "std" and len(values) < min(2, len(items)):
+            has_one_of_several = len(values) == 1 and len(items) > 1
+            if statistic == "std" and has_one_of_several:
                 continue
             metric = Metric(
                 statistic,

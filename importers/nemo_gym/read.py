@@ -679,6 +679,7 @@ def _compare_official_metrics(
     if stated_mean is None or not context.rewards:
         return
     mean = sum(context.rewards) / len(context.rewards)
+    # A small difference comes from rounding.
     if abs(stated_mean - mean) > REWARD_TOLERANCE:
         what = (
             f"mean/reward is {stated_mean:g} in {files.aggregate.name}, but the mean of the"
@@ -688,7 +689,10 @@ def _compare_official_metrics(
 
 
 def _find_agent_metrics(entries: list[JsonObject], agent: str) -> JsonObject:
-    """Return the metrics of an agent that are numbers. A single entry needs no name."""
+    """Return the numeric metrics of an agent from the entries of all agents.
+
+    If there is only one entry, it counts whatever its name is.
+    """
     for entry in entries:
         is_of_agent = as_object(entry.get(AGENT)).get("name") == agent
         if not is_of_agent and len(entries) > 1:

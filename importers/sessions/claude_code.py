@@ -489,6 +489,7 @@ def _add_line(session: Session, line: _Line, replies: dict[str, WrittenMessage])
         session.entries.append(SessionNote(INTERRUPTED, text=line.text, line=line.line))
         session.is_interrupted = True
         return
+    # The conversation went on after an interruption, so the session did not end with it.
     session.is_interrupted = False
     if line.is_api_error:
         session.entries.append(SessionNote(API_ERROR, text=line.text, line=line.line))

@@ -268,14 +268,17 @@ def _join_subagents(sessions: Sequence[_FoundSession]) -> list[SessionFiles]:
 
     joined: list[SessionFiles] = []
     for session in [*main_sessions, *lone_subagents]:
+        # The session may have been forked from another one, or started by it.
         parent = main_by_id.get(session.parent_id) if session.parent_id else None
-        has_other_parent = parent is not None and parent is not session
+        parent_path = None
+        if parent is not None and parent is not session:
+            parent_path = parent.path
         joined.append(
             SessionFiles(
                 session.program,
                 session.path,
                 subagents=tuple(subagent_files[session.path]),
-                parent=parent.path if parent is not None and has_other_parent else None,
+                parent=parent_path,
             )
         )
     return joined

@@ -228,7 +228,9 @@ class _SessionLog:
         self._put_all(fields.get("messages"), record)
 
     def _fold(self, position: int, name: str, line: int) -> None:
-        """Replace the messages from a position on by a note with their texts."""
+        """Replace the messages from a position on, which no longer count, by one note with their
+        texts.
+        """
         removed = self._messages[position:]
         texts = [_format_message(message) for message in removed]
         for message in removed:

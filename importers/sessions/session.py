@@ -137,6 +137,7 @@ class Session:
 
         Raises RecursionError for a value with more levels than the store can write.
         """
+        # The first texts of a session stay whole.
         self.n_characters += length
         if self.n_characters <= MAX_ITEM_TEXT:
             return check_depth(value)

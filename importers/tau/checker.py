@@ -652,6 +652,7 @@ def _recompute_part_values(
             values[part] = None
             what = f"the field {field_name} of the task is not a list of {type_name}, so the reward"
             add_issue(item, f"{what} part {part} is unknown")
+        # Messages that could not be read may contain the missing calls and texts.
         elif results.is_complete:
             values[part] = float(are_met[part])
         else:

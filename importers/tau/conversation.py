@@ -126,6 +126,7 @@ class _ConversationPosition:
             self.step += 1
             self.agent_acted = True
         elif message.role == "tool":
+            # A result before the first reply belongs to the first step.
             self.step = max(self.step, 0)
         return self.step
 
@@ -248,6 +249,7 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
         for call in message.calls:
             if message.role == "user":
                 places_of_user_calls.append([turn, position.index])
+            # A greeting before the first step has the step -1, but a call needs a step.
             item.predicted.append(_make_predicted_call(call, position, max(step, 0)))
             position.index += 1
 

@@ -87,5 +87,7 @@ def _is_last_reply_empty(messages: Any) -> bool:
     """Return whether the agent's last message has neither text nor calls."""
     for message in reversed(list_objects(messages)):
         if message.get("role") == "assistant":
-            return not get_content_text(message.get("content")) and not message.get("tool_calls")
+            has_text = bool(get_content_text(message.get("content")))
+            has_calls = bool(message.get("tool_calls"))
+            return not (has_text or has_calls)
     return False

@@ -56,6 +56,7 @@ def get_reward(item: ScoredItem) -> float | None:
     reward = to_finite_number(value)
     if reward is not None:
         return reward
+    # Without a reward, the verdict counts as 1 or 0.
     if item.valid is not None:
         return float(item.valid)
     return None

@@ -699,10 +699,11 @@ def _make_error_verdicts(
     judge: str,
     flagged_criteria: Set[str],
 ) -> Iterator[Verdict]:
-    """Yield a verdict for each target and criterion on which a judge found errors.
+    """Yield a verdict for each part of the item on which a judge found errors of the agent or the
+    user.
 
-    Errors without a turn are about the whole item. If it already has a verdict of the judge on this
-    criterion (`flagged_criteria`), they get a criterion of their own.
+    Errors without a turn are about the whole item. If the judge's own flags already gave a verdict
+    on the item with this criterion (`flagged_criteria`), the errors get a criterion of their own.
     """
     errors_by_target: defaultdict[TargetCriterion, list[dict[str, Any]]] = defaultdict(list)
     for error in errors:
@@ -811,8 +812,9 @@ def _get_author(name: Any) -> str:
 
 
 def _join_reason(text: str, note: Mapping[str, Any]) -> str | None:
-    """Return the reason of a review. It also states the error source `system`, for which fcreview
-    has no fault.
+    """Return the text of a review as its reason.
+
+    The note's error source `system` has no fault in fcreview, so it is added in words.
     """
     texts = [text] if text else []
     if note.get("error_source") == "system":

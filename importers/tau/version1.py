@@ -236,6 +236,7 @@ def guess_environment(entries: Sequence[Any]) -> str:
     n_best = 0
     for environment, tools in ENVIRONMENT_TOOLS.items():
         n_calls = sum(counts[tool] for tool in tools)
+        # A tool of several environments counts for each of them.
         if n_calls > n_best:
             best = environment
             n_best = n_calls

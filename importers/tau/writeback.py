@@ -222,6 +222,7 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
             is_part_reviewed = (ITEM, part.lower()) in item.overrides
             if not is_part_reviewed:
                 new_parts[part] = float(_are_all_checks_met(reward_info, part))
+        # A part that was known at the import is written below, even without a check.
         if not is_written and part not in (known_parts or {}):
             n_unwritten += 1
 
@@ -314,6 +315,7 @@ def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> Non
         if value is not None:
             recorded[field_name] = float(value)
 
+    # `outputs` maps each expected text to whether the agent said it.
     all_texts_were_said = item.overrides.get((ITEM, "communicate")) == 1
     if all_texts_were_said and isinstance(recorded.get("outputs"), dict):
         recorded["outputs"] = dict.fromkeys(recorded["outputs"], True)

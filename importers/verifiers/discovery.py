@@ -50,6 +50,8 @@ def find_runs(
     for path in files:
         if path.suffix not in SUFFIXES:
             continue
+        # A file with a usual name may have a long first line. Of any other file, only a short one
+        # is read.
         is_usual = path.name in USUAL_NAMES
         first = read_first_record(path, MAX_LINE_BYTES if is_usual else MAX_FIRST_LINE_BYTES)
         if is_episode(first):
@@ -61,6 +63,7 @@ def find_runs(
         for plan in plans:
             found.plans.append(plan)
             found.claimed.update(plan.files)
+        # Claimed files are not offered to other importers.
         found.claimed.update(_find_other_configs(path, known_files))
     return found
 
@@ -91,6 +94,7 @@ def _plan_traces(path: Path, first: JsonObject, known_files: set[Path]) -> Itera
     # The configuration of a file that was put together from several runs names one of the models.
     for model, first_of_model in first_by_model.items():
         files_of_model = replace(files, model=model)
+        # Rollouts without a model are a run of their own, named after the folder.
         name = model or path.parent.name
         yield _plan_episodes(files_of_model, first_of_model, model=name, config=config)
 

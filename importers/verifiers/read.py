@@ -384,6 +384,7 @@ def _add_rewards(item: Item, trace: JsonObject, rule: PassRule, deciding: str | 
         return
     if total is not None:
         item.verdicts.append(Verdict("official", total, criterion=TOTAL_REWARD, by=SCORING))
+    # A rollout without the deciding reward has no verdict.
     if deciding in rewards:
         item.extra.metadata[DECIDING_KEY] = deciding
         item.official = rewards[deciding].score == 1

@@ -266,14 +266,16 @@ def _compare_with_accepted_values(
 
 
 def find_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
-    """Check one argument by the official rules.
+    """Return how a value differs from the accepted values of an argument, or None if it passes.
 
-    A value also passes if an equivalence rule accepts it.
+    It passes if the official rules or one of the user's equivalence rules accept it.
     """
     mismatch = find_official_mismatch(parameter, value)
     if mismatch is None or not parameter.equivalence_rules:
         return mismatch
-    return None if is_accepted_by_equivalence(parameter, value) else mismatch
+    if is_accepted_by_equivalence(parameter, value):
+        return None
+    return mismatch
 
 
 def _has_expected_element_types(parameter: ExpectedArgument, values: list[Any]) -> bool:
@@ -481,8 +483,8 @@ def _make_unmatched_failure(
 
 
 def _make_missing_doc_failure(expected: ExpectedCall, *, number: int, checker: str) -> CallFailure:
-    """Return the failure of a reply to an item whose golden call is not an available function: no
-    call can match.
+    """Return the failure of an item whose golden call is not an available function, so that no
+    reply can match it.
 
     The error type is that of V1. Later official programs stop with an error, and write no scores at
     all.

@@ -229,6 +229,7 @@ def decode_step(reply: Any, *, decoder: Decoder, rules_version: str) -> DisplayC
     try:
         calls = decode_result(reply, decoder, DecoderContext(rules_version))
     except WrongFormat as error:
+        # Calls in a wrong format do not count, but can be displayed.
         return error.display_calls or None
     except (Undecodable, RecursionError, MemoryError):
         return None

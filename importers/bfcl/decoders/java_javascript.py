@@ -503,6 +503,7 @@ def _find_rows(text: str) -> list[str] | None:
 def _find_array_elements(text: str) -> str | None:
     """Return the elements of `[1, 2]` or `new Array(1, 2)` as one text; None for other text."""
     if text.startswith("["):
+        # The elements begin after the bracket.
         return _text_until(text, 1, "]")
     head = NEW_ARRAY.match(text)
     if head is None:
@@ -554,6 +555,7 @@ def _find_member_end(text: str, start: int) -> int:
     while comma >= 0:
         next_comma = text.find(",", comma + 1)
         search_end = len(text) if next_comma < 0 else next_comma
+        # A key has at least one character, which is why the search skips the one after the comma.
         has_key = text.find(":", comma + 2, search_end) >= 0
         if has_key:
             return comma

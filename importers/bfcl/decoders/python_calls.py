@@ -185,10 +185,13 @@ def is_prose(text: str) -> bool:
     if start is None:
         return False
     first, second = start.groups()
+    # Only the backtick matches without a word.
     if first is None:
         return True
+    # `[not a`, `[x or y` and `[not None` are Python expressions.
     if first in OPERATORS or second in OPERATORS or second in CONSTANTS:
         return False
+    # `[f'` begins a string with a prefix, not a word and a quote.
     return second is not None or STRING_PREFIX.fullmatch(first) is None
 
 
@@ -406,6 +409,7 @@ def _remove_quotes_around_calls(text: str) -> str:
 def decode_raven(result: Any, context: DecoderContext) -> Calls:
     """Decode `f(a=1);g(b=2);`. A reply with `out_of_domain` calls no function."""
     text = require_text(result)
+    # The calls are parsed even if the reply refuses, so that they can be shown with the error.
     calls = parse_calls_in_language("[" + text.removesuffix(";").replace(";", ",") + "]", context)
     if "out_of_domain" in text:
         raise WrongFormat("out_of_domain: no function is called", list(calls))

@@ -94,6 +94,7 @@ def _split_into_pieces(text: str) -> Iterator[str]:
     for fence in FENCE.finditer(text):
         yield fence[1]
         yield from _find_call_lines(fence[1])
+    # The whole text can be JSON. Else its longest part in brackets can be.
     yield text
     for opening, closing in (("[", "]"), ("{", "}")):
         start = text.find(opening)

@@ -55,6 +55,7 @@ class _FunctionGemmaReader:
 
     def read_object(self) -> dict[str, Any]:
         """Read an object from its opening to its closing bracket. Names may be quoted."""
+        # Skip the opening bracket.
         self.position += 1
         found: dict[str, Any] = {}
         while not self._skip_closing_bracket("}"):

@@ -297,6 +297,7 @@ class OfficialPackage:
         return turns
 
     def _execute(self, request: Json, side: str, calls: list[str]) -> tuple[list[str], Json]:
+        # As in the official checker, the id says whether the classes add long texts to their data.
         outputs, objects = self._utils.execute_multi_turn_func_call(
             func_call_list=calls,
             initial_config=request["initial_config"],

@@ -292,6 +292,7 @@ def _parse_execution(reply: dict[str, Any], skipped: list[SkippedCall]) -> Execu
             ExecutedTurn(turn["golden"], turn.get("model", []), turn.get("differences", {}))
         )
     check = reply.get("check")
+    # A call that was not executed could have changed the result, so the check does not count.
     has_unknown_effect = any(call.safety is CallSafety.UNKNOWN for call in skipped)
     if check is None or has_unknown_effect:
         return Execution(turns, skipped=skipped)

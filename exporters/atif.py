@@ -51,7 +51,11 @@ def _sanitize_file_name(name: str) -> str:
 
 
 def _reserve_unique_name(name: str, used_names: set[str]) -> str:
-    """Return the name, with a number if a file has it. Some file systems ignore case."""
+    """Return a name that no file has yet: the name itself, or with a number, such as `name~2`.
+
+    The name is added to `used_names`, in which case does not matter, because some file systems
+    ignore it.
+    """
     unique_name = name
     number = 1
     while unique_name.casefold() in used_names:

@@ -501,8 +501,10 @@ def _find_patch_root(files: Sequence[Path]) -> Path:
     folders = []
     for file in files:
         # BFCL keeps its golden answers in a folder beside the questions.
-        is_in_answers = file.parent.name == "possible_answer"
-        folders.append(file.parent.parent if is_in_answers else file.parent)
+        folder = file.parent
+        if folder.name == "possible_answer":
+            folder = folder.parent
+        folders.append(folder)
     return Path(os.path.commonpath(folders))
 
 

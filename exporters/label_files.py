@@ -157,7 +157,10 @@ def _format_column_with(
     """
     cells = []
     for label in labels:
-        cells.append(format_csv_cell(format_field(label)) if label[field_name] else "")
+        cell = ""
+        if label[field_name]:
+            cell = format_csv_cell(format_field(label))
+        cells.append(cell)
     return cells
 
 
@@ -192,8 +195,10 @@ def format_csv_cell(value: Any) -> str:
     elements = value if isinstance(value, list) else [value]
     texts = []
     for element in elements:
-        is_json = isinstance(element, (dict, list))
-        texts.append(orjson.dumps(element).decode() if is_json else str(element))
+        if isinstance(element, (dict, list)):
+            texts.append(orjson.dumps(element).decode())
+        else:
+            texts.append(str(element))
     return format_csv_cell("; ".join(texts))
 
 

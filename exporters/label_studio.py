@@ -165,7 +165,10 @@ def _hash_opinion(opinion: Mapping[str, Any]) -> str:
     content = []
     for name in OPINION_FIELDS:
         field_value = opinion.get(name)
-        content.append(field_value if name == "value" else field_value or None)
+        # The value false is a verdict. In other fields, an empty value is the same as none.
+        if name != "value":
+            field_value = field_value or None
+        content.append(field_value)
     return json_hash(content, 8)
 
 

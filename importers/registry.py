@@ -610,7 +610,9 @@ def explain_golden_fix_rejection(run: Run, item: Item, golden_fix: dict[str, Any
     problem = check_golden_fix(run, item, golden_fix)
     if problem is not None:
         return problem
-    return SAME_GOLDEN if is_unchanged_golden_fix(run, item, golden_fix) else None
+    if is_unchanged_golden_fix(run, item, golden_fix):
+        return SAME_GOLDEN
+    return None
 
 
 def is_unchanged_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> bool:

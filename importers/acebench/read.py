@@ -493,7 +493,8 @@ def _grade_normal_reply(item: Item, reply: Reply, golden_answer: Any, turn: int)
         _add_undecoded_reply(item, reply.content, turn=turn, decode_error=decode_error)
 
     # Any one of several answers suffices. The first one is shown beside the predicted calls.
-    answers = list_objects(golden_answer if isinstance(golden_answer, list) else [golden_answer])
+    entries = golden_answer if isinstance(golden_answer, list) else [golden_answer]
+    answers = list_objects(entries)
     if answers:
         item.golden = parse_golden_calls(answers[0], item.functions, turn)
     if len(answers) > 1:

@@ -200,6 +200,7 @@ def parse_golden_calls(
     if not isinstance(ground_truth, list):
         return []
 
+    # Only multi-turn answers are lists of lists.
     has_turns = ground_truth and all(isinstance(turn, list) for turn in ground_truth)
     if has_turns:
         return _parse_golden_turns(ground_truth, functions)
@@ -220,7 +221,10 @@ def _number_calls(calls: list[Call], *, turn: int) -> list[Call]:
 def _parse_v1_golden_calls(
     arguments_by_name: dict[str, Any], functions: Sequence[dict[str, Any]]
 ) -> list[Call]:
-    """Parse `{name_N: {parameter: [values]}}`."""
+    """Convert the golden calls of V1, an object `{name: {parameter: [accepted values]}}`.
+
+    A repeated function has a number behind its name, such as `name_2`, which is removed.
+    """
     declared_names = function_names(functions)
     return [
         _make_golden_call(strip_repeat_suffix(name, declared_names), arguments)
@@ -277,7 +281,9 @@ def _parse_golden_call_text(text: Any, functions: Sequence[dict[str, Any]]) -> C
     """Parse a golden call that is written as Python, such as `f(a=1)`. Text that is no call becomes
     a call with an error.
     """
-    parsed = parse_call_text(text, functions) if isinstance(text, str) else None
+    parsed = None
+    if isinstance(text, str):
+        parsed = parse_call_text(text, functions)
     if parsed is None:
         return Call(
             "golden",

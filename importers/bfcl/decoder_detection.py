@@ -136,7 +136,8 @@ class Fit:
         """Count how a decoder reads one more reply."""
         reading = read_reply(reply, self.decoder, self._version)
         self.n_agreements += reading.agrees
-        self.n_passes_confirmed += reading.agrees and reply.official is True
+        if reading.agrees and reply.official is True:
+            self.n_passes_confirmed += 1
         self.n_same_errors += reading.has_same_error
         if reply.needs_calls:
             self.n_with_calls += reading.has_calls
@@ -383,6 +384,7 @@ class _DecoderSelector:
             for fit in fits
             if fit.decoder.name in frequent_names and fit.n_with_calls * CLEARLY_MORE >= most
         ]
+        # A rare decoder needs stronger evidence than a frequent one.
         if frequent:
             return _find_most_passing(frequent)
         return _find_most_passing(

@@ -781,7 +781,7 @@ def _make_date_sort_key(folder: Path, plan: RunPlan, finder: DatasetFinder) -> t
         if files is None:
             continue
         for path in files.record_paths:
-            _, modified = file_stamp(path)
+            _, modified, _ = file_stamp(path)
             newest = max(newest, modified)
 
     day = filenames.find_date_in_path(folder)

@@ -420,16 +420,26 @@ def split_format_sensitivity_id(item_id: str) -> tuple[str, str, str] | None:
 
     Returns None for any other id.
     """
+    # The original id may contain further colons.
     parts = item_id.split(":", 2)
-    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
+    if len(parts) < 3:
+        return None
+    stem, config, original_id = parts
+    return stem, config, original_id
 
 
 def resolve_category_and_config(item_id: str, category: str) -> tuple[str, str | None]:
-    """Return (category whose rules apply to the item, prompt configuration of a
-    format-sensitivity item or None).
+    """Return the category whose rules apply to an item, and its prompt configuration.
+
+    Only items of format sensitivity have a configuration. They repeat items of other categories.
     """
-    parts = split_format_sensitivity_id(item_id) if category == "format_sensitivity" else None
-    return (get_id_category(parts[2]), parts[1]) if parts else (category, None)
+    if category != "format_sensitivity":
+        return category, None
+    parts = split_format_sensitivity_id(item_id)
+    if parts is None:
+        return category, None
+    _, config, original_id = parts
+    return get_id_category(original_id), config
 
 
 @lru_cache(maxsize=16_384)
@@ -439,6 +449,7 @@ def parse_item_number(item_id: str) -> int | None:
     Text after the first `:` of the id is ignored.
     """
     number = item_id.partition(":")[0].rpartition("_")[2].partition("-")[0]
+    # More digits are no number of an item, and might not fit in 64 bits.
     return int(number) if number.isdecimal() and len(number) < 18 else None
 
 

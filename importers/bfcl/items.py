@@ -235,6 +235,7 @@ def _build_single_turn_item(
     settings = EvaluationSettings(
         context.rules_version, category=category, decoder=context.decoder, config=config
     )
+    # The evaluation of equal replies is shared by all runs, and with it their items.
     reply = evaluate_record(inputs.corrected.item, record, settings)
     incident = incidents.find_incident(record)
     is_shareable = _is_shareable(inputs, record, reply, incident)

@@ -391,7 +391,10 @@ def _list_last_user_messages(turns: Turns) -> list[str]:
     messages = []
     for turn in turns:
         contents = [part.get("content") for part in turn if part.get("role") == "user"]
-        messages.append(convert_content_to_text(contents[-1]) if contents else "")
+        message = ""
+        if contents:
+            message = convert_content_to_text(contents[-1])
+        messages.append(message)
     return messages
 
 

@@ -123,8 +123,11 @@ def average_rates(rates: Sequence[MeanRate], *, missing_as_zero: bool = False) -
     n_averaged = len(rates) if missing_as_zero else len(rates_with_items)
     are_all_known = len(known_values) == len(rates_with_items)
     is_average_known = are_all_known and (missing_as_zero or bool(rates_with_items))
+    average = None
+    if is_average_known:
+        average = sum(known_values) / n_averaged
     return MeanRate(
-        sum(known_values) / n_averaged if is_average_known else None,
+        average,
         n_verdicts=sum(rate.n_verdicts for rate in rates),
         n_items=sum(rate.n_items for rate in rates),
         missing=tuple(missing),

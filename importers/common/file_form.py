@@ -105,7 +105,8 @@ def _spans_several_lines(first_line: bytes, rest: bytes) -> bool:
     """Whether the first record or array goes on after the first line."""
     is_bracket_alone = first_line.strip() in (b"{", b"[")
     is_open_array = first_line[:1] == b"[" and first_line.rstrip().endswith(b",")
-    if not is_bracket_alone and not is_open_array:
+    may_go_on = is_bracket_alone or is_open_array
+    if not may_go_on:
         return False
     second_line = rest.lstrip().partition(b"\n")[0].strip()
     return not isinstance(parse_json_or_none(second_line), dict)

@@ -113,7 +113,8 @@ def split_into_line_ranges(path: Path) -> list[RunPart]:
         end_byte = n_bytes * (index + 1) // n_parts
         # The last range has no end, so that lines are read that are written meanwhile.
         is_last = index == n_parts - 1
-        lines = LineRange(first_byte, None if is_last else end_byte)
+        end_of_range = None if is_last else end_byte
+        lines = LineRange(first_byte, end_of_range)
         parts.append(RunPart(index, end_byte - first_byte, selection=lines))
     return parts
 
@@ -441,7 +442,8 @@ def _describe_json_error(raw_record: bytes, error: ValueError, has_line_feed: bo
     """Say why a line cannot be parsed. A last line that is cut off is a special case."""
     has_start = raw_record.lstrip().startswith((b"{", b"["))
     has_end = raw_record.rstrip().endswith((b"}", b"]"))
-    if not has_line_feed and has_start and not has_end:
+    is_cut_off = has_start and not (has_end or has_line_feed)
+    if is_cut_off:
         return "the last line is cut off: incomplete JSON record"
     if isinstance(error, json.JSONDecodeError):
         return f"the line is not JSON: {error.msg} at character {error.pos + 1}"

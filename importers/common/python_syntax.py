@@ -160,11 +160,14 @@ def _check_integer_size(operation: ast.operator, left: int, right: int) -> None:
     left_bits = left.bit_length()
     match operation:
         case ast.Pow():
-            sign, n_bits = "**", left_bits * max(right, 0)
+            sign = "**"
+            n_bits = left_bits * max(right, 0)
         case ast.LShift():
-            sign, n_bits = "<<", left_bits + right
+            sign = "<<"
+            n_bits = left_bits + right
         case ast.Mult():
-            sign, n_bits = "*", left_bits + right.bit_length()
+            sign = "*"
+            n_bits = left_bits + right.bit_length()
         case _:
             return
     if n_bits > MAX_INTEGER_BITS:

@@ -126,6 +126,7 @@ def _measure_parts(value: Any, depth: int) -> int:
     if isinstance(value, str):
         return len(value) + QUOTES
     if depth > MAX_MEASURED_DEPTH:
+        # Deeper parts hardly matter for the size.
         return 1
     if isinstance(value, AcceptedValues):
         return _measure_parts(value.any_of, depth + 1)

@@ -31,7 +31,8 @@ def find_runs(
 ) -> DiscoveredRuns:
     """Find the runs among the opened files: each file with result records is one.
 
-    Also claims the dataset files and the evaluator's logs, which no other importer reads.
+    The dataset files and the evaluator's logs are claimed too, so that they are not reported as
+    unknown.
     """
     found = DiscoveredRuns()
     result_files: list[Path] = []

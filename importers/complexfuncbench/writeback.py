@@ -241,6 +241,7 @@ def _replace_outcomes(log_text: str, verdict_by_position: Mapping[ComparisonPosi
     is_outcome_replaced = False
     for located in _locate_comparisons(list(split_log_records(log_text))):
         record = located.record
+        # The old outcome follows the comparison. It is left out where a new one was written.
         if is_outcome_replaced and is_comparison_outcome(record.body):
             continue
         lines += record.lines

@@ -328,8 +328,11 @@ def _read_tool_message(message: dict[str, Any], *, path: str) -> Iterator[Readin
     if message.get("content") is None:
         yield MessageIssue("result without content", path=path, raw=message)
     call_id = message.get("tool_call_id")
+    # Some writers put this text in place of a missing id.
+    if call_id == DEFAULT_MISTRAL_ID:
+        call_id = None
     yield from values.read_result(
-        None if call_id == DEFAULT_MISTRAL_ID else call_id,
+        call_id,
         fragments,
         name=message.get("tool_name") or message.get("name"),
         path=path,

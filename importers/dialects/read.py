@@ -90,6 +90,7 @@ def _read_calls_in_texts(conversation: ParsedConversation, call_style: str) -> N
         if message.role != "assistant" or message.calls or not message.text:
             continue
         reply = read_text_calls(message.text, call_style, path=message.path)
+        # The text without the calls remains.
         message.text = reply.text
         message.calls = reply.calls
         if reply.reasoning:

@@ -151,7 +151,8 @@ def _read_server_call(part: dict[str, Any]) -> ServerCall:
     texts = [f"error: {error}"] if error else []
     # Only no result is left out, not a result such as 0 or false.
     if result not in (None, ""):
-        texts.append(result if isinstance(result, str) else to_json_text(result))
+        result_text = result if isinstance(result, str) else to_json_text(result)
+        texts.append(result_text)
     server = part.get("context")
     return ServerCall(
         call=ParsedToolCall(name, _read_server_arguments(part.get("arguments"))),
@@ -181,11 +182,9 @@ def _read_server_arguments(arguments: Any) -> dict[str, Any]:
 
 
 def read_tool_call(call: dict[str, Any]) -> ParsedToolCall:
-    name, arguments, error = (
-        str(call.get("function") or ""),
-        call.get("arguments"),
-        call.get("parse_error"),
-    )
+    name = str(call.get("function") or "")
+    arguments = call.get("arguments")
+    error = call.get("parse_error")
     if error or not isinstance(arguments, dict):
         return ParsedToolCall(
             name,

@@ -73,6 +73,7 @@ class JsonStream:
 
     def peek_after_space(self) -> bytes:
         """Skip white space and return the next byte, or no byte at the end of the text."""
+        # White space can be longer than the buffer, so more is read until another byte comes.
         while self._index < len(self._buffer) or self._read_more():
             spaces = _SPACES.match(self._buffer, self._index)
             if spaces is not None:

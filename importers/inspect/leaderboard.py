@@ -509,6 +509,7 @@ def compute_column_values(
     The values of the primary score follow from the verdicts on the items, those of other scores
     from reviews of their criteria.
     """
+    # The recorded values show below whether the reviews changed anything.
     recorded_values = [
         _make_epoch_value(item, item.metadata["scores"][scorer])
         for item in items

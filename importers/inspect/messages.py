@@ -247,8 +247,12 @@ class _ConversationBuilder:
         self._conversation = Conversation()
         self._main_agent = main_agent
         self._is_turn_per_user_message = is_turn_per_user_message
-        self._turn, self._step, self._index = 0, -1, 0
-        self._n_replies, self._n_user_messages = 0, 0
+        self._turn = 0
+        # The first reply begins step 0.
+        self._step = -1
+        self._index = 0
+        self._n_replies = 0
+        self._n_user_messages = 0
         self._open_calls = _OpenCalls()
         self._other_results: list[Message] = []
         self._known_call_ids: set[str] = set()

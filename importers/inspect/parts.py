@@ -152,7 +152,9 @@ def _check_ids(parts: Sequence[LogPart]) -> None:
     used_ids: set[str] = set()
     for part in parts:
         item_ids = set(part.item_ids.values())
-        if not used_names.isdisjoint(part.item_ids) or not used_ids.isdisjoint(item_ids):
+        has_known_name = not used_names.isdisjoint(part.item_ids)
+        has_known_id = not used_ids.isdisjoint(item_ids)
+        if has_known_name or has_known_id:
             raise DependentParts
         used_names |= part.item_ids.keys()
         used_ids |= item_ids

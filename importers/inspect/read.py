@@ -331,6 +331,7 @@ def _list_verdict_advice(primary_name: str, context: RunContext) -> Iterator[str
 def _gives_verdicts(name: str, context: RunContext) -> bool:
     """Whether some value of a score, or of a key of an object score, is a verdict."""
     values = context.statistics.by_name.get(name)
+    # A score without numbers has no scale.
     return values is not None and values.n_numbers > 0 and context.scales[name].gives_verdicts
 
 

@@ -116,8 +116,11 @@ class ValueStatistics:
         if number is None:
             return
         self.n_numbers += 1
-        self.n_grades += isinstance(value, bool) or (isinstance(value, str) and value in LETTERS)
-        self.n_infinite += math.isinf(number)
+        is_letter = isinstance(value, str) and value in LETTERS
+        if isinstance(value, bool) or is_letter:
+            self.n_grades += 1
+        if math.isinf(number):
+            self.n_infinite += 1
         self.lowest = min(self.lowest, number)
         self.highest = max(self.highest, number)
 

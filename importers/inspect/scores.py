@@ -586,7 +586,8 @@ def _choose_error_type(
     stop_reason = _get_stop_reason(sample)
     if stop_reason in ("max_tokens", "model_length", "content_filter"):
         return f"stopped:{stop_reason}"
-    if score_value == "P" or (isinstance(score_value, float) and 0 < score_value < 1):
+    is_fraction = isinstance(score_value, float) and 0 < score_value < 1
+    if score_value == "P" or is_fraction:
         return "partial"
     if any(call.decode_error for call in conversation.calls):
         return "invalid_arguments"

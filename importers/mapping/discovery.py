@@ -133,8 +133,10 @@ def _choose_named_mapping(path: Path, opened: frozenset[Path]) -> _ChosenMapping
     reason = "--map names the mapping file"
     if path.parent == SHIPPED_FOLDER:
         return _ChosenMapping(path, _find_base(path, opened), opened, reason=reason)
+    # If the mapping file itself was opened, or no file at all, it may read all files that it names.
     is_opened = path in opened or not opened
-    return _ChosenMapping(path, path.parent, None if is_opened else opened, reason=reason)
+    data_files = None if is_opened else opened
+    return _ChosenMapping(path, path.parent, data_files, reason=reason)
 
 
 def _find_base(path: Path, opened: frozenset[Path]) -> Path:

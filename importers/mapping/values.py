@@ -226,5 +226,7 @@ def _find_last_match(rule: VerdictRule, value: Any) -> str:
         last = match
     if last is None:
         raise NotAVerdict(f"has no match of {rule.pattern.pattern!r}: {quote(value)}")
-    has_group = last.re.groups > 0
-    return str(last.group(1) if has_group else last.group())
+    # A pattern with a group marks there which part of its match is the verdict.
+    if last.re.groups > 0:
+        return str(last.group(1))
+    return str(last.group())

@@ -129,7 +129,9 @@ def _read_first_record(path: Path) -> Any:
             is_probable = REQUEST.encode() in os.pread(file.fileno(), PROBE_BYTES, 0)
     except OSError:
         return None
-    return read_first_record(path, MAX_LINE_BYTES if is_probable else MAX_FIRST_LINE_BYTES)
+    # Of a file that is probably of another program, no long line is read.
+    max_bytes = MAX_LINE_BYTES if is_probable else MAX_FIRST_LINE_BYTES
+    return read_first_record(path, max_bytes)
 
 
 def _find_named_inputs(folders: Sequence[Path]) -> Iterator[Path]:

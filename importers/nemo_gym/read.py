@@ -188,7 +188,7 @@ def _read_finished_rollouts(
     """Yield an item for each finished rollout (attempt at a task) of a file, and an issue for each
     record that is none.
 
-    Failed attempts are added to `failures`. `agent` selects the rollouts of one of several agents.
+    Failed attempts are added to `failures`. `owner` selects the rollouts of one of several agents.
     """
     is_empty = True
     for record in read_rollouts(path, owner):
@@ -201,6 +201,7 @@ def _read_finished_rollouts(
             failures.add_attempt(record, path)
         else:
             yield _make_finished_item(record, path, context)
+    # With several agents, a file may contain no rollout of this one.
     if is_empty and owner is None:
         yield ImportIssue(str(path), what="the file contains no records")
 

@@ -93,6 +93,7 @@ def _compare_with_expected_answers(golden: Sequence[Call], calls: Sequence[Call]
             reason = f"no call matches the expected call of {expected.name}"
             return RuleResult(passed=False, error_type="wrong_call", reason=reason)
         del unmatched[index]
+        # Each search compared all calls up to the match. Very many comparisons would take too long.
         n_comparisons += index + 1
         if n_comparisons > MAX_COMPARISONS:
             raise TooManyCalls

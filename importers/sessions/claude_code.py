@@ -656,7 +656,11 @@ def _count_replies(session: Session, lines: Sequence[_Line]) -> None:
 
 
 def _find_api_errors(session: Session, lines: Sequence[_Line], chosen: set[int]) -> None:
-    """Find replies that are errors of the API. After a retry, they no longer count."""
+    """Add the errors of the API among the replies to the session. Only an error in place of the
+    last reply counts; after any other, the program tried again.
+
+    `chosen` are the positions of the lines that belong to the last conversation.
+    """
     replies = [position for position, line in enumerate(lines) if line.kind == "assistant"]
     last_reply = replies[-1] if replies else -1
     for position in replies:

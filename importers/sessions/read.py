@@ -216,12 +216,16 @@ def _parse_path(path: str) -> _Place:
 
 
 def _adapt_message(message: ParsedMessage, written: Sequence[WrittenMessage]) -> ParsedMessage:
-    """Turn a message by the program into a system message, which begins no turn."""
+    """Return the message. One that the program wrote in the name of the user becomes a system
+    message, because it begins no turn.
+    """
     position = _parse_path(message.path).message
     is_of_user = message.role in ("user", "system")
-    if position is None or not is_of_user or not written[position].is_by_program:
+    if position is None or not is_of_user:
         return message
-    return replace(message, role="system", name=BY_PROGRAM)
+    if written[position].is_by_program:
+        return replace(message, role="system", name=BY_PROGRAM)
+    return message
 
 
 def _mark_failed_commands(messages: Sequence[ParsedMessage]) -> None:

@@ -277,7 +277,9 @@ def add_reward_verdicts(
 
     verdict = item.official if item.rule is None else item.rule
     if verdict is False:
-        _set_first_difference(item, recomputed if recomputed.failing_parts else official)
+        # The recomputed parts tell more about the failure, if one of them fails at all.
+        failed_parts = recomputed if recomputed.failing_parts else official
+        _set_first_difference(item, failed_parts)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
     return {REWARD_PARTS: _choose_part_values(parts)}
 

@@ -367,7 +367,8 @@ def convert_ticks_to_messages(ticks: Any) -> TickMessages:
     conversion = _TickConversion()
     for index, tick in enumerate(list_objects(ticks)):
         tick_id = tick.get("tick_id")
-        conversion.add_tick(tick, tick_id if is_integer(tick_id) else index)
+        number = tick_id if is_integer(tick_id) else index
+        conversion.add_tick(tick, number)
     return conversion.finish()
 
 
@@ -404,8 +405,8 @@ class _TickConversion:
         if not isinstance(chunk, dict):
             return
         text = get_spoken_text(chunk)
-        is_pause = not text and not chunk.get("contains_speech")
-        if is_pause:
+        has_speech = text or chunk.get("contains_speech")
+        if not has_speech:
             self._open_utterances.pop(role, None)
             return
 
@@ -422,9 +423,11 @@ class _TickConversion:
     def _find_utterance(self, role: str, ids: set[str]) -> _Utterance | None:
         """Return the utterance that a chunk with these ids continues, or None for a new one."""
         current = self._open_utterances.get(role)
-        has_other_ids = current is not None and ids and current.ids and not ids & current.ids
-        if current is not None and not has_other_ids:
-            return current
+        if current is not None:
+            # Without ids on one of the two sides, the chunk continues the open utterance.
+            are_ids_known = bool(ids and current.ids)
+            if not are_ids_known or ids & current.ids:
+                return current
 
         # Another speaker or a call can interrupt an utterance.
         for entry in self._entries:

@@ -742,7 +742,9 @@ def _describe_error(error: dict[str, Any]) -> str:
     for name in ("severity", "reasoning", "correct_behavior"):
         text = error.get(name)
         if isinstance(text, str) and text:
-            parts.append(f"correct: {text}" if name == "correct_behavior" else text)
+            if name == "correct_behavior":
+                text = f"correct: {text}"
+            parts.append(text)
     return " · ".join(parts)
 
 
@@ -848,7 +850,9 @@ def _fill_exported_review(
     review.tags = [tag for tag in as_list(exported.get("tags")) if isinstance(tag, str)]
 
     own_text = exported.get("note")
-    review.reason = _join_reason(own_text if isinstance(own_text, str) else "", note)
+    if not isinstance(own_text, str):
+        own_text = ""
+    review.reason = _join_reason(own_text, note)
 
     target = exported.get("target")
     if isinstance(target, str) and is_address(target):

@@ -558,5 +558,7 @@ def check_outputs(
     replies = []
     for message in messages:
         if message.role == "assistant" and not message.calls:
-            replies.append(message.content if message.reply is None else message.reply)
+            # Of a message that also contains the agent's thought, only what the user reads counts.
+            spoken = message.content if message.reply is None else message.reply
+            replies.append(spoken)
     return find_spoken_texts(expected_outputs, replies)

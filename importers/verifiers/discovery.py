@@ -52,8 +52,10 @@ def find_runs(
             continue
         # A file with a usual name may have a long first line. Of any other file, only a short one
         # is read.
-        is_usual = path.name in USUAL_NAMES
-        first = read_first_record(path, MAX_LINE_BYTES if is_usual else MAX_FIRST_LINE_BYTES)
+        max_bytes = MAX_FIRST_LINE_BYTES
+        if path.name in USUAL_NAMES:
+            max_bytes = MAX_LINE_BYTES
+        first = read_first_record(path, max_bytes)
         if is_episode(first):
             plans = list(_plan_traces(path, first, known_files))
         elif is_legacy_rollout(first):
@@ -63,7 +65,7 @@ def find_runs(
         for plan in plans:
             found.plans.append(plan)
             found.claimed.update(plan.files)
-        # Claimed files are not offered to other importers.
+        # A configuration that no run uses is claimed too, else it would be reported as unknown.
         found.claimed.update(_find_other_configs(path, known_files))
     return found
 

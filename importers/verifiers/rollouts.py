@@ -120,6 +120,7 @@ def read_rewards(trace: Mapping[str, Any]) -> dict[str, Reward]:
     for name, written in as_object(trace.get("rewards")).items():
         fields = as_object(written)
         score = read_reward(fields.get("score"))
+        # A reward without a weight counts once.
         weight = read_reward(fields.get("weight", 1.0))
         if score is not None and weight is not None:
             rewards[name] = Reward(score, weight)

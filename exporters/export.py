@@ -206,9 +206,11 @@ def _remove_old_temporary_files(target: Path) -> None:
     prefix = _build_temporary_prefix(target)
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
-            if not entry.name.startswith(prefix) or not entry.name.endswith(TEMPORARY_SUFFIX):
+            is_temporary = entry.name.startswith(prefix) and entry.name.endswith(TEMPORARY_SUFFIX)
+            if not is_temporary:
                 continue
             process_id, _, _ = entry.name.removeprefix(prefix).partition(".")
+            # A running process still writes its file.
             if not process_id.isdigit() or _is_process_running(int(process_id)):
                 continue
 

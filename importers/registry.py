@@ -310,7 +310,9 @@ def _find_file_conflicts(plans: Sequence[RunPlan]) -> list[_FileConflict]:
     """
     conflicts: list[_FileConflict] = []
     owner_by_file: dict[Path, RunPlan] = {}
+    # The plans are visited from the most to the least certain.
     for plan in sorted(plans, key=lambda plan: -plan.confidence):
+        # A run of only scores has no result files.
         files = plan.results or plan.scores
         rival = _find_rival(plan, [owner_by_file[path] for path in files if path in owner_by_file])
         if rival is not None:

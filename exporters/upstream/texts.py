@@ -207,7 +207,12 @@ def format_tau2_issue(datapoints: Sequence[Datapoint]) -> str:
     for datapoint in datapoints:
         lines += _format_tau2_task(datapoint)
 
-    files = sorted({path for each in datapoints for path in (each.path, *each.copies)})
+    # Some files of the repository are copies of others, and are corrected too.
+    changed_files: set[str] = set()
+    for datapoint in datapoints:
+        changed_files.add(datapoint.path)
+        changed_files.update(datapoint.copies)
+    files = sorted(changed_files)
     lines += [
         "**Proposed Solution**",
         "",

@@ -440,6 +440,7 @@ def _find_value_differences(
 
     is_comparable_depth = depth < MAX_STATE_DEPTH
     if is_comparable_depth and isinstance(golden, dict) and isinstance(predicted, dict):
+        # A key of only one object is a difference too.
         for key in golden | predicted:
             golden_value = golden.get(key, ABSENT)
             predicted_value = predicted.get(key, ABSENT)

@@ -196,12 +196,15 @@ def _compute_matching_share(dataset: Path, results: Sequence[Path]) -> float | N
         functions_by_id = _load_function_names(question_file)
         for record in islice(read_objects_with_id(result_file), MAX_SAMPLED_ITEMS):
             reply = _collect_reply_text(record)
+            # A reply without a parenthesis contains no call.
             if "(" not in reply or record["id"] not in functions_by_id:
                 continue
             n_compared += 1
             if any(name in reply for name in functions_by_id[record["id"]]):
                 n_matching += 1
-    return n_matching / n_compared if n_compared else None
+    if n_compared == 0:
+        return None
+    return n_matching / n_compared
 
 
 def _load_function_names(question_file: Path) -> dict[str, set[str]]:

@@ -198,6 +198,7 @@ def _fill_agent_item(
     Besides its records, such an item can have a dialogue history, a log of all messages, and an
     entry in the process file, with the share of golden calls that the agent made in order.
     """
+    # Histories and process entries are numbered by the position of the question in the dataset.
     position = inputs.get_dataset_position(result["id"])
     history_file = inputs.histories.get(position)
     fill_agent_item(item, result, question=question, answer=answer, history_file=history_file)
@@ -364,6 +365,7 @@ def _find_agent_fix_error(golden_fix: JsonObject) -> str | None:
         return f"{GROUND_TRUTH} must be a list of objects with exactly one key: {form}"
 
     milestones = golden_fix.get(MILE_STONE, [])
+    # A single list of calls may be empty; a list of alternatives may not.
     if is_string_list(milestones):
         return None
     is_filled_list = isinstance(milestones, list) and milestones

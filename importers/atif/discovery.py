@@ -127,6 +127,7 @@ def find_runs(
             loose_files.append(path)
 
     found = DiscoveredRuns()
+    # This adds the runs of jobs, and claims their files.
     _plan_jobs(files_by_trial, set(files), found)
     unclaimed = [path for path in loose_files if path not in found.claimed]
     trajectories = _select_trajectories(unclaimed)

@@ -527,6 +527,7 @@ def select_category_decoder(
     do not, the folder names decide, which can contain a date.
     """
     early = to_early_v1_decoder(decoder, version)
+    # Most decoders have no earlier form.
     if early is decoder or category not in ("java", "javascript"):
         return decoder
 

@@ -454,8 +454,9 @@ def parse_item_number(item_id: str) -> int | None:
 
 
 def to_dataset_id(item_id: str, category: str) -> str:
-    """Return the id of the dataset item of a result: the result's id without backend, variant or
-    configuration.
+    """Return the id of the dataset item that a result belongs to.
+
+    It is the id of the result without backend, variant or configuration.
     """
     for stem in ("memory", "web_search"):
         if category.startswith(stem):
@@ -463,7 +464,10 @@ def to_dataset_id(item_id: str, category: str) -> str:
                 stem + item_id.removeprefix(category) if item_id.startswith(category) else item_id
             )
     parts = split_format_sensitivity_id(item_id)
-    return parts[2] if parts else item_id
+    if parts is None:
+        return item_id
+    _, _, original_id = parts
+    return original_id
 
 
 def to_item_id(dataset_id: str, category: str) -> str:

@@ -288,13 +288,14 @@ class PartOfCategories:
 def read_part(plan: RunPlan, part: RunPart) -> Iterator[ReadRecord]:
     """Read the items of some categories of a run.
 
-    Only the first part compares the decoder of a listed model with the replies of all categories,
-    which takes long. The scores are taken for those of the run's own replies, because only all
-    categories together show that they are not.
+    The first part alone compares the decoder of a listed model with the replies, because this takes
+    long. The scores are assumed to belong to the run's own replies: only all categories together
+    show whether they do.
     """
     categories: FilesByCategory = plan.importer_data
     is_first_part = part.index == 0
     expected_decoder = None if is_first_part else expect_run_decoder(plan)
+    # If only the files tell the decoder, each part has to read them.
     decoder = expected_decoder or select_run_decoder(plan)
     if is_first_part:
         yield decoder.fact

@@ -392,6 +392,7 @@ def replace_fields(record: JsonObject, fix: JsonObject) -> FixedRecord:
     """
     old_fields = {name: record.get(name) for name in fix}
     new_record = record | fix
+    # A single field is itself the golden answer.
     if len(fix) == 1:
         (name,) = fix
         return FixedRecord(old_fields[name], new_golden=fix[name], record=new_record)

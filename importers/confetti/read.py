@@ -326,6 +326,7 @@ def _apply_record_incident(item: Item, record: JsonObject) -> None:
     apply_incident(item, incident)
     if incident is None or not incident.counts:
         return
+    # The text of a failed request was read as a reply. Without it, the calls are paired again.
     remove_reply_of_failed_request(item, record)
     item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
 
@@ -684,6 +685,7 @@ def _fill_dialog_act_item(
         item.extra.golden_reply = _join_golden_content(golden_record.get("ground_truth_content"))
         if isinstance(golden, list):
             item.extra.golden_labels = [str(label) for label in golden]
+    # Without labels of the reply, nothing can be compared.
     if judge_record is None:
         item.rule_note = "no file states a judge's labels for this reply"
     else:

@@ -174,6 +174,7 @@ def _find_golden_answer(item: Item, metadata: JsonObject) -> JsonObject | None:
     ground_truth = metadata.get("ground_truth")
     if not isinstance(ground_truth, (list, dict)):
         add_issue(item, "ground_truth of the metadata is not a list or an object")
+    # This is the form of the answer records in the dataset of BFCL.
     return {"ground_truth": ground_truth}
 
 

@@ -118,8 +118,10 @@ def _get_role(message: ChatMessage, place: MessagePlace | None) -> str:
 
 
 def _read_arguments(call: Call, written: ToolCall) -> None:
-    """Set the arguments of a call, or why it has none. The export states the text and the reason
-    of a call that it could not decode."""
+    """Set the arguments of a call, or the reason why it has none.
+
+    For a call that could not be decoded, an export of fcreview states its text and the reason.
+    """
     decoding = written.fcreview
     if decoding is not None and decoding.decode_error is not None:
         call.raw = decoding.raw

@@ -346,7 +346,9 @@ def _apply_edits(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[Score
 def _is_already_exported(scores: JsonObject, planned: PlannedEdit) -> bool:
     """Return whether the last edit of the score is an earlier export of the same journal events."""
     history = as_list(as_object(scores.get(planned.score)).get("history"))
-    metadata = (history[-1].get("provenance") or {}).get("metadata") if history else None
+    if not history:
+        return False
+    metadata = (history[-1].get("provenance") or {}).get("metadata")
     events = ((metadata or {}).get("fcreview") or {}).get("events")
     return bool(events) and events == planned.verdict.details.get("events")
 

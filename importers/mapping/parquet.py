@@ -94,6 +94,7 @@ def _fetch_rows_in_pieces(
         end = start + ROWS_IN_A_PIECE - 1
         try:
             for row in _query_rows(connection, query, [str(path), start, end]):
+                # The row number is a column of the query, not of the file.
                 row.pop(ROW_NUMBER)
                 yield row
         except (duckdb.OutOfMemoryException, MemoryError) as error:

@@ -165,6 +165,7 @@ def _is_model_silent(item: Item, cells: dict[str, str]) -> bool:
     known_columns = [
         name for name in (columns.CONVERSATION, columns.OLD_TRAJECTORY) if name in cells
     ]
+    # An issue about a column begins with its name.
     is_readable = not any(issue.what.startswith(tuple(known_columns)) for issue in item.issues)
     return bool(known_columns) and is_readable
 

@@ -159,18 +159,21 @@ def _read_tasks(path: Path, issues: list[ImportIssue]) -> dict[str, CsvRecord]:
 
 
 def _read_diagnoses(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, str]]:
-    """Return the columns of the diagnosis of each task."""
+    """Return for each task the columns with the diagnosis of its failure. Issues are added to
+    `issues`.
+    """
     diagnoses: dict[str, dict[str, str]] = {}
     for record in read_csv_records(path):
         if isinstance(record, ImportIssue):
             issues.append(record)
             continue
-        own = {
+        # The other columns repeat the task and its result.
+        diagnosis = {
             name: cell
             for name, cell in record.cells.items()
             if name.startswith(columns.DIAGNOSIS_PREFIX)
         }
-        diagnoses[columns.get_task_id(record.cells)] = own
+        diagnoses[columns.get_task_id(record.cells)] = diagnosis
     return diagnoses
 
 

@@ -328,6 +328,7 @@ def _read_response(item: Item, response: JsonObject) -> ParsedConversation:
 
 def _read_parts(parts: JsonObject, dialect: str | None, *, place: str) -> ParsedConversation:
     """Read messages, and name in each issue the field of the rollout that contains them."""
+    # There is nothing to read.
     if not parts["messages"] and "instructions" not in parts:
         return ParsedConversation(RESPONSES_DIALECT)
     conversation = read_conversation(parts, dialect=dialect, reads_foreign=True)
@@ -462,8 +463,9 @@ def _recompute_verdict(item: Item, rollout: JsonObject, inputs: Inputs) -> None:
 
 
 def _list_function_calls(item: Item, response: JsonObject) -> list[Call]:
-    """Return the predicted calls without those of tools that the provider of the model runs, which
-    the environments do not count.
+    """Return the predicted calls of functions of the environment, which its rules count.
+
+    Calls of tools that the model's provider runs, such as a web search, are left out.
     """
     names = {
         output.get("name")

@@ -149,8 +149,10 @@ def _compute_pass_at_k(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _find_rollouts_per_example(items: Sequence[ScoredItem]) -> int:
-    """Return the number that the metadata of the run states. The importer copies it to each item.
-    0 without one.
+    """Return how many rollouts each example should have, as the metadata of the run states it. 0 if
+    it does not.
+
+    The importer copies this number to each item.
     """
     for item in reversed(items):
         stated: Any = item.metadata.get(PER_EXAMPLE_KEY)

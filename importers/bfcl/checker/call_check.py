@@ -211,7 +211,7 @@ def find_official_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch 
 
 
 def _make_source_text_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch:
-    """Java and JavaScript arguments must be source text, which the checker converts."""
+    """Return the error of a value that should be Java or JavaScript source text, but is no text."""
     if parameter.language == "java":
         return Mismatch("type_error:java", f"{shorten(value)} is not a string with Java code")
     return Mismatch("type_error:js", f"{shorten(value)} is not a string with JavaScript code")

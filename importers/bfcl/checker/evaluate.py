@@ -200,11 +200,16 @@ def _find_failure(
 
 
 def _find_unwanted_call(calls: Calls, rules: CategoryRules) -> CallFailure | None:
-    """Irrelevance: no available function is suitable, so any call fails."""
+    """Return the failure of an irrelevance item: its first call, if there is one.
+
+    No available function is suitable, so any call fails.
+    """
     if not calls:
         return None
     # In V1, the category is called `relevance`, and so is the error.
-    error = "irrelevance_error" if "irrelevance" in rules.category else "relevance_error"
+    error = "relevance_error"
+    if "irrelevance" in rules.category:
+        error = "irrelevance_error"
     function, _ = calls[0]
     return CallFailure(
         f"{error}:decoder_success",
@@ -386,15 +391,18 @@ def _make_reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) 
 
 
 def _serialize_for_cache(result: Any) -> bytes | None:
-    """Return a result as JSON, which is equal for equal results; None if it may be ambiguous."""
+    """Return a result as JSON, by which equal results are found in a cache. None if it may be
+    ambiguous.
+    """
     try:
         # A copy, because orjson's own bytes occupy kilobytes.
         text = bytes(memoryview(orjson.dumps(result)))
     except TypeError:
         return None
-    # orjson also writes NaN as null.
-    is_ambiguous = b"null" in text
-    return None if is_ambiguous else text
+    # orjson writes both None and NaN as null, so that different results would look equal.
+    if b"null" in text:
+        return None
+    return text
 
 
 def _evaluate_new_record(

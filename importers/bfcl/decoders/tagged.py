@@ -257,6 +257,7 @@ def _find_first_block(text: str) -> str:
     _, tag, rest = text.partition(OPEN)
     if not tag:
         raise Undecodable("the text contains no <tool_call>")
+    # The block ends at the closing tag, or where the next block begins without one.
     block = rest.partition(OPEN)[0].partition(CLOSE)[0].strip()
     if block.startswith("```") and block.endswith("```"):
         return block.strip("`").strip().removeprefix("json")

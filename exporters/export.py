@@ -354,8 +354,8 @@ def _export_to_standard_output(
 
 def _write_dataset_card(source: ExportSource, path: Path, rules: OverwriteRules) -> None:
     """Write the dataset card beside the file, if the format has one. A pipe has none."""
-    is_file = path.is_file() or not path.exists()
-    if source.make_card is None or not is_file:
+    is_pipe_or_device = path.exists() and not path.is_file()
+    if source.make_card is None or is_pipe_or_device:
         return
     card = source.make_card(path.name).encode("utf-8", "replace")
     write_output_file(path.with_name(f"{path.stem}.card.md"), card, rules)

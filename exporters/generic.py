@@ -70,6 +70,7 @@ def write_runs(source: ExportSource, folder: Path) -> None:
 
             n_numbers_as_text += _count_numbers_as_text(detail.item, golden)
             record = make_record(detail.item, golden, is_corrected=corrected is not None)
+            # Only one file is open at a time, because there can be very many runs.
             with file_by_run[run].open("a", encoding="utf-8") as file:
                 file.write(_dump(record))
 

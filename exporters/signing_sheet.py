@@ -38,7 +38,10 @@ def format_signing_sheet(sheet: SigningSheet) -> Iterator[str]:
 
 
 def _format_entry(entry: SheetEntry) -> Iterator[str]:
-    """Yield the wrapped paragraphs. Only the first line has the label."""
+    """Yield the lines of an entry: its label, and beside it the wrapped paragraphs.
+
+    Further lines have no label, but the same indentation.
+    """
     label = entry.label
     paragraphs = entry.lines or ("–",)
     for paragraph in paragraphs:

@@ -112,7 +112,9 @@ class CorrectedGoldens:
             return None
         services = self._source.benchmark_services
         problem = services.explain_golden_fix_rejection(run, item, fix.content)
-        return fix if problem is None else None
+        if problem is not None:
+            return None
+        return fix
 
 
 def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey, GoldenFix | None]:
@@ -319,10 +321,14 @@ def _list_kto_examples(
     if right_messages is not None and not right_messages[-1].is_given:
         examples.append(_LabelledReply(right_messages, is_right=True))
 
-    is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
+    # If the golden answer was corrected, the verdict on the reply under the new answer counts.
+    is_wrong = item.is_model_wrong
+    if item.correction is not None:
+        is_wrong = item.is_wrong_for_corrected
     if item.passes is False and is_wrong:
         wrong_messages = _drop_messages_hidden_from_model(item.messages)
         if not _ends_with_only_reply(wrong_messages):
+            # Nobody knows which of several replies is wrong.
             facts.unclear_replies += 1
         elif _is_complete_reply(wrong_messages[-1]) and not _is_corrected_reply(
             item, wrong_messages[-1]

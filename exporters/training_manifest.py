@@ -52,6 +52,10 @@ def build_manifest(source: ExportSource, facts: RowFacts) -> dict[str, Any]:
     """Build the JSON object of the manifest of rows that were just written."""
     options = source.selection.training
     runs = [row for row in source.store.fetch_runs() if row.run in facts.rows_by_run]
+    # Rows that belong together are in the same split.
+    grouping = ""
+    if options.splits:
+        grouping = "question, conversation, siblings and equal texts"
     return {
         "fcreview_manifest": FORMAT,
         "fcreview": version("fcreview"),
@@ -70,7 +74,7 @@ def build_manifest(source: ExportSource, facts: RowFacts) -> dict[str, Any]:
         "splits": {
             "rows": dict(facts.splits),
             "shares": {split.name: split.share for split in options.splits},
-            "groups": "question, conversation, siblings and equal texts" if options.splits else "",
+            "groups": grouping,
         },
         "decontamination": _describe_decontamination(source, facts),
         "runs": [_describe_run(source, row, facts) for row in runs],

@@ -681,6 +681,7 @@ def rescore(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> Re
     """
     verdict = recompute_verdict(run, item, golden_fix, record)
     without_errata = item.extra.without_errata
+    # The verdict without any correction, to which the fix is compared.
     verdict_in_dataset = item.rule if without_errata is None else without_errata.valid
     can_change = importer_for(run).rescores_golden_fixes and verdict is not None
     return RescoredVerdict(verdict, is_changed=can_change and verdict is not verdict_in_dataset)

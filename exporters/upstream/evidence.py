@@ -80,6 +80,7 @@ class EvidenceReader:
 
         With `has_trials`, the other items of the conversation are trials of the same question.
         """
+        # The fixes are equal, so any of them shows what changes.
         fix = fixes[0]
         rows = self._fetch_rows(fixes, has_trials=has_trials)
         effects = self._measure_effects(fix)

@@ -371,10 +371,13 @@ def _find_by_action_id(elements: Sequence[Json], action: Json) -> Json | None:
 
 
 def _add_action_ids(task_id: str, elements: Sequence[Json]) -> None:
-    """Give each action without an id the next one: `7_3`."""
+    """Give each action whose id is empty the next free one, made of the task and a number, such as
+    `7_3`.
+    """
     known_ids = {element.get("action_id") for element in elements}
     number = 0
     for element in elements:
+        # Elements that are no actions have no such field.
         if "action_id" not in element or element["action_id"] is not None:
             continue
         while f"{task_id}_{number}" in known_ids:

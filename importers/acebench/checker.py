@@ -160,8 +160,10 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
 
 
 def _get_element_type(declared: DeclaredType) -> DeclaredType:
-    """Return the type of the elements of an array. Without one, they are strings if the type says
-    so, as in `list(string)`, else objects.
+    """Return the declared type of the elements of an array.
+
+    If the function doc does not declare it, the name of the array's type can tell that they are
+    texts, as in `list(string)`. Otherwise they are objects.
     """
     if isinstance(declared.items, dict) and "type" in declared.items:
         return DeclaredType(declared.items["type"], declared.items.get("items"))

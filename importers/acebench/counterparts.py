@@ -75,13 +75,15 @@ def _list_mirrored_folders(folder: Path, kind: CounterpartKind) -> Iterator[Path
     If several folder names contain the word, the lowest name alone is replaced first, then the
     lowest two, and so on.
     """
-    other_kind = _KIND_WORDS["score" if kind == "result" else "result"]
+    word_to_replace = "score" if kind == "result" else "result"
+    other_kind = _KIND_WORDS[word_to_replace]
     names = list(folder.parts)
     last = len(names) - 1
     topmost = max(last - MAX_LEVELS, 0)
     for index in range(last, topmost, -1):
         mirrored = other_kind.sub(kind, names[index])
         if mirrored != names[index]:
+            # The replaced name stays replaced while higher names are tried.
             names[index] = mirrored
             yield Path(*names)
 

@@ -183,6 +183,7 @@ def _load_process_file(inputs: CategoryInputs, file: Path) -> None:
         for name, value in as_object(record.value).items():
             if isinstance(value, dict):
                 entries[name] = value
+    # Set also if the file has no entries: None would mean that there is no file.
     inputs.process_file = file
     inputs.process_entries = entries
 

@@ -386,6 +386,7 @@ def _update_header(
             "process_accuracy": accuracies.mean_share.value,
         }
 
+    # The evaluator does not round the accuracy of special categories.
     digits = None if category.startswith("special") else 3
     return writeback.update_score_header(header, n_gained_passes, digits=digits)
 

@@ -389,6 +389,7 @@ def format_step(step: JsonObject) -> str:
         lines.insert(0, f"reasoning: {reasoning}")
     for entry in list_objects(step.get("tool_calls")):
         call = parse_tool_call(entry, turn=0, step=0, index=0)
+        # Arguments that could not be read are shown as they are written.
         arguments = call.raw if call.arguments is None else to_json_text(call.arguments)
         lines.append(f"  call {call.name}({arguments})")
     for result in list_results(step):

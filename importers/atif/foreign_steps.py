@@ -76,17 +76,21 @@ class ConvertedSteps:
         owner["observation"] = observation | {"results": results}
 
     def _take_open_call(self, name: str | None) -> str | None:
-        """Return the id of the call that a result without an id answers: the next call of the last
-        step, or of several the first with the name in the result.
+        """Return the id of the call that a result without an id answers. The call is then no longer
+        open.
+
+        It is the next open call or, if the result names another function, the first open call of
+        that one. None if there is no such call, or if the call has no id either.
         """
-        calls = self._open_calls
-        named = [call for call in calls if call.get("function_name") == name]
-        is_next = not calls or name in (None, calls[0].get("function_name"))
-        answered = calls[:1] if is_next else named[:1]
-        if not answered:
+        candidates = self._open_calls
+        if name is not None:
+            candidates = [call for call in candidates if call.get("function_name") == name]
+        if not candidates:
             return None
-        self._open_calls = [call for call in calls if call is not answered[0]]
-        call_id = answered[0].get("tool_call_id")
+
+        answered = candidates[0]
+        self._open_calls = [call for call in self._open_calls if call is not answered]
+        call_id = answered.get("tool_call_id")
         return call_id if isinstance(call_id, str) else None
 
     def add_unknown_parts(self, number: int, parts: list[Any]) -> None:

@@ -319,6 +319,7 @@ def _add_usage(item: Item, conversation: Conversation, final_metrics: JsonObject
     cached_tokens = final_metrics.get("total_cached_tokens")
     if not is_number(cached_tokens):
         cached_tokens = step_sums.get("cached_tokens")
+    # The counts are left out if they are 0.
     facts: JsonObject = {
         "cost_usd": cost,
         "cached_tokens": cached_tokens,

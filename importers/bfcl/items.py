@@ -608,9 +608,12 @@ def _recompute_multi_turn(
         return
 
     by = executor.package
+    # If the golden answer was corrected, the verdict under the original one is kept for comparison.
     if inputs.corrected.original is not None:
         original = recompute(inputs.corrected.original)
-        if (original.valid, original.error_type) != (verdict.valid, verdict.error_type):
+        has_same_verdict = original.valid == verdict.valid
+        has_same_error = original.error_type == verdict.error_type
+        if not (has_same_verdict and has_same_error):
             item.extra.without_errata = RecomputedVerdict(original.valid, original.error_type)
             by = CHECKER_WITH_ERRATA
     item.rule_error_type = verdict.error_type
@@ -688,7 +691,9 @@ def _flag_undecoded_call(item: Item, incident: Incident | None, *, is_undecoded:
     The error of a failed request may quote a call, but it is no reply.
     """
     is_failed_request = incident is not None and incident.counts
-    if is_undecoded and not is_failed_request:
+    if is_failed_request:
+        return
+    if is_undecoded:
         item.flags.append("undecoded")
 
 

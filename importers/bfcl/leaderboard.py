@@ -390,6 +390,7 @@ def _add_program_value(
     the group.
     """
     program_rate = program_rates.get(group.name)
+    # Without missing categories, both figures are the same.
     if program_rate is None or program_rate.value is None or not group.rate.missing:
         return group
     return replace(

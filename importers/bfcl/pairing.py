@@ -444,7 +444,10 @@ def _list_other_score_folders(results_folder: Path, version: str) -> Iterator[Pa
             if "result" in other.name.lower()
             and filenames.can_belong_to_same_run(other, score_folder)
         ]
-        if not any(find_files_of_kind(folder, version, "result") for folder in own_results):
+        has_own_results = any(
+            find_files_of_kind(folder, version, "result") for folder in own_results
+        )
+        if not has_own_results:
             yield score_folder / inside
 
 

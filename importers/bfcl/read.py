@@ -430,6 +430,7 @@ def _join_loaded_category(
     category = JoinedCategory(
         context, dataset=loaded.dataset, results=loaded.results, scores=loaded.scores
     )
+    # In these categories, the id of a result contains more than that of its dataset item.
     category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
 
     has_score_file = loaded.scores.path.name != ""

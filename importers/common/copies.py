@@ -146,6 +146,7 @@ def _list_original_stems(stem: str) -> list[str]:
         originals.append(mark["original"])
     long_mark = _LONG_SUFFIX.fullmatch(stem)
     if long_mark is not None:
+        # The pattern has two forms, of which only one has matched.
         originals.append(long_mark["original"] or long_mark["numbered"])
     return originals
 

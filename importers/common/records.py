@@ -169,9 +169,13 @@ def read_function_docs(value: Any) -> list[dict[str, Any]]:
     A valid list is not copied, because the store recognizes shared lists.
     """
     if isinstance(value, list):
-        objects = [each for each in value if isinstance(each, dict)]
-        return value if len(objects) == len(value) else objects
-    return [value] if isinstance(value, dict) else []
+        docs = [entry for entry in value if isinstance(entry, dict)]
+        if len(docs) == len(value):
+            return value
+        return docs
+    if isinstance(value, dict):
+        return [value]
+    return []
 
 
 def read_tools(value: Any) -> list[dict[str, Any]]:

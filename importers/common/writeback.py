@@ -345,11 +345,12 @@ def dump_with_layout_of(value: Any, old_json: bytes) -> bytes:
         indent = indents[0] - outer_indent
 
     has_spaces = bool(indents) or b'": ' in body[:PROBED_LAYOUT_BYTES]
+    compact_separators = (",", ":")
     text = json.dumps(
         value,
         indent=indent,
         ensure_ascii=body.isascii(),
-        separators=None if has_spaces else (",", ":"),
+        separators=None if has_spaces else compact_separators,
     )
     line_end = "\r\n" if b"\r\n" in body else "\n"
     indented = text.replace("\n", line_end + " " * outer_indent)

@@ -308,6 +308,7 @@ class PredictedPath:
         call.
         """
         replies = content if isinstance(content, list) else [_parse_json_if_text(content)]
+        # The last list has the replies to the calls of the last step.
         if self.replies:
             self.replies[-1] += replies
         step = max(self.last_step, 0)

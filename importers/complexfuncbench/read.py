@@ -550,6 +550,7 @@ def list_addresses_by_required_call(
         for address, verdict in verdicts.items():
             if verdict.golden is golden_call:
                 addresses.append(address)
+                # One accepted call is enough.
                 is_accepted = is_accepted or bool(verdict.ok)
         if is_accepted:
             accepted.append(addresses)

@@ -43,6 +43,7 @@ def read_messages(entries: Sequence[Any]) -> Iterator[ParsedMessage | MessageIss
         if role == "assistant":
             reply.extend(fragments)
             continue
+        # An entry of another role ends the reply.
         if reply:
             yield assemble_message("assistant", reply, path=path)
             reply = []

@@ -90,6 +90,7 @@ def _read_tool(tool: Any, *, path: str) -> Iterator[FunctionDoc | MessageIssue]:
     elif isinstance(tool.get("function"), dict):
         # OpenAI chat completions.
         yield from _read_tool(tool["function"], path=f"{path}.function")
+    # A custom tool of OpenAI, whose input is free text.
     elif isinstance(tool.get("custom"), dict):
         yield from _read_tool(tool["custom"], path=f"{path}.custom")
     elif isinstance(tool.get("tools"), list):

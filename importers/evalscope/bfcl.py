@@ -372,6 +372,7 @@ def _name_results(item: Item, conversation: ParsedConversation) -> None:
     results: list[ToolResult] = []
     for parsed_message in conversation.messages:
         results += parsed_message.results
+    # Without equal numbers, it is not known which message is which result.
     if len(tool_messages) != len(results):
         return
     for message, result in zip(tool_messages, results, strict=True):
@@ -425,6 +426,7 @@ def read_error(score: JsonObject) -> ScoreError:
     details = as_object(metadata.get("raw_score_result")) or metadata
     error_type = _read_text(details.get("error_type"))
     error = _read_text(details.get("error"))
+    # Only the error of a multi-turn item contains its own type.
     if error_type is None and error is not None:
         return _parse_multi_turn_error(error)
 

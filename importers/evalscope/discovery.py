@@ -194,6 +194,7 @@ def _collect_output_folders(files: Sequence[Path]) -> list[_OutputFolder]:
             root = place.root
             folder = folders.get(root) or _OutputFolder(root)
             is_added = folder.add_file_of_model(path, place)
+        # A folder without any file of EvalScope is none of its output folders.
         if is_added:
             folders[root] = folder
     return list(folders.values())

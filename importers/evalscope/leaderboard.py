@@ -292,7 +292,10 @@ def get_value_name(metric: str) -> str:
 
 
 def get_value(item: ScoredItem, name: str) -> float | None:
-    """Return the value of a sample. The verdict on the item is the value that decides it."""
+    """Return a value of a sample by its name, after the reviews. None if it has no number.
+
+    One of the values decides the verdict on the item, so for that name the verdict itself counts.
+    """
     main_name = item.metadata.get(MAIN_SCORE, "acc")
     if name == main_name and item.valid is not None:
         return float(item.valid)

@@ -517,6 +517,7 @@ def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) ->
         table = f"{type_name}, {SELECTOR_TITLES[selector]}"
         by_rule = compute_conversation_metrics(rule_counts, selector)
         for name, value in by_rule.items():
+            # The other metrics need the names.
             if has_names or name in BADCASE_METRICS:
                 metrics.append(_to_metric(table, name, value))
         by_judge = compute_conversation_metrics(judge_counts, selector)

@@ -207,6 +207,7 @@ def _rewrite_golden_file(
         value = json.loads(raw)
     except (ValueError, RecursionError):
         return None
+    # The two functions below change the value itself, so its text is compared before and after.
     old_text = json.dumps(value)
     if is_log:
         changes = list(_replace_log_labels(path, value, fixes_by_key))

@@ -178,7 +178,9 @@ def _read_server_arguments(arguments: Any) -> dict[str, Any]:
             value = arguments
     if isinstance(value, dict):
         return as_object(to_plain_json(value))
-    return {} if value is None else {"input": to_plain_json(arguments)}
+    if value is None:
+        return {}
+    return {"input": to_plain_json(arguments)}
 
 
 def read_tool_call(call: dict[str, Any]) -> ParsedToolCall:

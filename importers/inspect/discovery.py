@@ -186,8 +186,11 @@ def _find_unpacked_folders(files: Sequence[Path]) -> list[Path]:
         is_start = path.name == Path(START).name and path.parent.name == JOURNAL_FOLDER
         if path.name != HEADER and not is_start:
             continue
+        # The start record is in the journal, one folder deeper than the header.
         folder = path.parent.parent if is_start else path.parent
-        has_members = (folder / SAMPLE_FOLDER).is_dir() or (folder / JOURNAL_FOLDER).is_dir()
+        has_samples = (folder / SAMPLE_FOLDER).is_dir()
+        has_journal = (folder / JOURNAL_FOLDER).is_dir()
+        has_members = has_samples or has_journal
         if folder not in folders and has_members and is_log(path):
             folders[folder] = None
     return list(folders)

@@ -331,6 +331,7 @@ def _compute_column_metrics(
             continue
         table = f"{column.title} · {WITH_EDITS}" if is_edited else column.title
         for each in expand_column_pattern(column, values.complete):
+            # Recorded figures can be compared only with figures of the same samples.
             figures = _ColumnFigures(
                 column=each,
                 values=values,
@@ -496,7 +497,10 @@ def _get_metric_name(spec: MetricSpec) -> str:
 def read_edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochValue]:
     """Yield the values that a score has after the edits in the log."""
     for item in items:
-        scores = as_object(item.metadata.get("scores")) | as_object(item.metadata.get("edited"))
+        recorded = as_object(item.metadata.get("scores"))
+        edited = as_object(item.metadata.get("edited"))
+        # Scores without an edit keep their recorded value.
+        scores = recorded | edited
         if scorer in scores:
             yield _make_epoch_value(item, scores[scorer])
 
@@ -682,9 +686,9 @@ def _apply_override_to_value(item: ScoredItem, criterion: str, recorded: Any, sc
         return _convert_verdict(recorded, new, scale)
     if not isinstance(new, (int, float)):
         return recorded
-    return (
-        LETTER_OF_NUMBER.get(new, new) if isinstance(recorded, str) and recorded in LETTERS else new
-    )
+    if isinstance(recorded, str) and recorded in LETTERS:
+        return LETTER_OF_NUMBER.get(new, new)
+    return new
 
 
 def _get_sample_name(item: ScoredItem) -> str:

@@ -410,6 +410,7 @@ class _ConversationBuilder:
         """
         name = message.get("function")
         text = get_text_and_error(message)
+        # A result before the first reply belongs to step 0.
         step = max(self._step, 0)
         result = Message(
             self._turn, step, role="tool", content=text, name=str(name) if name else None

@@ -550,6 +550,7 @@ def _add_failing_turn(item: Item, explanation: str) -> None:
 
 
 def _add_state_differences(item: Item, explanation: str) -> None:
+    """Add the differing states to the item, if the explanation of its score lists them."""
     if not explanation.startswith("State mismatch"):
         return
     matches = _STATE.findall(explanation[:MAX_STATE_TEXT])

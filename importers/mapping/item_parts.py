@@ -173,6 +173,7 @@ def fill_golden_answer(item: Item, form: ItemForm, reader: ValueReader) -> None:
         _fill_reference(item, form, reader, written_reference)
     if written_golden is not None:
         _fill_golden(item, form, reader, written_golden)
+    # Criteria or a reference may have given no verdict by rules.
     if item.rule is None:
         item.rule_note = NO_GOLDEN_CALLS
         item.pairs = align_calls_by_turn(item.golden, item.predicted)

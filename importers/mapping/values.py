@@ -195,11 +195,15 @@ def decide_verdict(rule: VerdictRule, value: Any) -> bool | None:
     if value is None or value == "":
         return None
     answer = value
+    # The pattern finds the verdict in a longer text. A value that is a verdict as it is needs no
+    # search.
     if rule.pattern is not None and not _is_verdict_text(rule, value):
         answer = _find_last_match(rule, value)
     if rule.pass_at is not None:
         number = to_number(answer)
-        return None if number is None else number >= rule.pass_at
+        if number is None:
+            return None
+        return number >= rule.pass_at
 
     if not _is_verdict_text(rule, answer):
         raise NotAVerdict(f"is not a verdict: {quote(answer)}")

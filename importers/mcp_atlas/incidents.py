@@ -90,6 +90,7 @@ def _check_answer(item: Item, cells: dict[str, str], response: str, errors: Sequ
     check_reply_text(item, response, RESPONSE, is_model_silent=is_silent)
     if item.has_incident:
         return
+    # The answer may be that of the program which ran the model.
     if is_silent:
         add_issue(item, "there is an answer, but the conversation has no message of the model")
     if any(_is_request_error(error) for error in errors):
@@ -152,6 +153,7 @@ def _ends_with_result(item: Item, cells: dict[str, str], response: str) -> bool:
     conversation = [message for message in item.messages if message.name != FINAL_RESPONSE]
     if not conversation or conversation[-1].role != "tool":
         return False
+    # An answer that repeats an earlier text of the model is none of its own.
     earlier_texts = {message.content for message in _list_replies(item)}
     return not response.strip() or response in earlier_texts
 

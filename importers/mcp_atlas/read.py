@@ -630,6 +630,7 @@ def _check_coverage(item: Item, coverage: float | None, judgements: Sequence[Jud
     """Add an issue if the coverage is not the mean of the scores of the claims."""
     scores = [judgement.score for judgement in judgements]
     known_scores = [score for score in scores if score is not None]
+    # Without all scores, the mean is not known.
     if coverage is None or not scores or len(known_scores) < len(scores):
         return
     mean = sum(known_scores) / len(scores)

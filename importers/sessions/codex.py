@@ -382,5 +382,6 @@ def _is_by_program(item: dict[str, Any]) -> bool:
     if item.get("role") != "user":
         return False
     texts = [part.get("text") for part in list_objects(item.get("content"))]
+    # The program writes some texts in the name of the user, each in a tag of its own.
     known = [text.lstrip() for text in texts if isinstance(text, str)]
     return bool(known) and all(text.startswith(PROGRAM_TEXTS) for text in known)

@@ -205,12 +205,14 @@ def _recognise_document(path: Path) -> _FoundSession | None:
 
 
 def _find_run_folder(session: _FoundSession) -> Path:
-    """Return the folder of a run: the project of Claude Code and Gemini CLI, and all dates of
-    Codex."""
+    """Return the folder whose sessions form a run: a project, or for Codex that of all dates."""
     folder = session.path.parent
     if session.program == "codex":
+        # Codex writes its sessions to YEAR/MONTH/DAY. The run is the folder above these.
         is_dated = all(_DATE_PART.fullmatch(part) for part in folder.parts[-DATE_PARTS:])
-        return folder.parents[DATE_PARTS - 1] if is_dated else folder
+        if is_dated:
+            return folder.parents[DATE_PARTS - 1]
+        return folder
     if session.program == "claude_code" and folder.name == SUBAGENT_FOLDER:
         return folder.parent.parent
     return folder

@@ -229,8 +229,10 @@ def add_unchecked_verdicts(
 
 
 def _set_failure_without_check(item: Item, error_type: str, rationale: str) -> None:
-    """Set that the item fails by the rules. Its official error type is only set if the official
-    verdict, which must be set already, is a failure, too.
+    """Set on the item that it fails by the rules, with the error type and the reason.
+
+    The error type becomes that of the item only if it also failed officially. The official verdict
+    must be set before.
     """
     item.rule = False
     item.rule_error_type = error_type
@@ -502,6 +504,7 @@ class _CheckedSimulation:
         parts = CheckedParts(official, recomputed)
         metadata = add_reward_verdicts(item, reward, parts, is_left_out=is_left_out)
 
+        # Without the task, there is nothing to compare the recorded checks with.
         has_task = item.golden_hash != ""
         if has_task:
             self._report_contradicting_checks(item, list(results.said_by_text), official.reward)

@@ -580,6 +580,7 @@ def _make_call_pair(action: GoldenAction, golden: Call, predicted: Call | None) 
 
     In the state "~", arguments differ that the official rule does not compare.
     """
+    # The state "-" marks a missing call, "=" an equal one, and "!" one with an error.
     pair = CallPair(golden.turn, golden=golden.index, predicted=None, name=golden.name, state="-")
     if predicted is None:
         return pair

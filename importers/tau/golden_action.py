@@ -131,6 +131,7 @@ class CallFinder:
             return
 
         compared_names = tuple(action.compare_arguments)
+        # The calls are grouped once for each list of names.
         if compared_names not in self._groups_by_compared_names:
             self._groups_by_compared_names[compared_names] = self._group_by(compared_names)
         groups = self._groups_by_compared_names[compared_names]

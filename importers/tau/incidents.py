@@ -35,6 +35,7 @@ def find_version1_incident(entry: dict[str, Any]) -> Incident | None:
     info = as_object(entry.get("info"))
     if "error" in info:
         return make_error_incident(get_content_text(info["error"]), "info.error")
+    # A conversation that was cut off has messages, the reward 0 and no `reward_info`.
     if info.get("reward_info") is None and entry.get("reward") == 0 and entry.get("traj"):
         return make_incident(
             "limit", "the conversation reached the step limit", "info.reward_info", is_marked=False

@@ -94,10 +94,13 @@ def _compute_mean_of_reward_functions(items: Sequence[ScoredItem]) -> Iterator[M
 
 def _make_mean(table: str, name: str, values: Sequence[float], n_items: int) -> Metric:
     """Return a metric that is the mean of the values of rollouts."""
+    mean = None
+    if values:
+        mean = sum(values) / len(values)
     return Metric(
         table,
         name,
-        value=sum(values) / len(values) if values else None,
+        value=mean,
         unit="score",
         n=len(values),
         total=n_items,

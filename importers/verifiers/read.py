@@ -298,6 +298,7 @@ def _add_prompt(item: Item, episode: JsonObject) -> None:
         messages.append({"role": "system", "content": data["system_prompt"]})
     if isinstance(data.get("prompt"), str):
         messages.append({"role": "user", "content": data["prompt"]})
+    # A prompt that is no text is a list of messages.
     messages += as_list(data.get("prompt"))
     places = [f"task.data.prompt[{index}]" for index in range(len(messages))]
     conversation = read_messages(messages, places)
@@ -561,7 +562,9 @@ def _read_legacy_run(
     Metadata of the run, with official figures and the passing reward, can be in a file beside it.
     """
     issues: list[ImportIssue] = []
-    metadata = (read_json(files.config, issues, dict) or {}) if files.config else {}
+    metadata: JsonObject = {}
+    if files.config:
+        metadata = read_json(files.config, issues, dict) or {}
     yield from issues
     plan.run.official_metrics = {"rollouts": _list_official_figures(metadata)}
     threshold = read_reward(metadata.get("pass_threshold"))
@@ -577,6 +580,7 @@ def _read_legacy_run(
         item = _make_item(record, namer.name(record), files, category)
         if is_integer(per_example):
             item.extra.metadata[PER_EXAMPLE_KEY] = per_example
+        # A rollout without tools of its own has those of the run.
         yield _fill_legacy(item, {"tool_defs": metadata.get("tools")} | record.value, rule)
 
 

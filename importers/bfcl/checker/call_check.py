@@ -55,6 +55,7 @@ def check_object(
     """
     mismatch = Mismatch("dict_checker:unclear", "the golden answer accepts no object here")
     for golden in accepted_objects:
+        # The empty text says that the argument may be left out. It accepts no value.
         if golden == "":
             continue
         if is_v1:

@@ -339,14 +339,16 @@ def _parse_float(text: str) -> float | str:
 def _parse_number_with_suffix(
     text: str, suffixes: str, parse: Callable[[str], float | str]
 ) -> float | str:
-    """Parse a number that ends in one of the letters `suffixes`, such as `5L`.
+    """Return the number that a text such as `5L` states, which ends in one of the letters
+    `suffixes`.
 
-    Any other text is returned unchanged.
+    A text that is no such number is returned unchanged.
     """
     number = text.removesuffix("\n")
     if not number.endswith(tuple(suffixes)):
         return text
     value = parse(number[:-1])
+    # `parse` returns a text that is no number as it is.
     return text if isinstance(value, str) else value
 
 

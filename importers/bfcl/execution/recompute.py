@@ -101,6 +101,10 @@ def recompute_multi_turn(
 
 
 def _make_verdict(execution: Execution, golden: Sequence[Sequence[str]]) -> MultiTurnVerdict:
+    """Convert the result of an execution to the verdict on an item, with the turn that failed.
+
+    There is no verdict if a call was not executed whose effect is unknown.
+    """
     note = ""
     if execution.valid is None:
         note = "the effect of a call that was not executed is unknown"

@@ -613,7 +613,7 @@ def _build_reviewed_item(
         group=item.group,
         golden_hash=item.golden_hash,
         question=item.question,
-        # Only a run of a benchmark has a golden answer or a dataset, or needs one.
+        # A golden answer or a dataset shows that the question is from a benchmark.
         is_benchmark=bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
         is_model_wrong=is_model_wrong,
         is_wrong_for_corrected=faults <= {*MODEL_FAULTS, "golden"},

@@ -52,7 +52,7 @@ def find_repeats(subsets: Sequence[SubsetFiles], config: TaskConfig) -> Repeats:
     stated_repeats = max((subset.stated_repeats for subset in found), default=0)
     if stated_repeats > 1:
         return Repeats(stated_repeats, source="by the reviews")
-    # Both say that nothing was repeated, so equal questions are different ones by chance.
+    # One of both says that nothing was repeated, so equal questions are no repeats.
     if stated_repeats == 1 or config.path is not None:
         return Repeats(1)
 

@@ -110,8 +110,8 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
         path=str(path),
         needs_dataset=False,
     )
-    # A header names the format, so it is certain. Fields with these names occur in other formats
-    # too, and chats even more often.
+    # The confidence falls from a header, which names the format, to a chat log, as many programs
+    # write it.
     fields = as_object(first_record)
     if "fcreview" in fields:
         _apply_header(run, fields)

@@ -90,6 +90,7 @@ def show_queue(
     from fcreview.store.queue_file import is_blind_queue
 
     warn_of_ignored_team_files(session.workspace)
+    # A queue that was drawn for blind review is always reviewed blind.
     if is_blind_queue(session.workspace, selection.queue):
         selection = replace(selection, blind=True)
     view = selection.build_view(session)
@@ -109,6 +110,7 @@ def show_queue(
         return
 
     if watcher is not None:
+        # Files of other runs are not watched.
         watcher.runs = session.scope
     show_app(
         session,

@@ -149,6 +149,7 @@ class JudgeRunner(Generic[T]):
     def _ask_with_retries(
         self, client: JudgeClient, request: JudgeRequest[T], limiter: RateLimiter
     ) -> JudgeResult[T]:
+        """Ask until there is a reply, a failure that stays, or no retry left."""
         attempt = 0
         while True:
             attempt += 1
@@ -165,6 +166,7 @@ class JudgeRunner(Generic[T]):
                 failure = error
 
             seconds = time.monotonic() - started
+            # The first attempt is no retry.
             is_last = attempt > self.retries.max_retries or self._stop.is_set()
             if failure is None or is_last or not failure.is_temporary:
                 return JudgeResult(
@@ -173,9 +175,11 @@ class JudgeRunner(Generic[T]):
             self._pause(attempt, failure, limiter)
 
     def _pause(self, attempt: int, failure: JudgeFailure, limiter: RateLimiter) -> None:
+        """Wait before the next attempt, for as long as the server asks, if it does."""
         seconds = self.retries.compute_pause(attempt, failure.retry_after)
         if failure.retry_after is not None:
-            # The server asks all requests of this key to wait.
+            # The server asks all requests of this key to wait. They do so in `limiter.wait()`.
             limiter.pause(seconds)
             return
+        # An interruption ends the pause.
         self._stop.wait(seconds)

@@ -388,15 +388,17 @@ def _format_wrapped_table(
 ) -> list[str]:
     """Format a table for a page. The last column that fits is wrapped at the edge of the page.
 
-    The columns that do not fit are a second table. `unwrapped`: indexes of columns with numbers
+    The columns that do not fit are a second table. `right_aligned`: indexes of columns.
+    `unwrapped`: indexes of columns with numbers
     and shortened texts.
     """
     n_columns = _count_fitting_columns(widths, page_width)
+    is_end_wrapped = n_columns - 1 not in unwrapped
     lines = _format_rows_with_wrapped_end(
         [row[:n_columns] for row in rows],
         widths[:n_columns],
         right_aligned=right_aligned,
-        page_width=None if n_columns - 1 in unwrapped else page_width,
+        page_width=page_width if is_end_wrapped else None,
     )
     if n_columns == len(widths):
         return lines

@@ -498,12 +498,19 @@ def _pair_verdicts(
 def _compute_weight(
     content_key: ContentKey, automatic: bool | None, samples: Sequence[QueueSample]
 ) -> float:
-    """Return the number of items for which a sampled item stands."""
-    not_drawn = 1.0
+    """Return the number of items for which a sampled item stands: the inverse of the probability
+    that at least one of the samples draws it.
+    """
+    none_draws_it = 1.0
     for sample in samples:
         if content_key in sample.frame.strata:
-            not_drawn *= 1.0 - sample.compute_inclusion_probability(content_key, automatic)
-    return 1.0 / (1.0 - not_drawn) if not_drawn < 1.0 else 1.0
+            probability = sample.compute_inclusion_probability(content_key, automatic)
+            none_draws_it *= 1.0 - probability
+
+    # An item that no sample can draw stands only for itself.
+    if none_draws_it >= 1.0:
+        return 1.0
+    return 1.0 / (1.0 - none_draws_it)
 
 
 def _combine_automatic_verdicts(item: _JudgedItem) -> dict[_VerdictKey, Any]:

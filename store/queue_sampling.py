@@ -449,6 +449,7 @@ class SamplingFrame:
         drawn: set[ContentKey] = set()
         for queue in queues:
             drawn.update(list_content_keys(queue))
+        # Only items that are drawn in groups have a unit.
         units = self.units
         drawn_units = {units[key] for key in drawn if key in units}
         return self.select(

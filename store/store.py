@@ -487,15 +487,14 @@ class Store:
         self._run_query(lambda: self._suspects.load_suspects(view, report_progress))
 
     def fetch_suspicion(self, view: View, item: int) -> Suspicion | None:
-        """Return why the golden answer of an item is suspect; None if the view has another queue
-        than `suspects`.
+        """Return why the golden answer of an item is suspect.
+
+        None outside the queue `suspects`, and in blind mode, because the reasons show verdicts.
         """
-        is_shown = view.queue == SUSPECTS_QUEUE and not self.blind
-        return (
-            self._suspects.get_suspicions(view).get(strip_duplicate_mark(item))
-            if is_shown
-            else None
-        )
+        if view.queue != SUSPECTS_QUEUE or self.blind:
+            return None
+        suspicions = self._suspects.get_suspicions(view)
+        return suspicions.get(strip_duplicate_mark(item))
 
     def count_strong_suspects(self, view: View) -> int:
         """Count the strong suspects of a view, which come first.

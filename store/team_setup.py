@@ -223,6 +223,7 @@ def _lock_tables(connection: Connection[Any]) -> None:
                 connection.execute(f"LOCK TABLE fcreview.{FIRST_TABLE}")
                 for (table,) in tables:
                     connection.execute(f"LOCK TABLE fcreview.{table} NOWAIT")
+                # With all locks, later statements wait for nobody, and need no limit.
                 connection.execute("SET LOCAL lock_timeout = 0")
             return
         except psycopg.errors.LockNotAvailable:

@@ -140,7 +140,7 @@ class SignalShutdown:
         if self._loop is None or self._quit_app is None or self._signal_number is None:
             return
         exit_code = 128 + self._signal_number
-        # The event loop has closed.
+        # If the event loop has closed, the app has ended already.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._quit_app, exit_code)
 

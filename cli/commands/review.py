@@ -356,7 +356,9 @@ def _format_argument_difference(state: str, values: Mapping[str, str | None]) ->
     golden = values["golden"]
     predicted = values["predicted"]
     if state == "=":
-        return f"{name}, equal: {'omitted' if predicted is None else sanitize(predicted)}"
+        # An omitted optional argument is equal if the golden answer allows it.
+        value = "omitted" if predicted is None else sanitize(predicted)
+        return f"{name}, equal: {value}"
 
     golden_text = "none" if golden is None else sanitize(golden)
     predicted_text = "none" if predicted is None else sanitize(predicted)

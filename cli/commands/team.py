@@ -186,6 +186,7 @@ def join_team(
             address, project=member.project, annotator=check_annotator(member.annotator)
         )
         if not member.has_joined:
+            # The administrator knows the one-time password with which a member joins.
             server.replace_password(_ask_new_password())
             print_message(
                 "fcreview: password changed. For unattended use, add it to ~/.pgpass:"

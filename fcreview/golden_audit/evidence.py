@@ -264,6 +264,7 @@ def is_short_form_of(short: str, long: str) -> bool:
     long_words = re.findall(r"\w+", long.lower())
     if not short_words or len(short_words) > len(long_words):
         return False
+    # Texts that differ only in case, blanks or punctuation are equal, not short forms.
     if normalize_text(short) == normalize_text(long):
         return False
 

@@ -255,6 +255,7 @@ class _Facts:
         """
         messages = self.messages
         if before_message is not None:
+            # Messages are numbered from 1.
             messages = messages[: before_message - 1]
         descriptions = ObjectDescriptions()
         descriptions.add_tool_results(

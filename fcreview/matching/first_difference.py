@@ -378,9 +378,11 @@ def find_first_difference(
     predicted: Sequence[Call],
     rules: ComparisonRules = EXACT_RULES,
 ) -> FirstDifference:
-    """Find and describe the first difference that is not equal after normalisation: `location
-    "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`,
-    `get_news called (golden get_weather)`.
+    """Find and describe the first difference between the golden and the predicted calls.
+
+    Examples are `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`,
+    `get_weather not called` and `get_news called (golden get_weather)`. Values that normalisation
+    makes equal, and extra calls that are allowed, are no difference.
     """
     for pair in pairs:
         if pair.state == "-":

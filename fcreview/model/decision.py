@@ -639,6 +639,7 @@ def _list_annotators_of_parts(
     """Return the annotators whose verdicts on parts give a verdict on the item."""
     annotators = set()
     for opinion in select_part_opinions(opinions):
+        # Adjudications are not in `verdicts`, but count for the item.
         if opinion.annotator in collected.verdicts or opinion.is_adjudication:
             annotators.add(opinion.annotator)
     return annotators

@@ -418,7 +418,8 @@ def _build_row(
 ) -> ConventionRow:
     """Return the row of a figure. `tasks` contains the trials that the convention counts."""
     notes = _list_notes(table, tasks, figure)
-    # The own convention has no difference from itself, so its row lists what its note is about.
+    # Choosing the row lists the items that it counts differently from the benchmark's own
+    # convention. The row of that convention has none, so it lists the items of its notes.
     is_own = convention.name == table.own
     if is_own and notes:
         incomplete = _find_incomplete_tasks(table, tasks, figure.no_value_reason)

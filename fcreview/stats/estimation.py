@@ -697,21 +697,22 @@ def _estimate_metrics_with_bounds(
     run: EstimationInput, settings: EstimationSettings
 ) -> Iterator[MetricEstimate]:
     """Estimate the metrics, and add the bounds that undecided items leave."""
-    n_undecided = sum(each.is_undecided for each in run.statuses)
+    n_undecided = sum(status.is_undecided for status in run.statuses)
     if not n_undecided:
         yield from _estimate_metrics_without_bounds(run, settings)
         return
 
-    extremes = []
+    # Estimate each metric as if all undecided items failed, and as if all passed.
+    extremes_by_key: defaultdict[MetricKey, list[MetricEstimate]] = defaultdict(list)
     for verdict in (False, True):
-        assumed = assume_verdict_on_undecided(run, verdict)
-        extremes.append(
-            {each.key: each for each in _estimate_metrics_without_bounds(assumed, settings)}
-        )
+        assumed_run = assume_verdict_on_undecided(run, verdict)
+        for extreme in _estimate_metrics_without_bounds(assumed_run, settings):
+            extremes_by_key[extreme.key].append(extreme)
+
     undecided_share = compute_undecided_share(run.statuses)
     for estimate in _estimate_metrics_without_bounds(run, settings):
-        others = [extreme[estimate.key] for extreme in extremes if estimate.key in extreme]
-        yield _add_bounds(replace(estimate, n_undecided=n_undecided), others, undecided_share)
+        estimate = replace(estimate, n_undecided=n_undecided)
+        yield _add_bounds(estimate, extremes_by_key[estimate.key], undecided_share)
 
 
 def _add_undecided_labels(needed: int | None, undecided_share: float) -> int | None:

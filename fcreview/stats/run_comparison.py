@@ -1072,6 +1072,8 @@ def _compare_with_best(items: Sequence[AlignedItem], run: int, best: int) -> Rat
     if any(_has_one_sided_override(item.own, item.best) for item in common_items):
         return None
 
+    # Items of one cluster, such as trials of a task, depend on each other, so that the interval
+    # needs the difference in each cluster.
     clusters_of_only_own = [item.cluster for item in common_items if item.only_own_passes]
     clusters_of_only_best = [item.cluster for item in common_items if item.only_best_passes]
     sizes = Counter(item.cluster for item in common_items)

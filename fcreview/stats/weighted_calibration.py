@@ -160,14 +160,20 @@ def _sum_confusion(
 def _compute_measure(
     name: str, compute: Callable[[_Confusion], FloatArray], value: _Confusion, draws: _Confusion
 ) -> WeightedMeasure:
-    """Compute a measure, such as kappa, with its interval from the drawn confusion matrices."""
+    """Compute a measure, such as kappa, with its interval from the drawn confusion matrices.
+
+    `value` has one confusion matrix, that of the data.
+    """
+    # Without items of a kind, a measure divides by zero and is not a number.
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = float(compute(value)[0])
-        drawn = compute(draws)
-    if np.isnan(found):
+        measured = float(compute(value)[0])
+        drawn_measures = compute(draws)
+    if np.isnan(measured):
         return WeightedMeasure(name, value=None, low=None, high=None)
-    low, high = np.percentile(drawn[~np.isnan(drawn)], INTERVAL_PERCENTILES)
-    return WeightedMeasure(name, value=found, low=float(low), high=float(high))
+
+    defined_measures = drawn_measures[~np.isnan(drawn_measures)]
+    low, high = np.percentile(defined_measures, INTERVAL_PERCENTILES)
+    return WeightedMeasure(name, value=measured, low=float(low), high=float(high))
 
 
 def _compute_kappa(cells: _Confusion) -> FloatArray:

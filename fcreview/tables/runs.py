@@ -144,7 +144,10 @@ class RunFigures:
 
     @property
     def official_text(self) -> str:
-        """Official pass rate: `71.3 %`, `71.3 % of 998`, `86.0 % stated` or `83.0 % judge`."""
+        """Official pass rate: `71.3 %`, `71.3 % of 998`, `86.0 % stated` or `83.0 % judge`.
+
+        A stated rate is from the header of a score file whose result file is missing.
+        """
         n_stated_passed, n_stated = self.stated
         if self.has_only_judge_verdicts and not n_stated:
             return format_judge_rate(*self.judge, self.items)
@@ -209,6 +212,9 @@ def list_run_notes(runs: Sequence[RunFigures]) -> list[str]:
 
 
 def make_name_column(title: str) -> RunColumn:
+    """Return the column with the names of the runs. A name that is too wide loses its middle,
+    because runs often differ in the end of their names.
+    """
     return RunColumn(
         title,
         lambda run: Cell(run.marked_name),

@@ -346,6 +346,7 @@ class StoreBuilder:
         self._retry_with_more_memory(lambda: self._execute(insert, [paths]))
 
     def _insert_questions(self, paths: Sequence[str], max_line_bytes: int) -> None:
+        """Insert the questions of staging files that the store does not have yet."""
         types = self._get_column_types("questions")
         columns = {
             "question_hash": types["hash"],

@@ -654,6 +654,8 @@ class _Import:
         else:
             for outcome in outcomes:
                 self._record_success(builder, outcome)
+
+        # A run that was loaded alone has removed its files already.
         for staged in staged_runs:
             for file in staged.items:
                 file.path.unlink(missing_ok=True)

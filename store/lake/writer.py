@@ -341,6 +341,7 @@ def import_part(
     import_name, _, _ = index_name.partition("-")
     with tempfile.TemporaryDirectory(prefix="fcreview-lake-") as name:
         scratch = Path(name)
+        # No run is below this folder. So its path in the key is absolute, and equal for all parts.
         workspace_of_keys = find_workspace(scratch, scratch)
         own_plans, issues_of_plans = _select_plans_of_part(plans, part, workspace_of_keys)
         search_issues = [asdict(issue) for issue in [*issues, *issues_of_plans]]

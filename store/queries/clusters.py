@@ -248,6 +248,7 @@ def _build_incident_cluster(view: View, row: _IncidentRow) -> Cluster:
         count=row.count,
         examples=row.examples,
         where=_build_cluster_filter(view, term, scope_term),
+        # Incidents are a group of their own in each grouping.
         terms=(term,) * len(GROUPINGS),
         difference=row.text or "",
         first_item=row.first_item,

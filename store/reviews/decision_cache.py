@@ -76,8 +76,12 @@ def _create_key_file(path: Path) -> bytes:
     the key.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    key, temporary = secrets.token_bytes(KEY_BYTES), path.with_name(f"key.{os.getpid()}.tmp")
+    key = secrets.token_bytes(KEY_BYTES)
+
+    # Other processes see the file only when it is complete.
+    temporary = path.with_name(f"key.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
+    # A file or link that another user has put there meanwhile is an error.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(key)

@@ -417,11 +417,10 @@ class _JournalFile:
             return False
         try:
             with self.files.open_file(self.path) as file:
-                state = os.fstat(file.fileno())
+                if os.fstat(file.fileno()).st_ino != self.inode:
+                    return True
                 file.seek(self.offset - len(self.last_bytes))
-                return (
-                    state.st_ino != self.inode or file.read(len(self.last_bytes)) != self.last_bytes
-                )
+                return file.read(len(self.last_bytes)) != self.last_bytes
         except OSError:
             return True
 

@@ -355,19 +355,25 @@ def build_run_table(
     longest_name = max((display_width(labels[run.run]) for run in runs), default=0)
 
     if overview.blind:
-        name_cells = max(MIN_NAME_CELLS, min(longest_name, cells - BLIND_PROGRESS_CELLS))
+        max_name = cells - BLIND_PROGRESS_CELLS
+        name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
         table = lay_out_fixed_columns(
             [_name_column(labels, runs, name_cells), _own_progress_column()], runs
         )
         return RunTable(table.heading, table.rows, 0)
 
-    max_name = MAX_NAME_CELLS if cells >= WIDE_TABLE_CELLS else MAX_NARROW_NAME_CELLS
+    # A narrow table has shorter names and no bar.
+    max_name = MAX_NARROW_NAME_CELLS
+    bar_cells = 0
+    if cells >= WIDE_TABLE_CELLS:
+        max_name = MAX_NAME_CELLS
+        bar_cells = RATE_BAR_CELLS
     name_cells = max(MIN_NAME_CELLS, min(longest_name, max_name))
     columns = [
         _name_column(labels, runs, name_cells, style="strong"),
         *_list_own_score_columns(runs, overview),
         _overall_rate_column(runs),
-        _overall_bar_column(RATE_BAR_CELLS if cells >= WIDE_TABLE_CELLS else 0),
+        _overall_bar_column(bar_cells),
         *_list_extra_columns(runs),
     ]
 

@@ -54,6 +54,7 @@ def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: 
 
     Empty if there are no other runs, or no room.
     """
+    # Several runs need a second line: at least the one with the number of runs that have no room.
     min_rows = MIN_PANEL_ROWS if len(run_rows) == 1 else MIN_PANEL_ROWS + 1
     if not run_rows or free_rows < min_rows:
         return []

@@ -272,8 +272,11 @@ def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
     if first.call is not None and second.call is not None:
         if first.pair is None or second.pair is None:
             return False
-        are_extra = first.pair.state == second.pair.state and first.pair.state in "+ "
-        return are_extra and is_same_call(first.call, second.call)
+        # Extra calls have the state `+`, or a blank if they are allowed.
+        is_first_extra = first.pair.state in {"+", " "}
+        if not is_first_extra or first.pair.state != second.pair.state:
+            return False
+        return is_same_call(first.call, second.call)
 
     if first.message is None or second.message is None:
         return False

@@ -68,6 +68,7 @@ def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
     if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []
     entries = [_turn_overview_entry(indexed, turn) for turn in range(indexed.n_turns)]
+    # If the line is too narrow for all turns, it shows those around the one that matters most.
     important_turn = indexed.failing_turn
     if important_turn is None:
         important_turn = indexed.decisive_turn or 0
@@ -143,18 +144,20 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
 
     The label stands before the first row, and the others are indented by its width.
     """
+    gap = "  "
     rows: list[Line] = []
     row = LineBuilder()
     row.add(label, "dim")
     for entry in entries:
         # An entry that is wider than a row gets a row of its own.
         has_entry = row.width > len(label)
-        if has_entry and row.width + line_width(entry) + 2 > cells:
+        is_full = row.width + line_width(entry) + len(gap) > cells
+        if has_entry and is_full:
             rows.append(row.build())
             row = LineBuilder()
             row.add(" " * len(label))
         row.add_line(entry)
-        row.add("  ")
+        row.add(gap)
     rows.append(row.build())
     return rows
 

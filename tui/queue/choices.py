@@ -265,11 +265,13 @@ def build_cluster_choices(
     figure = build_cluster_table(rows, grouping, n_failures)
     figure = _add_fold_marks(figure, rows, unfolded_terms)
     figure = _omit_cluster_columns(figure, width)
+    # The title counts groups, not the clusters of unfolded groups.
+    n_groups = sum(row.cluster is None for row in rows)
     return make_figure_table(
         figure,
         [row.filter_terms for row in rows],
         noun="group",
-        total=sum(row.cluster is None for row in rows),
+        total=n_groups,
         empty_message="no failures",
     )
 

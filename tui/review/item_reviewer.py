@@ -138,7 +138,10 @@ class ItemReviewer:
         """Direction of the user's last move: 1 for forward, -1 for backward."""
         self.last_completed_item: int | None = None
         self.pace = Pace()
-        self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
+        self._session = session
+        self._prefetcher = prefetcher
+        self._view = view
+        self._key = key
         self._reviewed_ids: dict[int, str] = {}
         self._displayed: DisplayedItem | None = None
         self._is_detail_stale = False

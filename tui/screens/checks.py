@@ -111,6 +111,7 @@ class CheckScreen(PanelPickerScreen[CheckedItems], inherit_bindings=False):
             self.query_one("#means", LineBlock).show(explain_check_row(row, self.table_width))
 
     def action_choose_row(self) -> None:
+        """Close the screen with the items that the line under the cursor is about."""
         if not self._rows:
             return
         row = self._rows[self.list.cursor]

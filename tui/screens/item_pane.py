@@ -461,8 +461,10 @@ class ItemPane(Vertical):
         """
         displayed = self.item_reviewer.displayed
         answer = self._automatic_answer_part()
-        # At least one blank stands between the header and the answer.
-        header_cells = self.size.width - line_width(answer) - 1 if answer else self.size.width
+        header_cells = self.size.width
+        if answer:
+            # At least one blank stands between the header and the answer.
+            header_cells -= line_width(answer) + 1
         header = header_line(
             displayed.detail,
             displayed.navigator.position,
@@ -474,9 +476,9 @@ class ItemPane(Vertical):
         )
         if self._is_marked_as_focused:
             header = mark_focused_header(header)
-        self.query_one("#item-header", LineBar).show(
-            justify_line(header, answer, self.size.width) if answer else header
-        )
+        if answer:
+            header = justify_line(header, answer, self.size.width)
+        self.query_one("#item-header", LineBar).show(header)
 
     def _automatic_answer_part(self) -> Line:
         """Return ` judge: hallucinated `, the automatic answer on the target of the verdict keys if

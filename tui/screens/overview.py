@@ -204,9 +204,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         yield KeyLine()
 
     def on_mount(self) -> None:
+        """Start to read the figures. A new user gets a message of welcome, once."""
         self.app.clear_notifications()
         if not self._has_lists:
             return
+
+        # Runs are estimated when they are scrolled into view.
         for name in ("runs", "scores"):
             self.watch(self._get_list(name), "scroll_y", self._on_scroll, init=False)
         self._restore_focus()

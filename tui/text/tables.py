@@ -303,7 +303,11 @@ class FigureTable(ChoiceTable[T]):
 def make_figure_table(
     figure: Table, values: Sequence[T], *, noun: str, **fields: Any
 ) -> FigureTable[T]:
-    """Return a table whose rows select `values`. `fields`: other fields of `ChoiceTable`."""
+    """Return a figure as a table to choose from. Choosing a row gives the value at its position in
+    `values`.
+
+    `fields`: other fields of `ChoiceTable`.
+    """
     return FigureTable(
         title=figure.title,
         noun=noun,
